@@ -58,7 +58,10 @@ int advise_all(const AdviseOptions& o, const Common& common) {
 void add_advise(CLI::App& app, Action& chosen) {
   auto* verb = app.add_subcommand("advise", "does speculation pay, up to which batch and load, and what eats the gain");
   auto o = std::make_shared<AdviseOptions>();
-  verb->add_option("scenario", o->scenario, "a scenario file, as for run; with a \"workload\" its load is used")
+  verb->add_option(
+          "scenario", o->scenario,
+          "a scenario file, as for run; of a \"workload\" its lengths and arrival process are used, at rates of "
+          "advise's own")
       ->required();
   verb->add_flag("--json", o->json, "one JSON document on standard output");
   verb->add_flag("--all", o->all, "the reasons of every method, not of the best alone");

@@ -59,9 +59,9 @@ class Workers {
 
 // Receives results in any order and passes them to `take` in order of their pieces.
 template <class Result, class Take>
-class Taking {
+class ReorderBuffer {
  public:
-  Taking(std::size_t from, Take& take) : from_(from), next_(from), take_(take) {}
+  ReorderBuffer(std::size_t from, Take& take) : from_(from), next_(from), take_(take) {}
   void put(std::size_t piece, Result result) {
     const std::lock_guard lock(mutex_);
     early_.emplace(piece, std::move(result));
@@ -115,14 +115,14 @@ std::size_t in_order(const Ranks& ranks, const Pieces& pieces, std::shared_ptr<W
   }
 
   Deal deal(pieces.from, pieces.to);
-  Taking<Result, Take> taking(pieces.from, take);
+  ReorderBuffer<Result, Take> results(pieces.from, take);
   std::exception_ptr failure;  // of the thread `dealer`
   std::jthread dealer;
   if (shared)
     dealer = std::jthread([&] {
       try {
         deal_out(ranks, question.value(), deal,
-                 [&](std::size_t i, std::string_view bytes) { taking.put(i, unpack<Result>(bytes)); });
+                 [&](std::size_t i, std::string_view bytes) { results.put(i, unpack<Result>(bytes)); });
       } catch (...) {
         failure = std::current_exception();
         deal.stop();
@@ -130,14 +130,14 @@ std::size_t in_order(const Ranks& ranks, const Pieces& pieces, std::shared_ptr<W
     });
   try {
     piece_by_piece(
-        pieces.jobs, [&] { return deal.next(); }, [&](std::size_t i) { taking.put(i, compute(i)); });
+        pieces.jobs, [&] { return deal.next(); }, [&](std::size_t i) { results.put(i, compute(i)); });
   } catch (...) {
     deal.stop();
     throw;
   }
   if (dealer.joinable()) dealer.join();
   if (failure) std::rethrow_exception(failure);
-  return taking.taken();
+  return results.taken();
 }
 
 }  // namespace draftline::cli

@@ -65,6 +65,12 @@ int rows_verified(const methods::Entry& e, Catalogue& catalogue) {
   return rows;
 }
 
+std::string synonyms(const methods::Entry& e) {
+  std::string all;
+  for (const std::string_view one : e.also) all += (all.empty() ? "" : ", ") + std::string(one);
+  return all;
+}
+
 Facts<methods::Entry> facts_of_methods(Catalogue& catalogue) {
   using methods::Entry;
   return {fact<Entry>("name", [](const Entry& e) { return e.name; }),
@@ -74,7 +80,7 @@ Facts<methods::Entry> facts_of_methods(Catalogue& catalogue) {
           fact<Entry>("parameters", [](const Entry& e) { return e.parameters; }),
           fact<Entry>("source", [](const Entry& e) { return e.source; }),
           fact<Entry>("locator", [](const Entry& e) { return e.locator; }),
-          fact<Entry>("also", [](const Entry& e) { return e.also; })};
+          fact<Entry>("also", [](const Entry& e) { return synonyms(e); })};
 }
 
 // Methods need more than a line each: a heading, and the parameters below it.
@@ -83,7 +89,7 @@ void print_methods(Catalogue& catalogue) {
   for (const methods::Entry& e : methods::all()) {
     const int rows = rows_verified(e, catalogue);
     std::cout << e.name;
-    if (!e.also.empty()) std::cout << " (or " << e.also << ")";
+    if (!e.also.empty()) std::cout << " (or " << synonyms(e) << ")";
     std::cout << ": " << e.title << "\n  " << rows << (rows == 1 ? " row" : " rows") << " a step by default; "
               << text(e.lossless) << "; " << e.source << ", " << e.locator << "\n";
     std::string line = " ";

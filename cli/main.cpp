@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program: parses the command line and turns failures into exit codes.
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -61,9 +62,16 @@ void keep_standard_streams() {
 // Messages may quote a user's file, so control characters are escaped. All of them are written at once: mpirun would
 // print words of its own between two parts.
 void say(const Ending& ending) {
+  if (ending.silent) return;
   std::string lines;
   for (const std::string& m : ending.messages) lines += printable(m, m.npos) + "\n";
   std::cerr << lines;
+}
+
+// Whether standard output is a pipe that was written to and that nobody reads any more, as after `| head`.
+bool reader_has_left() {
+  pollfd out{STDOUT_FILENO, 0, 0};  // POLLERR is reported unasked
+  return !std::cout && poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
 // The result of act(), with exceptions converted to exit codes and messages.
@@ -74,7 +82,7 @@ Ending ending_of(Act act) {
   } catch (const RankFailed& e) { return e.ending(); } catch (const InputErrors& e) {
     return {kInput, e.messages()};
   } catch (const DeviceError& e) { return {kDevice, {e.what()}}; } catch (const OutputError& e) {
-    return {kDevice, {e.what()}};
+    return {kDevice, {e.what()}, reader_has_left()};
   } catch (const std::bad_alloc&) { return {kDevice, {"out of memory"}}; } catch (const std::exception& e) {
     return {kBug, {std::string("a bug of draftline, please report it: ") + e.what()}};
   }

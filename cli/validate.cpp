@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iostream>
 #include <optional>
+#include <set>
 
 #include "cli/command.h"
 #include "cli/interruptible.h"
@@ -13,6 +14,8 @@
 #include "cli/probe.h"
 #include "cli/progress.h"
 #include "core/build_info.h"
+#include "core/json_parse.h"
+#include "core/nearest_word.h"
 #include "core/text_file.h"
 #include "measure/calibrated_texts.h"
 #include "measure/compare_serving.h"
@@ -60,12 +63,10 @@ class Validating {
             Seconds{o.of_waiting()}, Interruptible::asked) {
     if (o.gpu() && o.has("calibrate") && o.datasheet.empty())
       throw InputErrors("--datasheet: a GPU's peaks can't be timed; name its device, or a device file");
+    check_asked();
     std::error_code failed;
     std::filesystem::create_directories(o.out, failed);
     if (failed) throw InputErrors("--out: " + o.out.string() + " can't be made: " + failed.message());
-    const auto known = networks_.all();
-    for (const std::string& n : o.networks)
-      if (!known.contains(n)) throw InputErrors("--networks: \"" + n + "\" is no network of data/validation/grid.json");
   }
 
   int run() {
@@ -102,6 +103,7 @@ class Validating {
 
  private:
   bool small() const { return o_.grid == "small"; }
+  std::string kind() const { return o_.full ? "full" : o_.grid; }
   std::filesystem::path file(const char* name) const { return o_.out / name; }
   std::filesystem::path measured() const { return o_.measured.empty() ? file("measured.json") : o_.measured; }
   // The input files of the predictions and of the measured steps.
@@ -199,19 +201,43 @@ class Validating {
            (o_.batches.empty() || std::find(o_.batches.begin(), o_.batches.end(), batch) != o_.batches.end());
   }
 
+  // Throws InputErrors with every network, method and batch size that no cell of the grid has.
+  void check_asked() const {
+    const std::vector<GridCell> cells = validation_grid(common_.data, o_.device, kind());
+    std::vector<std::string_view> networks, methods;
+    std::set<int> batches;
+    for (const GridCell& c : cells) {
+      networks.push_back(c.transformer);
+      methods.push_back(c.method.name());
+      batches.insert(c.batch_size);
+    }
+    std::vector<std::string> mistakes;
+    const std::string none = ": no cell of the " + kind() + " grid of " + o_.device + " has ";
+    const auto check_names = [&](const char* option, const std::vector<std::string>& names,
+                                 const std::vector<std::string_view>& known) {
+      for (const std::string& name : names)
+        if (std::find(known.begin(), known.end(), name) == known.end())
+          mistakes.push_back(option + none + in_quotes(name) + did_you_mean(name, known));
+    };
+    check_names("--networks", o_.networks, networks);
+    check_names("--methods", o_.methods, methods);
+    for (const int batch : o_.batches)
+      if (!batches.contains(batch)) mistakes.push_back("--batch-sizes" + none + std::to_string(batch));
+    if (mistakes.empty() && cells_asked().empty())
+      mistakes.push_back("--networks, --methods, --batch-sizes" + none + "all that is asked for");
+    if (!mistakes.empty()) throw InputErrors(std::move(mistakes));
+  }
   std::vector<GridCell> cells_asked() const {
-    std::vector<GridCell> cells = validation_grid(common_.data, o_.device, o_.full ? "full" : o_.grid);
+    std::vector<GridCell> cells = validation_grid(common_.data, o_.device, kind());
     std::erase_if(cells, [&](const GridCell& c) { return !asked(c.transformer, c.method, c.batch_size); });
     return cells;
   }
   ServingAsked serving_asked() {
-    const std::string kind = o_.full ? "full" : o_.grid;
     std::string network;  // the first requested one of the grid
-    for (const GridCell& c : validation_grid(common_.data, o_.device, kind))
+    for (const GridCell& c : validation_grid(common_.data, o_.device, kind()))
       if (network.empty() && (o_.networks.empty() ||
                               std::find(o_.networks.begin(), o_.networks.end(), c.transformer) != o_.networks.end()))
         network = c.transformer;
-    if (network.empty()) throw InputErrors("--networks: none of them is in the " + kind + " grid");
     return {std::filesystem::absolute(o_.out),
             std::filesystem::absolute(common_.data),
             network,

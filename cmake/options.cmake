@@ -31,7 +31,7 @@ if(DRAFTLINE_SANITIZE)
   # Checks of undefined behaviour are nearly half of what a test costs to compile: what tests call has them.
   target_compile_options(draftline_options INTERFACE
     -fsanitize=address$<$<NOT:$<BOOL:$<TARGET_PROPERTY:draftline_is_test>>>:,undefined>
-    -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    -fno-sanitize=null,alignment -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(draftline_options INTERFACE -fsanitize=address,undefined)
 endif()
 

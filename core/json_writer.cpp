@@ -137,12 +137,14 @@ void JsonWriter::literal(std::string_view text) {
 
 void JsonWriter::integer(std::int64_t v) {
   element();
-  end_ = std::to_chars(room(kNumberBytes), end_ + kNumberBytes, v).ptr;
+  room(kNumberBytes);
+  end_ = std::to_chars(end_, end_ + kNumberBytes, v).ptr;
 }
 
 void JsonWriter::unsigned_integer(std::uint64_t v) {
   element();
-  end_ = std::to_chars(room(kNumberBytes), end_ + kNumberBytes, v).ptr;
+  room(kNumberBytes);
+  end_ = std::to_chars(end_, end_ + kNumberBytes, v).ptr;
 }
 
 void JsonWriter::value(double v) {

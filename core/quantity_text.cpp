@@ -118,7 +118,10 @@ std::string unknown_unit(std::string_view unit, Dimension wanted) {
   for (const Unit& u : units())
     if (u.dimension == wanted) fitting.push_back(u.name);
   const std::string hint = did_you_mean(unit, fitting);
-  return "unknown unit " + in_quotes(unit) + (hint.empty() ? such_as(wanted) : hint);
+  if (!hint.empty()) return "unknown unit " + in_quotes(unit) + hint;
+  const Kind* kind = kind_of(wanted);
+  return "unknown unit " + in_quotes(unit) +
+         (kind != nullptr && !kind->example.empty() ? "; write it as in " + in_quotes(kind->example) : "");
 }
 
 std::string_view trimmed(std::string_view text) {

@@ -48,7 +48,7 @@ std::string name_of(const ChangeRow& row) {
 }
 
 std::string place_of(const ChangeRow& row) {
-  return shortened(text_of(telling(row.largest->point, row.pin->keys, kLongestPlace)), kLongestPlace);
+  return shortened(text_of(distinguishing_parts(row.largest->point, row.pin->keys, kLongestPlace)), kLongestPlace);
 }
 
 Cell points_cell(const ChangeRow& row) {

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 
+#include "core/json_parse.h"
 #include "core/quantity_text.h"
 
 namespace draftline::gate {
@@ -33,11 +34,12 @@ std::optional<Measure> measure_of(const Json& j) {
   return m;
 }
 
-// The list in a figure, which holds it as text.
+// The list in a figure, which holds it as text; null if there is none, or if it is nested deeper than kDeepestJson.
 Json list_of(const Json& figure) {
   if (figure.is_array()) return figure;
   if (!figure.is_string() || !figure.get_ref<const std::string&>().starts_with('[')) return {};
-  return Json::parse(figure.get_ref<const std::string&>(), nullptr, false);
+  const ParsedJson list = parse_json(figure.get_ref<const std::string&>());
+  return list.error.empty() ? Json(list.root) : Json();
 }
 
 std::optional<Change> compare(const Json& was, const Json& is, double tolerance) {

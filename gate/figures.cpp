@@ -135,7 +135,7 @@ void drop_where_needless(std::vector<PointFigures>& points, const std::string& p
 }
 
 // Whether a figure is asked for by a current name.
-bool goes_by(const std::string& figure, const std::string& asked) {
+bool matches_name(const std::string& figure, const std::string& asked) {
   return figure == asked || unnumbered(figure) == asked || (asked.ends_with('.') && figure.starts_with(asked));
 }
 
@@ -180,7 +180,7 @@ PointKey without(const PointKey& key, const PointKey& shared) {
   return rest;
 }
 
-PointKey telling(const PointKey& key, const std::vector<PointKey>& all, std::size_t most) {
+PointKey distinguishing_parts(const PointKey& key, const std::vector<PointKey>& all, std::size_t most) {
   constexpr std::size_t kLongText = 24;
   enum class Part { same, absent, other };
   using Parts = std::vector<Part>;  // how another point's key compares, for each part of `key`
@@ -230,7 +230,7 @@ std::vector<PointFigures> selected(std::vector<PointFigures> points, const std::
   std::vector<std::string> names;
   for (const std::string& name : asked) names.push_back(current_name(name));
   const auto wanted = [&](const std::string& figure) {
-    return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return goes_by(figure, name); });
+    return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return matches_name(figure, name); });
   };
   for (PointFigures& p : points) std::erase_if(p.figures, [&](const auto& f) { return !wanted(f.first); });
   std::erase_if(points, [](const PointFigures& p) { return p.figures.empty(); });
@@ -246,7 +246,7 @@ bool has_figure(const std::vector<PointFigures>& points, const std::string& aske
   if (asked == "all") return true;
   const std::string name = current_name(asked);
   return std::any_of(points.begin(), points.end(), [&](const PointFigures& p) {
-    return std::any_of(p.figures.begin(), p.figures.end(), [&](const auto& f) { return goes_by(f.first, name); });
+    return std::any_of(p.figures.begin(), p.figures.end(), [&](const auto& f) { return matches_name(f.first, name); });
   });
 }
 

@@ -33,7 +33,7 @@ PointKey without(const PointKey& key, const PointKey& shared);  // the parts tha
 
 // The parts of a key that distinguish it from `all` others. Parts that all keys share are left out, as are long texts
 // (parameters, an acceptance) if the others suffice; a result of more than `most` bytes is reduced to what is needed.
-PointKey telling(const PointKey& key, const std::vector<PointKey>& all, std::size_t most);
+PointKey distinguishing_parts(const PointKey& key, const std::vector<PointKey>& all, std::size_t most);
 
 // A figure's name without the number that tells points with equal keys apart: "ttft.p99 #2" -> "ttft.p99".
 std::string unnumbered(const std::string& figure);

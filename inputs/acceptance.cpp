@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "inputs/drafter_identity.h"
+#include "inputs/served_acceptance.h"
 #include "trace/tracing.h"
 
 namespace draftline {
@@ -37,7 +38,13 @@ std::variant<DraftPlan, std::string> replay_plan(const Acceptance::Traced& trace
   std::optional<MethodSpec> recorded = known ? std::optional(MethodSpec(document.root())) : std::nullopt;
   if (recorded && traced.same_drafter) recorded = with_drafter_of(m.spec, *recorded);
   const bool as_recorded = recorded && recorded->as_decoded() == m.spec.as_decoded();
-  if (as_recorded && h.steps()) return DraftPlan::chain(m.method.usual_depth());
+  if (as_recorded && h.steps()) {
+    const int drafts = m.method.usual_depth();
+    if (h.depth < drafts)  // a recorder notes depth(), the most that the method drafts in any step
+      return "the trace holds steps of at most " + std::to_string(h.depth) + " drafts, " + std::to_string(drafts) +
+             " are drafted";
+    return DraftPlan::chain(drafts);
+  }
   if (as_recorded && h.lengths()) return DraftPlan::recorded(h);
   if (!h.ranks()) return *trace.refuses(DraftPlan::chain(m.method.usual_depth()));
   if (!recorded || recorded->name() != m.spec.name())
@@ -275,6 +282,19 @@ static Acceptance::Traced read_traced(const Reader& in, const MethodSpec& method
   return {trace, trace->rank_acceptance(), trace->has_drafter(drafter)};
 }
 
+static Acceptance::Form read_served(const Reader& in, Catalogue& catalogue) {
+  const auto served = catalogue.served_acceptance(in);
+  if (!served) return Acceptance::Rate{};
+  if (served->per_position.empty()) return Acceptance::MeanLength{served->mean_length};
+  Acceptance::Rates rates;
+  double before = 1;
+  for (const double share : served->per_position) {  // files round: a share may be a little above the one before
+    rates.conditional.push_back(before > 0 ? std::min(share / before, 1.0) : 0);
+    before = share;
+  }
+  return rates;
+}
+
 Acceptance read_acceptance(const Reader& in, const MethodSpec& method, Catalogue& catalogue) {
   Acceptance::Form form;
   int given = 0;
@@ -307,8 +327,14 @@ Acceptance read_acceptance(const Reader& in, const MethodSpec& method, Catalogue
     ++given;
     form = read_traced(*trace, method, catalogue);
   }
+  if (const auto measured = in.find("measured")) {
+    ++given;
+    form = read_served(*measured, catalogue);
+  }
   if (given != 1)
-    in.fail("give one of \"rates\", \"per_position\", \"rate\", \"ranks\", \"table\", \"trace\" and \"mean_length\"");
+    in.fail(
+        "give one of \"rates\", \"per_position\", \"rate\", \"ranks\", \"table\", \"trace\", \"measured\" and "
+        "\"mean_length\"");
   double hit_share = 1;
   if (const auto hits = in.find("hit_share")) hit_share = hits->ratio();
   in.done();

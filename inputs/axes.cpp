@@ -13,7 +13,7 @@ int natural_depth(const std::string& key) {
   if (key == "rates" || key == "per_position" || key == "table" || key == "widths" || key == "rank_acceptance" ||
       key == "skip_attention" || key == "skip_mlp")
     return 1;
-  return key == "nodes" || key == "ranks" ? 2 : 0;
+  return key == "nodes" || key == "ranks" || key == "num_speculative_tokens_per_batch_size" ? 2 : 0;
 }
 int list_depth(const nlohmann::json& j) { return j.is_array() ? 1 + (j.empty() ? 0 : list_depth(j.front())) : 0; }
 

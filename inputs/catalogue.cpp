@@ -7,6 +7,7 @@
 #include "core/notes.h"
 #include "decoder/checkpoint/huggingface.h"
 #include "inputs/routing.h"
+#include "inputs/served_acceptance.h"
 #include "inputs/workload_trace.h"
 #include "model/transformers/described_transformer.h"
 #include "trace/trace.h"
@@ -90,6 +91,7 @@ static std::optional<std::string> meant(std::string name, const std::vector<std:
   name = name.substr(name.rfind('/') + 1);
   for (char& c : name)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  if (!newest(name, known).empty()) return name;  // "vLLM"
   std::string best;
   for (const std::string& k : known)
     if (name.find(k) != std::string::npos && k.size() > best.size()) best = k;
@@ -266,6 +268,10 @@ std::shared_ptr<const WorkloadTrace> Catalogue::workload(const Reader& in) {
 
 std::shared_ptr<const Trace> Catalogue::trace(const Reader& in) {
   return recorded(traces_, in, input_files_, Trace::read);
+}
+
+std::shared_ptr<const ServedAcceptance> Catalogue::served_acceptance(const Reader& in) {
+  return recorded(served_acceptances_, in, input_files_, ServedAcceptance::read);
 }
 
 }  // namespace draftline

@@ -19,6 +19,7 @@
 namespace draftline {
 
 class Trace;
+struct ServedAcceptance;
 struct WorkloadTrace;
 
 class Catalogue {
@@ -44,9 +45,11 @@ class Catalogue {
   // A drafter's folder by its path, of which config.json is read. A mistake is noted at `in`.
   DrafterConfig drafter(const Reader& in, DrafterKind);
 
-  // A workload trace (inputs/workload) or acceptance trace (trace/trace) by its path; null after a mistake.
+  // A workload trace (inputs/workload), acceptance trace (trace/trace) or an engine's own file
+  // (inputs/served_acceptance) by its path; null after a mistake.
   std::shared_ptr<const WorkloadTrace> workload(const Reader& in);
   std::shared_ptr<const Trace> trace(const Reader& in);
+  std::shared_ptr<const ServedAcceptance> served_acceptance(const Reader& in);
 
   // The weights_name() (trace/trace) of the checkpoint beside a config.json that was read; none if there is none.
   std::optional<std::string> weights(const TransformerShape*) const;
@@ -79,6 +82,7 @@ class Catalogue {
   Known<Engine> engines_;
   std::map<std::filesystem::path, std::shared_ptr<const WorkloadTrace>> workloads_;
   std::map<std::filesystem::path, std::shared_ptr<const Trace>> traces_;
+  std::map<std::filesystem::path, std::shared_ptr<const ServedAcceptance>> served_acceptances_;
 };
 
 }  // namespace draftline

@@ -22,7 +22,8 @@ struct DraftPolicy {
   std::optional<Reader> place = {};  // of confidence, for check_drafts()
 };
 
-// Reads "fixed", "goodput", "oracle", {"off_above": 32}, {"draft_length_by_batch_size": {"1": 5, "16": 2, "64": 0}} or
+// Reads "fixed", "goodput", "oracle", {"off_above": 32}, {"draft_length_by_batch_size": {"1": 5, "16": 2, "64": 0}},
+// the same as vLLM has it, {"num_speculative_tokens_per_batch_size": [[1, 15, 5], [16, 63, 2], [64, 256, 0]]}, or
 // {"confidence": {"concentration": 2}}.
 DraftPolicy read_draft_policy(const Reader&);
 // Notes a mistake at each rule with more drafts than `draft_length`, that of the method, and at confidence unless the

@@ -15,7 +15,7 @@ namespace draftline {
 namespace {
 
 constexpr std::size_t kMostPoints = 100'000'000;
-constexpr int kMostBatch = 1 << 16, kMostTokens = 1 << 24;
+constexpr int kMostTokens = 1 << 24;
 
 MethodChoice read_method_choice(const Reader& in, Catalogue& catalogue) {
   MethodChoice m{MethodSpec(in)};
@@ -147,7 +147,7 @@ Scenario read_scenario(Document document, Catalogue& catalogue) {
   else refuse_serving_keys(in);
   if (const auto batch = in.find("batch_size"); batch && s.serving)
     batch->fail("a scenario with a workload has none; give \"scheduler\": {\"max_num_seqs\": ..}");
-  s.batch_sizes = alternatives(in, "batch_size", 1, count(kMostBatch));
+  s.batch_sizes = alternatives(in, "batch_size", 1, count(kMostBatchSize));
   s.prompt_tokens = alternatives(in, "prompt_tokens", 512, count(kMostTokens));
   if (const auto cached = in.find("cached_prompt_tokens")) read_cached_prompt(*cached, s);
   s.output_tokens = alternatives(in, "output_tokens", 256, [](const Reader& r) { return r.integer(2, kMostTokens); });

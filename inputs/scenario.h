@@ -17,6 +17,8 @@
 
 namespace draftline {
 
+inline constexpr int kMostBatchSize = 1 << 16;  // that a scenario may ask about
+
 // One method of the product, with its acceptance, and where it drafts.
 struct MethodChoice {
   MethodSpec spec;

@@ -17,7 +17,8 @@ namespace draftline {
 
 namespace {
 
-constexpr double kMostSequences = 1 << 16, kMostLength = 1 << 24, kMostMilliseconds = 1e9, kMillisecond = 1e-3;
+constexpr double kMostSequences = 1 << 16, kMostLength = 1 << 24, kLeastMilliseconds = 1e-6, kMostMilliseconds = 1e9,
+                 kMillisecond = 1e-3;
 
 // What stands behind the "@" of an argument.
 class Settings {
@@ -78,7 +79,7 @@ std::optional<double> number(const Reader& in, std::string_view key, double leas
 ServedRun of_serving(const Reader& in, const Settings& told) {
   const auto ms = [&](std::string_view key) -> std::optional<Seconds> {
     const auto t = number(in, key, 0, kMostMilliseconds);
-    return t && *t > 0 ? std::optional(kMillisecond * Seconds{*t}) : std::nullopt;
+    return t && *t >= kLeastMilliseconds ? std::optional(kMillisecond * Seconds{*t}) : std::nullopt;
   };
   ServedRun run;
   const double requests = in.at("completed").positive_int(),
@@ -97,6 +98,8 @@ ServedRun of_serving(const Reader& in, const Settings& told) {
   const bool plain = !run.speculates() && !told.text("acceptance_length");
   if (plain && gap) run.time = *gap;
   else if (median || mean) run.time = run.tokens_per_step * median.value_or(mean.value_or(Seconds{}));
+  else if (in.find("median_tpot_ms") || in.find("mean_tpot_ms"))
+    in.fail("says of no step how long it takes: \"median_tpot_ms\" or \"mean_tpot_ms\" must be above 0");
   else in.at("median_tpot_ms").number();
 
   const auto most = number(in, "max_concurrency", 1, kMostSequences), duration = number(in, "duration", 0, 1e9);
@@ -148,7 +151,8 @@ ServedRun of_guidellm(const Reader& in) {
     return (these ? *these : all.at("successful")).at(statistic).number(least, most);
   };
   ServedRun run;
-  run.time = kMillisecond * Seconds{figure("inter_token_latency_ms", "successful", "median", 1e-6, kMostMilliseconds)};
+  run.time = kMillisecond *
+             Seconds{figure("inter_token_latency_ms", "successful", "median", kLeastMilliseconds, kMostMilliseconds)};
   run.batch_size = std::max(1.0, figure("request_concurrency", "total", "mean", 0, kMostSequences));
   run.context = figure("prompt_token_count", "successful", "mean", 0, kMostLength) +
                 figure("output_token_count", "successful", "mean", 1, kMostLength) / 2;
@@ -203,7 +207,9 @@ std::vector<ServedRun> of_table(const std::filesystem::path& file) {
   for (const std::string& column : t.columns())
     if (std::find(known.begin(), known.end(), column) == known.end())
       throw InputErrors(printable(file.string(), 1000) + ":1: unknown column \"" + printable(column) + "\"" +
-                        did_you_mean(column, known));
+                        (column == "tpot" || column == "itl" || column == "step"
+                             ? "; the name has the unit: \"" + column + "_ms\", \"step_us\", \"step_s\" or \"tpot_s\""
+                             : did_you_mean(column, known)));
   const auto time = std::find_if(times.begin(), times.end(), [&](const Time& x) { return t.has(x.column); });
   const auto batch = t.column("batch"), context = t.column("context"),
              column = t.column(time == times.end() ? "step_ms" : time->column);

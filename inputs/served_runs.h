@@ -16,8 +16,8 @@ struct ServedRun {
   std::string place;                   // "c8.json", "runs.jsonl:3", "steps.csv:7"
   double batch_size = 1;               // sequences that decode together, on average
   double context = 0;                  // tokens of a sequence's text, on average over its steps
-  Seconds time;                        // of so many steps, and of the prompts before them
-  double steps = 1;                    //
+  Seconds time;                        // of `steps` steps and, if prompt_tokens > 0, of the prefill before them
+  double steps = 1;                    // decode steps that `time` holds
   int prompt_tokens = 0;               // of each sequence, if `time` holds their prefill; else 0
   double tokens_per_step = 1;          // of a sequence: the acceptance length of a speculative run, bonus included
   std::optional<double> draft_length;  // of a speculative run, if it says

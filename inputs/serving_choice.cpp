@@ -72,17 +72,20 @@ LatencyTargets read_latency_targets(const Reader& in) {
     Of of;
     double share;
   };
-  static constexpr std::array<Name, 12> names{{{"ttft_mean", Of::ttft, 0},
+  static constexpr std::array<Name, 15> names{{{"ttft_mean", Of::ttft, 0},
                                                {"ttft_p50", Of::ttft, 0.5},
                                                {"ttft_p90", Of::ttft, 0.9},
+                                               {"ttft_p95", Of::ttft, 0.95},
                                                {"ttft_p99", Of::ttft, 0.99},
                                                {"tpot_mean", Of::tpot, 0},
                                                {"tpot_p50", Of::tpot, 0.5},
                                                {"tpot_p90", Of::tpot, 0.9},
+                                               {"tpot_p95", Of::tpot, 0.95},
                                                {"tpot_p99", Of::tpot, 0.99},
                                                {"e2e_mean", Of::e2e, 0},
                                                {"e2e_p50", Of::e2e, 0.5},
                                                {"e2e_p90", Of::e2e, 0.9},
+                                               {"e2e_p95", Of::e2e, 0.95},
                                                {"e2e_p99", Of::e2e, 0.99}}};
   LatencyTargets all;
   for (const Name& n : names)

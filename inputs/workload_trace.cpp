@@ -7,8 +7,8 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/csv.h"
 #include "core/reader.h"
@@ -56,14 +56,15 @@ std::optional<double> time_stamp(std::string_view text) {
 
 class Collector {
  public:
-  // `fail`: throws InputErrors about the row that was read last.
+  // `fail` is told what is wrong with the row that was read last: it throws InputErrors, or notes the mistake for a
+  // finish() that throws them. A row with a mistake is left out.
   template <class Fail>
   void add(double arrival, std::int64_t prompt, std::int64_t output, std::size_t line, const Fail& fail) {
-    if (!std::isfinite(arrival) || arrival < 0) fail("an arrival below zero");
-    if (prompt < 1) fail("a prompt of " + std::to_string(prompt) + " tokens");
-    if (output < 1) fail("an output of " + std::to_string(output) + " tokens");
-    if (prompt > kMostRecorded || output > kMostRecorded) fail("more than 16 million tokens");
-    if (!trace.requests.empty() && arrival < last_) fail("arrives before the request above it");
+    if (!std::isfinite(arrival) || arrival < 0) return fail("an arrival below zero");
+    if (prompt < 1) return fail("a prompt of " + std::to_string(prompt) + " tokens");
+    if (output < 1) return fail("an output of " + std::to_string(output) + " tokens");
+    if (prompt > kMostRecorded || output > kMostRecorded) return fail("more than 16 million tokens");
+    if (!trace.requests.empty() && arrival < last_) return fail("arrives before the request above it");
     if (trace.requests.empty()) first_ = arrival;
     last_ = arrival;
     trace.requests.push_back(
@@ -110,6 +111,26 @@ WorkloadTrace from_csv(const Csv& csv, const std::filesystem::path& file) {
   return std::move(all.trace);
 }
 
+// The names of a prompt's prefix blocks; `fail` throws. Each number is compared as what it was parsed as: to the JSON
+// library 2^64 - 1 and -1 are equal.
+template <class Fail>
+std::vector<int> read_hash_ids(const nlohmann::json& ids, const Fail& fail) {
+  const auto fits = [](const nlohmann::json& id) {
+    if (id.is_number_unsigned()) return std::in_range<int>(id.get<std::uint64_t>());
+    return id.is_number_integer() && std::in_range<int>(id.get<std::int64_t>());
+  };
+  std::vector<int> names;
+  for (const auto& id : ids) {
+    if (!fits(id)) fail("\"hash_ids\" are whole numbers of 32 bits");
+    names.push_back(id.get<int>());
+  }
+  std::vector<int> sorted = names;
+  std::sort(sorted.begin(), sorted.end());
+  if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
+    fail("\"hash_ids\" holds " + std::to_string(*twice) + " twice: a name stands for a block and all before it");
+  return names;
+}
+
 // Mooncake: {"timestamp": ms, "input_length", "output_length"}; a log of vLLM: {"arrival_time": s, "input_toks",
 // "output_toks"}.
 WorkloadTrace from_json_lines(const std::filesystem::path& file) {
@@ -150,14 +171,8 @@ WorkloadTrace from_json_lines(const std::filesystem::path& file) {
     };
     all.add(figure(format->arrival) * format->unit, tokens(format->prompt), tokens(format->output), number, fail);
     if (const auto ids = json.find("hash_ids"); ids != json.end()) {
-      std::vector<int> prefix_hashes;
-      for (const auto& id : *ids) {
-        if (!id.is_number_integer() || id < std::numeric_limits<int>::min() || id > std::numeric_limits<int>::max())
-          fail("\"hash_ids\" are whole numbers of 32 bits");
-        prefix_hashes.push_back(id.get<int>());
-      }
       all.trace.prefix_hashes.resize(all.trace.requests.size() - 1);
-      all.trace.prefix_hashes.push_back(std::move(prefix_hashes));
+      all.trace.prefix_hashes.push_back(read_hash_ids(*ids, fail));
     }
   }
   if (!all.trace.prefix_hashes.empty()) all.trace.prefix_hashes.resize(all.trace.requests.size());

@@ -12,8 +12,8 @@ namespace draftline::measure {
 
 namespace {
 
-constexpr int kMostSights =
-    4;  // runs of the same step until it is warm: op by op, captured, replayed; memory may grow once
+// Runs of the same step until it is warm: op by op, captured, replayed; memory may grow once.
+constexpr int kMostWarmUpRuns = 4;
 
 std::vector<int> prompt_of(int request, int tokens, int vocabulary) {
   std::vector<int> prompt;
@@ -56,7 +56,7 @@ LiveServer::LiveServer(Decoding& decoding, int max_batch_size, int longest_promp
   empty();
   for (int slots = 1; slots <= max_batch_size; ++slots) {
     join(1, kShort);
-    for (int sight = 1; sight <= kMostSights; ++sight)
+    for (int attempt = 1; attempt <= kMostWarmUpRuns; ++attempt)
       if (timed([&] { generator_.step(); })) break;
   }
 }
@@ -88,8 +88,8 @@ void LiveServer::join(const std::vector<LiveRequest>& requests, std::size_t n) {
     prompts.push_back(prompt_of(ids.back(), requests[i].prompt, decoding_.target().vocabulary));
   }
   const double before = now_;
-  for (int sight = 1; !timed([&] { generator_.join(prompts, ids); }); ++sight) {
-    if (sight == kMostSights) {
+  for (int attempt = 1; !timed([&] { generator_.join(prompts, ids); }); ++attempt) {
+    if (attempt == kMostWarmUpRuns) {
       warm_ = false;
       break;
     }

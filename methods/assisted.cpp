@@ -50,36 +50,32 @@ class Assisted : public Method {
     auto chain = draft_until(ops, s, stop, [&](int j, Tensor token) {
       return j == 0 ? draft_.first(ops, s) : draft_.next(ops, s, token, ops.uniform(s.sequences, 1), j);
     });
-    for (std::size_t i = 0; i < s.ids.size(); ++i) {
-      History& h = history_[s.ids[i]];
-      h.length = s.lengths[i];
-      h.drafted = chain.lengths[i];
-    }
+    for (std::size_t i = 0; i < s.ids.size(); ++i) history_[s.ids[i]].last = {s.lengths[i], chain.lengths[i]};
     return std::move(chain.proposal);
   }
 
  private:
   struct History {
-    int limit = 0, drafted = 0;
+    int limit = 0;
     double threshold = 0;
-    std::optional<int> length = {};     // tokens of the text before the last step; none for a new text
-    std::vector<double> sureness = {};  // probabilities of the last step's drafts
+    LastChain last = {};
+    std::vector<double> sureness = {};  // probabilities of the last chain's drafts
     std::vector<JudgedDraft> judged = {};
   };
-  // The draft length by the schedule. The growth of the text shows how many drafts were accepted.
+  // The draft length by the schedule.
   int limit(int id, int length) {
     History& h = history_[id];
-    if (!h.length || length <= *h.length) {
+    const std::optional<int> accepted = h.last.accepted(length);
+    if (!accepted) {
       h = {.limit = next_, .threshold = threshold_};
       return h.limit;
     }
-    const int accepted = length - *h.length - 1;
     if (schedule_ != Schedule::constant)
-      h.limit = accepted == h.drafted ? std::min(kMost, h.limit + 2) : std::max(1, h.limit - 1);
+      h.limit = *accepted == h.last.drafted ? std::min(kMost, h.limit + 2) : std::max(1, h.limit - 1);
     if (fits_) {
-      const auto judged = std::min(h.sureness.size(), static_cast<std::size_t>(accepted) + 1);
+      const auto judged = std::min(h.sureness.size(), static_cast<std::size_t>(*accepted) + 1);
       for (std::size_t j = 0; j < judged; ++j)
-        h.judged.push_back({h.sureness[j], j < static_cast<std::size_t>(accepted)});
+        h.judged.push_back({h.sureness[j], j < static_cast<std::size_t>(*accepted)});
       h.threshold = fitted_threshold(h.judged).value_or(h.threshold);
     }
     return h.limit;

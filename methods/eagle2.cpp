@@ -24,7 +24,7 @@ Entry entry_of(const Paper& paper) {
           "draft_vocabulary: tokens of a head of its own (the target's head); checkpoint: a folder of trained weights",
       .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
         const auto vocabulary = read_draft_vocabulary(spec, c.target);
-        const DraftShape shape = read_draft_shape(spec, vocabulary.value_or(c.target.shape.vocabulary), 5);
+        const DraftShape shape = read_draft_shape(spec, vocabulary.value_or(c.target.shape.vocabulary), kEagle2Passes);
         return std::make_unique<Eagle>(c, std::string(spec.name()) + ".", shape,
                                        drafter_config(spec, c, DrafterKind::eagle), vocabulary);
       },

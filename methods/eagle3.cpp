@@ -46,7 +46,7 @@ std::unique_ptr<Method> make_eagle3(const MethodSpec& spec, Context& c) {
   if (given && in.has("checkpoint")) in.at("draft_vocabulary").fail("the checkpoint has a vocabulary of its own");
   if (given || drafter.vocabulary == 0) drafter.vocabulary = given.value_or(std::min(32000, c.target.vocabulary()));
   if (version == Version::eagle3_1) drafter.norm_each_state = drafter.normed_state = true;
-  return std::make_unique<Eagle3>(c, read_draft_shape(spec, drafter.vocabulary, 7), drafter);
+  return std::make_unique<Eagle3>(c, read_draft_shape(spec, drafter.vocabulary, kEagle3Passes), drafter);
 }
 
 // What both have.
@@ -77,7 +77,7 @@ Entry eagle3() {
 Entry eagle3_1() {
   Entry e = entry();
   e.name = "eagle3_1";
-  e.also = "eagle3.1";
+  e.also = {"eagle3.1"};
   e.title = "EAGLE-3 with normalised states, so that long drafts stay stable";
   e.source = "eldenk2026drift";
   e.locator = "abstract: post-norm, and a norm of each hidden state; vLLM pull request 42764";

@@ -47,9 +47,9 @@ struct DraftLengths {
 
 struct Entry {
   std::string_view name;
-  std::string_view also = {};      // a synonym from other tools
-  std::string_view title, source;  // source: a key of data/sources.json
-  std::string_view locator;        // section of the source that describes the method
+  std::vector<std::string_view> also = {};  // synonyms from other tools
+  std::string_view title, source;           // source: a key of data/sources.json
+  std::string_view locator;                 // section of the source that describes the method
   Losslessness lossless;
   std::string_view parameters;  // description of the parameters, for people
   // Builds the method. Parameters are read from MethodSpec::in(), where mistakes are noted.

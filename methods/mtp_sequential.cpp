@@ -70,7 +70,7 @@ class MtpSequential : public FeatureDrafter {
 Entry mtp_sequential() {
   return {
       .name = "mtp_sequential",
-      .also = "mtp",
+      .also = {"mtp", "nextn", "deepseek_mtp"},
       .title = "a decoder layer that continues the target's state, token by token",
       .source = "deepseek2024",
       .locator = "section 2.2",

@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 
+#include "core/int_indexed.h"
 #include "methods/drafting/draft_network.h"
 #include "methods/drafting/host_rows.h"
 #include "methods/drafting/lookahead_pass.h"
@@ -15,8 +16,6 @@
 namespace draftline::methods {
 
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 struct OuroborosParameters {
   int draft_length;

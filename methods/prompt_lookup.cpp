@@ -62,7 +62,7 @@ class PromptLookup : public Method {
 
 Entry prompt_lookup() {
   return {.name = "prompt_lookup",
-          .also = "ngram",
+          .also = {"ngram"},
           .title = "what followed the same words earlier in the text",
           .source = "saxena2023",
           .locator = "prompt_lookup_decoding_demo",

@@ -33,31 +33,27 @@ class SelfSpec : public Method {
       target_.run(ops, x, ops.pass({ops.uniform(s.sequences, 1), s.slots, {}, j}), layers_);
       return target_.logits(ops, target_.final_norm(ops, x));
     });
-    for (std::size_t i = 0; i < s.ids.size(); ++i) {
-      History& h = history_[s.ids[i]];
-      h.length = s.lengths[i];
-      h.drafted = chain.lengths[i];
-    }
+    for (std::size_t i = 0; i < s.ids.size(); ++i) history_[s.ids[i]].last = {s.lengths[i], chain.lengths[i]};
     return std::move(chain.proposal);
   }
 
  private:
   struct History {
     double threshold = 0, accepted = 0.9;
-    std::optional<int> length = {};  // tokens of the text before the last step; none for a new text
-    int drafted = 0;
+    LastChain last = {};
   };
   // The authors' rule aims at a moving average acceptance of 0.9: the threshold rises while it is below, and falls when
   // a chain ended before its largest length.
   double threshold(int id, int length) {
     History& h = history_[id];
-    if (!h.length || length <= *h.length) {
+    const std::optional<int> accepted = h.last.accepted(length);
+    if (!accepted) {
       h = {.threshold = threshold_};
-    } else if (adaptive_ && h.drafted > 0) {
-      h.accepted = 0.5 * h.accepted + 0.5 * (length - *h.length - 1) / h.drafted;
+    } else if (adaptive_ && h.last.drafted > 0) {
+      h.accepted = 0.5 * h.accepted + 0.5 * *accepted / h.last.drafted;
       double wanted = h.threshold;
       if (h.accepted < 0.9) wanted += 0.01;
-      else if (h.drafted < length_) wanted -= 0.01;
+      else if (h.last.drafted < length_) wanted -= 0.01;
       h.threshold = std::clamp(0.9 * h.threshold + 0.1 * wanted, 0.0, 1.0);
     }
     return h.threshold;

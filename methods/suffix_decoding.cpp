@@ -123,7 +123,7 @@ std::unique_ptr<Method> make_suffix_decoding(const MethodSpec& spec, Context&) {
 
 Entry suffix_decoding() {
   return {.name = "suffix_decoding",
-          .also = "suffix",
+          .also = {"suffix"},
           .title = "what most often followed the text's end, in a suffix tree of the text and of earlier outputs",
           .source = "oliaro2025suffix",
           .locator = "code: csrc/suffix_decoding/suffix_tree.cc; vLLM pull request 25784",

@@ -53,7 +53,7 @@ std::span<const Entry> all() {
 const Entry* find(std::string_view name) {
   const auto entries = all();
   const auto it = std::find_if(entries.begin(), entries.end(),
-                               [&](const Entry& e) { return e.name == name || (!name.empty() && e.also == name); });
+                               [&](const Entry& e) { return e.name == name || std::ranges::count(e.also, name) > 0; });
   return it == entries.end() ? nullptr : &*it;
 }
 
@@ -64,7 +64,7 @@ const Entry* named(const Reader& name) {
     std::vector<std::string> known;
     for (const Entry& e : all()) {
       known.emplace_back(e.name);
-      if (!e.also.empty()) known.emplace_back(e.also);
+      known.insert(known.end(), e.also.begin(), e.also.end());
     }
     const auto near = nearest_word(text, known);
     name.fail("unknown method \"" + text + "\"" +

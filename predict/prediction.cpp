@@ -222,7 +222,7 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& all, const
   out.request = cycle(p, s, m, decode_steps(p, m, s, mine.rows, out.acceptance_length), mean);
   out.throughput_with_prefill = all.batch_size * s.output_tokens / out.request.e2e;
   const AttentionChoice attention = attention_of(s);
-  out.warnings = setup_warnings(s, attention);
+  out.warnings = setup_warnings(s, m.spec, attention);
   const KnownErrors errors = known_errors(*s.device, s.precision, attention);
   if (speculating) {
     const Baseline& plain = baseline(s);

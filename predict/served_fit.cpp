@@ -51,6 +51,17 @@ Seconds predicted_time(const ServedPoint& p, const Engine& e) {
   return p.run.steps * step + prompts_time(p, s);
 }
 
+// No engine is so far off, by its priors least of all: the runs are of another unit.
+static void check_units(std::vector<double> log_ratios) {
+  constexpr double kUnits = 100;
+  std::nth_element(log_ratios.begin(), log_ratios.begin() + log_ratios.size() / 2, log_ratios.end());
+  const double ratio = std::exp(log_ratios[log_ratios.size() / 2]);
+  if (ratio < kUnits && ratio > 1 / kUnits) return;
+  throw InputErrors("--served: the runs' steps take " + significant(ratio > 1 ? ratio : 1 / ratio, 2) + " times as " +
+                    (ratio > 1 ? "long" : "short") +
+                    " a time as the shipped profile predicts: are they in another unit than the file says?");
+}
+
 ServedFit fit_served(const std::vector<ServedPoint>& points) {
   constexpr double kDecisive = 3;  // log evidence: twenty to one
   if (std::all_of(points.begin(), points.end(), [](const ServedPoint& p) { return p.run.speculates(); }))
@@ -61,6 +72,9 @@ ServedFit fit_served(const std::vector<ServedPoint>& points) {
   const auto terms = terms_of(shipped, *points.front().setup.device, speculating);
   std::vector<double> measured, before = log_times(points, shipped);
   for (const ServedPoint& p : points) measured.push_back(std::log(p.run.time.value));
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < points.size(); ++i) ratios.push_back(measured[i] - before[i]);
+  check_units(std::move(ratios));
   const auto predicted_by = [&](const Engine& base) -> LogTimes {
     return [&points, &terms, base](std::span<const double> x) { return log_times(points, with_terms(base, terms, x)); };
   };

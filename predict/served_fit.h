@@ -42,7 +42,7 @@ struct ServedFit {
   std::vector<std::string> warnings;
 };
 
-// InputErrors if there is no plain run.
+// Throws InputErrors without a run of plain decoding, and if most runs are a hundred times off.
 ServedFit fit_served(const std::vector<ServedPoint>&);
 
 // The fitted values as a profile has them.

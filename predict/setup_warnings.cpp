@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "predict/setup_warnings.h"
 
+#include <algorithm>
+
+#include "methods/method.h"
+#include "model/kernels/operand_fits.h"
+
 namespace draftline {
 
 namespace {
@@ -23,10 +28,33 @@ std::string divided_blocks(const Setup& s) {
          " that share a scale; \"expert_parallel\": true or fewer ranks leave them whole";
 }
 
+// Of the target's formats, and the drafter's if there is one.
+std::string guessed_formats(const Setup& s, const MethodSpec& m) {
+  if (s.device->cpu() != nullptr) return "";
+  const Precision& p = s.precision;
+  std::vector<const LinearFormat*> formats{&p.attention, &p.mlp, &p.lm_head};
+  if (!m.is_plain()) formats.push_back(&p.draft);
+  const bool gemms = std::any_of(formats.begin(), formats.end(), [&](const LinearFormat* f) {
+    return gemm_fit(*s.device, operands_of(*f, p.activations)).guess;
+  });
+  const bool experts = s.transformer->experts && expert_fit(*s.device, operands_of(p.experts, p.activations)).guess;
+  if (!gemms && !experts) return "";
+  return std::string(gemms && experts ? "GEMMs and experts"
+                     : gemms          ? "GEMMs"
+                                      : "experts") +
+         " in these formats were not measured on the device: kernels of another format stand in for them, and no "
+         "interval is known";
+}
+
+std::string no_module(const Setup& s, const MethodSpec& m) {
+  if (m.entry().checkpoint != DrafterKind::mtp || s.transformer->mtp_modules > 0 || m.in().has("checkpoint")) return "";
+  return s.transformer->name + " has no MTP module by its config.json: it is priced as if one had been trained";
+}
+
 }  // namespace
 
-std::vector<std::string> setup_warnings(const Setup& s, const AttentionChoice& attention) {
-  std::vector<std::string> all{not_measured(attention), divided_blocks(s)};
+std::vector<std::string> setup_warnings(const Setup& s, const MethodSpec& m, const AttentionChoice& attention) {
+  std::vector<std::string> all{not_measured(attention), guessed_formats(s, m), divided_blocks(s), no_module(s, m)};
   std::erase(all, "");
   return all;
 }

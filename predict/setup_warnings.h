@@ -9,6 +9,6 @@
 namespace draftline {
 
 // Sentences. The choice is attention_of() that setup.
-std::vector<std::string> setup_warnings(const Setup&, const AttentionChoice&);
+std::vector<std::string> setup_warnings(const Setup&, const MethodSpec&, const AttentionChoice&);
 
 }  // namespace draftline

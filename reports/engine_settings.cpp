@@ -3,42 +3,74 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
+
+#include "methods/drafting/feature_drafter.h"
 
 namespace draftline {
 
 namespace {
 
 struct Names {
-  std::string_view method, vllm, sglang;  // "": the engine has none
-  bool parallel = false;                  // vLLM: by "parallel_drafting"
+  std::string_view method;
+  std::string_view vllm = {}, sglang = {}, tensorrt_llm = {}, llama_cpp = {};  // "": the engine has none
+  bool parallel = false;                                                       // vLLM: by "parallel_drafting"
+  int tree_passes = 0;  // of the tree that is drafted where no draft length is given; 0: none that an engine takes
 };
-constexpr std::array<Names, 15> kNames{{{"eagle1", "eagle", "EAGLE"},
-                                        {"eagle2", "eagle", "EAGLE"},
-                                        {"hass", "eagle", "EAGLE"},
-                                        {"eagle3", "eagle3", "EAGLE3"},
-                                        {"eagle3_1", "eagle3", "EAGLE3"},
-                                        {"p_eagle", "eagle3", "", true},
-                                        {"draft_model", "draft_model", "STANDALONE"},
-                                        {"pard", "draft_model", "", true},
-                                        {"dflash", "dflash", "DFLASH"},
-                                        {"dspark", "dspark", ""},
-                                        {"dflash2", "dflash", "DFLASH"},
-                                        {"medusa", "medusa", ""},
-                                        {"mtp_sequential", "mtp", "NEXTN"},
-                                        {"prompt_lookup", "ngram", "NGRAM"},
-                                        {"suffix_decoding", "suffix", ""}}};
+constexpr int kPasses2 = methods::kEagle2Passes, kPasses3 = methods::kEagle3Passes;
+constexpr std::array<Names, 15> kNames{{
+    {"eagle1", "eagle", "EAGLE"},
+    {"eagle2", "eagle", "EAGLE", "", "", false, kPasses2},
+    {"hass", "eagle", "EAGLE", "", "", false, kPasses2},
+    {"eagle3", "eagle3", "EAGLE3", "Eagle3", "draft-eagle3", false, kPasses3},
+    {"eagle3_1", "eagle3", "EAGLE3", "", "", false, kPasses3},
+    {"p_eagle", "eagle3", "", "", "", true},
+    {"draft_model", "draft_model", "STANDALONE", "DraftTarget", "draft-simple"},
+    {"pard", "draft_model", "", "PARD", "", true},
+    {"dflash", "dflash", "DFLASH", "DFlash", "draft-dflash"},
+    {"dspark", "dspark", "DSPARK"},
+    {"dflash2", "dflash", "DFLASH"},
+    {"medusa", "medusa"},
+    {"mtp_sequential", "mtp", "NEXTN", "MTP", "draft-mtp"},
+    {"prompt_lookup", "ngram", "NGRAM", "NGram"},
+    {"suffix_decoding", "suffix"},
+}};
 
-// Neither engine has a drafter on a device of its own.
+// No engine has a drafter on a device of its own.
 Names names_of(const MethodSpec& m) {
   if (m != m.without_drafter_device()) return {};
   const auto found = std::find_if(kNames.begin(), kNames.end(), [&](const Names& n) { return n.method == m.name(); });
   return found == kNames.end() ? Names{} : *found;
 }
 
+bool is_tree(const MethodSpec& m) { return !m.draft_length() && (m.in().has("tree") || m.drafts_default_tree()); }
+
+int longest_lookup(const MethodSpec& m) {
+  const auto ngram = m.in().find("max_ngram");
+  return ngram ? ngram->integer() : 3;
+}
+
+// What vLLM is told besides the lengths, where its own default would be another method than the one that was priced.
+void add_vllm_parameters(nlohmann::ordered_json& settings, const MethodSpec& m, const Names& names, int ranks) {
+  if (names.parallel) settings["parallel_drafting"] = true;
+  if (names.vllm == "ngram") {
+    settings["prompt_lookup_max"] = longest_lookup(m);
+    settings["prompt_lookup_min"] = 1;
+  }
+  if (names.vllm == "suffix")
+    for (const std::string key : {"max_tree_depth", "max_spec_factor", "min_token_prob", "max_cached_requests"})
+      for (const std::string& written : {key, "suffix_decoding_" + key})
+        if (m.parameters().contains(written)) settings["suffix_decoding_" + key] = m.parameters().at(written);
+  if (m.parameters().contains("rejection_sample_method"))
+    settings["rejection_sample_method"] = m.parameters().at("rejection_sample_method");
+  if (m.entry().draft_network && ranks > 1 && !m.shards_draft() && !m.shards_draft_if_possible())
+    settings["draft_tensor_parallel_size"] = 1;
+}
+
 }  // namespace
 
 std::optional<nlohmann::ordered_json> vllm_settings(const MethodSpec& method,
-                                                    const std::vector<ScheduledLength>& schedule) {
+                                                    const std::vector<ScheduledLength>& schedule, int ranks) {
   const Names names = names_of(method);
   int most = schedule.empty() ? method.draft_length().value_or(0) : 0;
   for (const ScheduledLength& s : schedule) most = std::max(most, s.draft_length);
@@ -46,31 +78,64 @@ std::optional<nlohmann::ordered_json> vllm_settings(const MethodSpec& method,
   if (names.vllm.empty() || (most == 0 && !counted)) return std::nullopt;
   nlohmann::ordered_json settings{{"method", names.vllm}};
   if (most > 0) settings["num_speculative_tokens"] = most;
-  if (names.parallel) settings["parallel_drafting"] = true;
+  add_vllm_parameters(settings, method, names, ranks);
   if (schedule.size() < 2) return settings;
   auto& ranges = settings["num_speculative_tokens_per_batch_size"];
   for (const ScheduledLength& s : schedule)
-    ranges[std::to_string(s.from_batch) + "-" + std::to_string(s.to_batch)] = s.draft_length;
+    ranges.push_back(nlohmann::ordered_json::array({s.from_batch, s.to_batch, s.draft_length}));
   return settings;
 }
 
 std::optional<std::string> sglang_flags(const MethodSpec& method, std::optional<int> running) {
-  const std::string_view name = names_of(method).sglang;
-  const auto tree = method.in().find("tree");
+  const Names names = names_of(method);
+  const std::string_view name = names.sglang;
   int steps = method.draft_length().value_or(0), top_k = 1, drafts = steps;
-  if (tree && tree->is_object()) {
-    steps = tree->at("passes").integer() + 1;  // the target's pass gives the first level
-    top_k = tree->at("top_k").integer();
-    drafts = tree->at("nodes").integer();
+  if (is_tree(method)) {
+    if (names.tree_passes == 0) return std::nullopt;  // a tree of fixed shape
+    const auto shape = methods::read_draft_shape(method, std::numeric_limits<int>::max(), names.tree_passes);
+    steps = shape.depth();
+    top_k = shape.top_k;
+    drafts = shape.nodes;
   }
   if (name.empty() || drafts < 1) return std::nullopt;
+  const auto block = method.in().find("block_size"), window = method.in().find("window");
+  const auto flag = [](const char* key, int value) {
+    return std::string(" --speculative-") + key + " " + std::to_string(value);
+  };
   std::string flags = "--speculative-algorithm " + std::string(name);
-  if (name != "NGRAM" && name != "DFLASH")  // these draft in no passes of their own
-    flags += " --speculative-num-steps " + std::to_string(steps) + " --speculative-eagle-topk " + std::to_string(top_k);
-  if (const auto window = method.in().find("window"); window && name == "DFLASH")
-    flags += " --speculative-dflash-draft-window-size " + std::to_string(window->integer());
-  flags += " --speculative-num-draft-tokens " + std::to_string(drafts + 1);  // the root included
+  if (name == "DSPARK") {
+    if (block && block->integer() != drafts) return std::nullopt;  // it verifies whole blocks
+    flags += flag("dspark-block-size", drafts);
+  } else if (name == "DFLASH") {
+    if (block && block->integer() != drafts + 1) flags += flag("dflash-block-size", block->integer());
+    if (window) flags += flag("dflash-draft-window-size", window->integer());
+  } else if (name != "NGRAM") {  // the others draft in passes of their own
+    flags += flag("num-steps", steps) + flag("eagle-topk", top_k);
+  }
+  flags += flag("num-draft-tokens", drafts + 1);  // the root included
   return running ? flags + " --max-running-requests " + std::to_string(*running) : flags;
+}
+
+std::optional<nlohmann::ordered_json> tensorrt_llm_settings(const MethodSpec& method,
+                                                            std::optional<int> most_sequences) {
+  const std::string_view name = names_of(method).tensorrt_llm;
+  if (name.empty() || !method.draft_length()) return std::nullopt;
+  nlohmann::ordered_json settings{{"decoding_type", name}};
+  settings[name == "MTP" ? "num_nextn_predict_layers" : "max_draft_len"] = *method.draft_length();
+  if (name == "NGram") settings["max_matching_ngram_size"] = longest_lookup(method);
+  if (most_sequences) settings["max_concurrency"] = *most_sequences;
+  return settings;
+}
+
+bool has_drafter_weights(const MethodSpec& method) {
+  const std::string_view name = names_of(method).vllm;
+  return !name.empty() && name != "ngram" && name != "suffix" && name != "mtp";
+}
+
+std::optional<std::string> llama_cpp_flags(const MethodSpec& method) {
+  const std::string_view name = names_of(method).llama_cpp;
+  if (name.empty() || !method.draft_length()) return std::nullopt;
+  return "--spec-type " + std::string(name) + " --spec-draft-n-max " + std::to_string(*method.draft_length());
 }
 
 }  // namespace draftline

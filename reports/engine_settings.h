@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A draft schedule as serving engines take it: vLLM's --speculative-config, SGLang's flags. The drafter's weights are
-// the user's own and not named. Names as in vLLM's vllm/config/speculative.py and SGLang's server arguments, 2026-11.
+// A method and its draft lengths as serving engines take them. The drafter's weights are the user's own and not named.
+// Names as in vLLM's vllm/config/speculative.py, SGLang's server arguments, TensorRT-LLM's DecodingBaseConfig and
+// llama.cpp's server arguments, 2026-11.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,15 +13,27 @@
 
 namespace draftline {
 
-// {"method", "num_speculative_tokens", "num_speculative_tokens_per_batch_size"}: the last maps inclusive ranges of
-// batch sizes to draft lengths. `schedule`: of one prompt length; empty: `method`'s own draft
-// length at every batch, if it has one. None if vLLM has no such method, as with a drafter's own device, if there is
-// nothing to draft, or of a tree, which vLLM does not draft.
+// vLLM's --speculative-config, with "num_speculative_tokens_per_batch_size": [[from, to, draft length], ..], both ends
+// included. `schedule`: of one prompt length; empty: `method`'s own draft length at every batch, if it has one.
+// `ranks`: among which tensor parallelism divides the target, and by default the drafter. None if vLLM has no such
+// method, as with a drafter's own device, if there is nothing to draft, or of a tree, which vLLM does not draft.
 std::optional<nlohmann::ordered_json> vllm_settings(const MethodSpec& method,
-                                                    const std::vector<ScheduledLength>& schedule);
+                                                    const std::vector<ScheduledLength>& schedule, int ranks = 1);
 
-// The method's own chain or tree, whatever the batch. `running`: sequences at once, where its default is too low. None
-// if SGLang has no such method.
+// SGLang's flags: the method's own chain or tree, whatever the batch. `running`: sequences at once, where SGLang's
+// default is too low. None if SGLang has no such method.
 std::optional<std::string> sglang_flags(const MethodSpec& method, std::optional<int> running = {});
+
+// TensorRT-LLM's speculative_config: the method's own chain, to batches of `most_sequences` if there is a limit. None
+// if TensorRT-LLM has no such method, and of a tree.
+std::optional<nlohmann::ordered_json> tensorrt_llm_settings(const MethodSpec& method,
+                                                            std::optional<int> most_sequences = {});
+
+// llama-server's flags: the method's own chain, whatever the batch. None if llama.cpp has no such method.
+std::optional<std::string> llama_cpp_flags(const MethodSpec& method);
+
+// Whether an engine must be told where the drafter's weights are: not of what it looks up in texts, nor of a module in
+// the target's own checkpoint.
+bool has_drafter_weights(const MethodSpec& method);
 
 }  // namespace draftline

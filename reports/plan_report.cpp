@@ -160,6 +160,16 @@ std::string nodes_of(const FleetOption& o) {
   return o.nodes ? " (" + std::to_string(*o.nodes) + (*o.nodes == 1 ? " whole node)" : " whole nodes)") : "";
 }
 
+// The table has means over the replications, of which the targets must hold in each.
+std::string worst_run(const FleetOption& o) {
+  const auto worst = [&](Seconds FleetRun::*figure) {
+    const auto longer = [&](const FleetRun& a, const FleetRun& b) { return a.*figure < b.*figure; };
+    return to_text((*std::max_element(o.runs.begin(), o.runs.end(), longer)).*figure);
+  };
+  return "The worst of them has a TTFT p99 of " + worst(&FleetRun::ttft_p99) + " and a TPOT p99 of " +
+         worst(&FleetRun::tpot_p99) + ".\n";
+}
+
 // The recommendation, what it bears beyond the load, and how far chance decided.
 std::string recommendation(Options options, const Scenario& s) {
   const FleetOption& best = options.front();
@@ -175,12 +185,12 @@ std::string recommendation(Options options, const Scenario& s) {
   const auto runs = static_cast<int>(best.runs.size());
   if (runs == 1) return text + ".\nOne simulation of each option: \"replications\" shows what chance does.\n";
   text += ".\n" + std::to_string(runs) + " simulations of each option meet the targets";
-  if (votes_for(0, options, votes) == runs) return text + ", and each alone recommends the same.\n";
+  if (votes_for(0, options, votes) == runs) return text + ", and each alone recommends the same.\n" + worst_run(best);
   text += ", but which is the cheapest hangs on chance:";
   for (const auto& [vote, count] : votes)
     text += "\n  " + std::to_string(count) + " of " + std::to_string(runs) + " alone recommend " +
             name_of(options[vote.option], vote.replicas, s);
-  return text + "\n";
+  return text + "\n" + worst_run(best);
 }
 
 }  // namespace

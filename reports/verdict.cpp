@@ -82,7 +82,7 @@ std::string drafters_sentence(const Scenario& s, const Point& p, const BatchAdvi
   bool priced = false;
   if (s.serving) {
     const auto& prices = s.serving->prices.per_hour;
-    priced = prices.contains(own) && prices.contains(target);
+    priced = prices.contains(own) && prices.contains(target) && prices.at(target) > 0;
     if (priced) more *= prices.at(own) / prices.at(target);
   }
   std::string text = " The drafter takes 1 x " + own + " more, " + significant(1 + more) + " times the " +
@@ -191,43 +191,79 @@ std::string setup_text(const Scenario& s, const Point& p) {
 
 namespace {
 
-// What the scenario's engine takes. Draft lengths are best at an engine's own costs, so that they are no settings of
-// another one. SGLang takes one length for all batches: the method's own, if it pays.
-struct Settings {
-  std::optional<nlohmann::ordered_json> vllm;
-  std::optional<std::string> sglang;
+// What the scenario's engine takes, whose costs draft lengths are best at.
+struct Setting {
+  std::string engine, option;    // "vLLM", "--speculative-config"
+  std::string key;               // of JSON
+  std::string weights;           // by which the engine is told the drafter's
+  nlohmann::ordered_json value;  // an object, or flags as a string
+  std::string text() const {
+    const std::string shown = value.is_string() ? value.get<std::string>() : value.dump();
+    return "  " + engine + ": " + option + (engine == "vLLM" ? "'" + shown + "'" : shown) + "\n";
+  }
 };
-Settings settings_of(const Scenario& s, const Advice& a, const std::vector<ScheduledLength>& schedule) {
+template <class Value>
+std::optional<Setting> setting(Setting names, const std::optional<Value>& value) {
+  if (!value) return std::nullopt;
+  names.value = *value;
+  return names;
+}
+
+// vLLM takes a schedule, unless attention is data parallel; the others take one length for all batches: the method's
+// own, if it pays.
+bool takes_schedule(const Scenario& s, const Point& p) {
+  return s.engines[p.engine]->family == "vllm" && s.parallel[p.parallel].attention_replicas == 1;
+}
+bool has_settings(const Engine& e) {
+  return e.family == "vllm" || e.family == "sglang" || e.family == "tensorrt-llm" || e.family == "llama.cpp";
+}
+std::optional<Setting> setting_of(const Scenario& s, const Advice& a, const std::vector<ScheduledLength>& schedule) {
   const MethodSpec& m = s.method(a.point).spec;
-  const std::string& engine = s.engines[a.point.engine]->name;
-  if (!pays(a)) return {};
-  if (engine == "vllm") return {vllm_settings(m, schedule), std::nullopt};
-  if (engine == "sglang" && !a.pays_at.empty()) return {std::nullopt, sglang_flags(m, more_running(a))};
-  return {};
+  const std::string& engine = s.engines[a.point.engine]->family;
+  const bool by_batch = takes_schedule(s, a.point);
+  if (!pays(a) || (!by_batch && a.pays_at.empty())) return std::nullopt;
+  if (engine == "vllm")
+    return setting(
+        {"vLLM", "--speculative-config ", "vllm", "\"model\"", {}},
+        vllm_settings(m, by_batch ? schedule : std::vector<ScheduledLength>{}, s.parallel[a.point.parallel].devices));
+  if (engine == "sglang")
+    return setting({"SGLang", "", "sglang", "--speculative-draft-model-path", {}}, sglang_flags(m, more_running(a)));
+  if (engine == "tensorrt-llm")
+    return setting({"TensorRT-LLM", "speculative_config: ", "tensorrt_llm", "\"speculative_model\"", {}},
+                   tensorrt_llm_settings(m, a.pays_at_every_batch() ? std::nullopt : std::optional(a.pays_to_batch())));
+  if (engine == "llama.cpp")
+    return setting({"llama.cpp", "", "llama_cpp", "--spec-draft-model", {}}, llama_cpp_flags(m));
+  return std::nullopt;
 }
 
 }  // namespace
 
 std::string schedule_text(const Scenario& s, const Advice& a) {
   const auto all = schedules(a);
+  const Engine& engine = *s.engines[a.point.engine];
   std::string text;
-  Settings last;
-  const auto add = [&](const std::vector<ScheduledLength>& schedule) {
-    last = settings_of(s, a, schedule);
-    if (last.vllm) text += "  vLLM: --speculative-config '" + last.vllm->dump() + "'\n";
-  };
+  std::optional<Setting> last;
   const bool same = std::all_of(all.begin(), all.end(), [&](const auto& one) { return same_steps(one, all.front()); });
   for (const auto& one : all) {
     const std::string prompt = same ? "" : " with prompts of " + std::to_string(one.front().prompt_tokens);
     text += "Best k by batch" + prompt + ": " + by_batch(one) + ".\n";
-    add(one);
+    last = setting_of(s, a, one);
+    if (last && takes_schedule(s, a.point)) text += last->text();
     if (same) break;
   }
-  if (all.empty()) add({});
-  if (last.sglang) text += "  SGLang: " + *last.sglang + "\n";
-  const std::string& engine = s.engines[a.point.engine]->name;
-  if (!a.pays_at.empty() && !last.vllm && !last.sglang && (engine == "vllm" || engine == "sglang"))
-    text += "  No setting of " + engine + " for " + s.method(a.point).spec.label() + " is known here.\n";
+  if (a.schedule.size() > 1 && !s.method(a.point).acceptance.table())
+    text +=
+        "  These lengths take a draft to be accepted as often whatever k is; a \"table\" says more "
+        "(docs/your_own.md).\n";
+  if (all.empty()) last = setting_of(s, a, {});
+  if (last && (all.empty() || !takes_schedule(s, a.point))) {
+    if (!all.empty() && engine.family == "vllm") text += "  vLLM takes no schedule where attention is data parallel.\n";
+    text += last->text();
+  }
+  if (last && has_drafter_weights(s.method(a.point).spec))
+    text += "  Add the drafter's weights: " + last->weights + ".\n";
+  if (!a.pays_at.empty() && !last && has_settings(engine))
+    text += "  No setting of " + engine.name + " for " + s.method(a.point).spec.label() + " is known here.\n";
   return text;
 }
 
@@ -241,9 +277,7 @@ void write_verdict(JsonWriter& w, const PointInputs& inputs, const Scenario& s, 
   if (all.empty()) all.emplace_back();  // of no chain: the method's own setting
   w.objects("settings", all, [&](const std::vector<ScheduledLength>& one) {
     w.member("prompt_tokens", one.empty() ? s.prompt_tokens[a.point.prompt] : one.front().prompt_tokens);
-    const Settings own = settings_of(s, a, one);
-    if (own.vllm) w.member("vllm", nlohmann::json(*own.vllm));
-    if (own.sglang) w.member("sglang", *own.sglang);
+    if (const auto own = setting_of(s, a, one)) w.member(own->key, nlohmann::json(own->value));
   });
 }
 

@@ -9,8 +9,6 @@ namespace draftline {
 
 namespace {
 
-constexpr int kMostBatch = 1 << 14;
-
 std::optional<Prediction> predict(Predictor& predictor, const Setup& s, const MethodChoice& m) {
   auto out = predictor.predict(s, m);
   if (auto* p = std::get_if<Prediction>(&out)) return *p;
@@ -52,7 +50,7 @@ double pool_tokens(Predictor& predictor, Setup s, const MethodChoice& m) {
   return room.tokens(s.gpu_memory_utilization * s.device->memory - room.taken());
 }
 
-// The largest batch that fits in device memory; 0: none.
+// The largest batch that fits in device memory, up to kMostBatchSize; 0: none.
 int largest_batch(Predictor& predictor, Setup s, const MethodChoice& m) {
   const auto fits = [&](int batch) {
     s.batch_size = batch;
@@ -60,7 +58,8 @@ int largest_batch(Predictor& predictor, Setup s, const MethodChoice& m) {
   };
   if (!fits(1)) return 0;
   int low = 1, high = 2;  // low fits
-  while (high <= kMostBatch && fits(high)) low = high, high *= 2;
+  while (high <= kMostBatchSize && fits(high)) low = high, high *= 2;
+  high = std::min(high, kMostBatchSize + 1);
   while (high - low > 1) {
     const int middle = (low + high) / 2;
     (fits(middle) ? low : high) = middle;

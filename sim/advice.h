@@ -39,7 +39,7 @@ struct BatchAdvice {
 struct Advice {
   Point point;            // its batch is the first of the scenario
   std::string obstacle;   // why the method can't run, then nothing else is set; "" if it can
-  int largest_batch = 0;  // that fits in device memory
+  int largest_batch = 0;  // that fits in device memory, up to kMostBatchSize
   int batch_limit = 0;    // sequences that the engine runs at once while it speculates, unless it is told otherwise
   // Where requests gain. More than one where a mixture of experts is verified: with few sequences more rows read more
   // experts, with many these are read anyway.

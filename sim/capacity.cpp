@@ -129,8 +129,8 @@ struct Capacity {
 Capacity capacity_of(ServingPoint& point, std::uint64_t seed, int replications, const LatencyTargets& targets) {
   const Workload whole = point.workload;
   const double rate = mean_rate(whole);
-  double bears = rate;
-  std::optional<double> fails;
+  double highest_served = rate;
+  std::optional<double> lowest_missed;
   bool at_least = false;
   const auto serves = [&](double r, int replication) {
     point.workload = at_rate(whole, r / rate);
@@ -141,18 +141,18 @@ Capacity capacity_of(ServingPoint& point, std::uint64_t seed, int replications, 
   };
   for (int replication = 0; replication < replications; ++replication) {
     const auto narrow = [&](double r) {
-      if (serves(r, replication)) bears = r;
-      else fails = r;
+      if (serves(r, replication)) highest_served = r;
+      else lowest_missed = r;
     };
     if (replication > 0) {
-      if (serves(bears, replication)) continue;
-      fails = std::exchange(bears, rate);
+      if (serves(highest_served, replication)) continue;
+      lowest_missed = std::exchange(highest_served, rate);
     }
-    while (!fails) narrow(2 * bears);
-    while (*fails / bears > 1.02) narrow(std::sqrt(bears * *fails));
+    while (!lowest_missed) narrow(2 * highest_served);
+    while (*lowest_missed / highest_served > 1.02) narrow(std::sqrt(highest_served * *lowest_missed));
   }
   point.workload = whole;
-  return {{bears / point.fleet.replicas}, at_least};
+  return {{highest_served / point.fleet.replicas}, at_least};
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ namespace draftline {
 
 std::vector<int> admit_prefixes(std::span<const double> survival, int drafts,
                                 const std::function<double(int, double)>& time) {
+  check(drafts > 0, "admit_prefixes: there are drafts");
   const int sequences = static_cast<int>(survival.size()) / drafts;
   std::vector<int> lengths(static_cast<std::size_t>(sequences), 0);
   struct Next {  // the next draft of a sequence

@@ -13,7 +13,7 @@ namespace draftline {
 
 class PrefixCache {
  public:
-  using Blocks = std::span<const int>;  // names of a prompt's blocks, from its beginning
+  using Blocks = std::span<const int>;  // names of a prompt's blocks, from its beginning, all different
 
   struct Match {
     int blocks = 0;     // cached blocks before the first that is not cached

@@ -214,7 +214,7 @@ ServingResult ServingSweep::serve(const Point& p, const Options& o) {
   for (int i = 0; i < serving.replications.value_or(1); ++i)
     out.runs.push_back(
         point->run(seed_of_replication(o.seed, i), serving.targets, i == 0 ? o.observer : nullptr, o.progress));
-  out.warnings = serving_warnings(serving.choices[p.serving], *point, out);
+  out.warnings = serving_warnings(serving.choices[p.serving], *point, scenario().method(p).spec, out);
   if (o.oracle && point->fleet.parts == 1 && point->drafting.lengths.size() > 1 &&
       point->drafting.outcomes != nullptr && !point->outcomes.by_length()) {
     point->drafting.policy.kind = DraftPolicy::Kind::oracle;

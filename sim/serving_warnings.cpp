@@ -74,7 +74,7 @@ std::string bound_by_sequences(const ServingChoice& choice, const ServingPoint& 
 }  // namespace
 
 std::vector<std::string> serving_warnings(const ServingChoice& choice, const ServingPoint& point,
-                                          const ServingResult& result) {
+                                          const MethodSpec& method, const ServingResult& result) {
   const ServingRun& first = result.runs.front();
   std::vector<std::string> all{beyond_positions(point, first),
                                refused(point, result.runs),
@@ -82,7 +82,7 @@ std::vector<std::string> serving_warnings(const ServingChoice& choice, const Ser
                                short_run(point, first),
                                unsettled(first),
                                bound_by_sequences(choice, point, result)};
-  const auto of_setup = setup_warnings(point.setup, attention_of(point.setup));
+  const auto of_setup = setup_warnings(point.setup, method, attention_of(point.setup));
   all.insert(all.end(), of_setup.begin(), of_setup.end());
   std::erase(all, "");
   return all;

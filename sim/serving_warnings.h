@@ -6,6 +6,7 @@
 namespace draftline {
 
 // Sentences. `result`: the runs of a point, with its limits and servers.
-std::vector<std::string> serving_warnings(const ServingChoice&, const ServingPoint&, const ServingResult&);
+std::vector<std::string> serving_warnings(const ServingChoice&, const ServingPoint&, const MethodSpec&,
+                                          const ServingResult&);
 
 }  // namespace draftline

@@ -31,7 +31,8 @@ std::int64_t steps_whose_sum_fits(Ticks first, Ticks rise, std::int64_t most) {
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(kMostTicks / last));
 }
 
-// Of a step with so much more to do: what of it the device waits for the host.
+// The exposed host time of a step to which prompt chunks or other ranks' experts add `device` of device time and
+// `more_host` of host time.
 Ticks host_wait(const StepCost::Line& line, Ticks device, Ticks more_host = 0) {
   return line.host - std::clamp<Ticks>(device, 0, line.slack) + line.longer(device, more_host) - line.longer(device);
 }

@@ -11,12 +11,12 @@ namespace draftline {
 namespace {
 
 // Adds the wall time between its construction and destruction to a sum.
-class Stopwatch {
+class ScopedTimer {
  public:
-  explicit Stopwatch(Seconds& sum) : sum_(sum) {}
-  ~Stopwatch() { sum_ += Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count()}; }
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
+  explicit ScopedTimer(Seconds& sum) : sum_(sum) {}
+  ~ScopedTimer() { sum_ += Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count()}; }
+  ScopedTimer(const ScopedTimer&) = delete;
+  ScopedTimer& operator=(const ScopedTimer&) = delete;
 
  private:
   Seconds& sum_;
@@ -32,7 +32,7 @@ StepTable::StepTable(Predictor& predictor, const Setup& setup, std::vector<const
       by_drafts_(std::move(by_drafts)),
       chunks_(
           [this, &prompts](int tokens, int rows) {
-            const Stopwatch running(pricing_time_);
+            const ScopedTimer running(pricing_time_);
             return predictor_.prefill_price(setup_, prompts, tokens, rows);
           },
           setup.engine->prompt_graphs),
@@ -56,7 +56,7 @@ StepTable::Batch& StepTable::batch(int sequences, int drafts) {
   if (of_drafts.size() <= n) of_drafts.resize(n + 1);
   Batch& b = of_drafts[n];
   if (!b.price) {
-    const Stopwatch running(pricing_time_);
+    const ScopedTimer running(pricing_time_);
     const MethodChoice* method = by_drafts_[static_cast<std::size_t>(drafts)];
     check(method != nullptr, "no method drafts so many");
     b.price = std::make_unique<ExpectedStep>(predictor_.expected_step(of_all(sequences), *method));
@@ -122,7 +122,7 @@ Seconds StepTable::beside_prompt(int sequences, int drafts, std::int64_t context
   if (sequences == 0) return {};
   Batch& b = batch(sequences, drafts);
   if (!b.beside) {
-    const Stopwatch running(pricing_time_);
+    const ScopedTimer running(pricing_time_);
     b.beside.emplace(predictor_.beside_prompt(of_all(sequences), *by_drafts_[static_cast<std::size_t>(drafts)]));
   }
   if (!*b.beside) return {};

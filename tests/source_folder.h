@@ -12,4 +12,6 @@ inline std::filesystem::path source_folder() {
   return there == nullptr ? DRAFTLINE_SOURCE_DIR : there;
 }
 
+inline const std::filesystem::path kFixtures = source_folder() / "tests/fixtures";
+
 }  // namespace draftline::test

@@ -59,10 +59,10 @@ DraftOutcomes DraftOutcomes::from_trace(std::shared_ptr<const Trace> trace, cons
   for (int prompt = 0; prompt < trace->prompts(); ++prompt) {
     out.begin_.push_back(static_cast<std::uint32_t>(out.places_.size()));
     if (out.recorded_steps_) {
-      for (const int emitted : trace->steps(prompt)) out.places_.push_back(static_cast<std::uint8_t>(emitted - 1));
+      for (const int emitted : trace->steps(prompt)) out.places_.push_back(static_cast<std::uint16_t>(emitted - 1));
     } else {
       for (int at = 0; at < trace->positions(prompt); ++at)
-        out.places_.push_back(static_cast<std::uint8_t>(trace->accepted(prompt, at, plan) - 1));
+        out.places_.push_back(static_cast<std::uint16_t>(trace->accepted(prompt, at, plan) - 1));
     }
     if (out.places_.size() == out.begin_.back()) out.places_.push_back(0);  // a text of one token
     // Acceptance near the end of a text is limited by the end, so random positions do not include it.

@@ -77,7 +77,7 @@ class DraftOutcomes {
 
   int depth_ = 0;
   std::vector<std::uint64_t> survival_;               // [j]: probability times 2^32 that more than j are accepted
-  std::vector<std::uint8_t> places_;                  // accepted drafts at each position or step of a trace
+  std::vector<std::uint16_t> places_;                 // accepted drafts at each place of a trace; Trace: 1024 at most
   std::vector<std::uint32_t> begin_, places_in_use_;  // of each prompt: first index in places_, and number of these
   std::vector<std::uint64_t> tokens_until_;           // emitted by the places in use of this prompt and those before
   bool recorded_steps_ = false, from_start_ = false;

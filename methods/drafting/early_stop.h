@@ -29,6 +29,16 @@ StoppedChain draft_until(Ops&, const Session&, const EarlyStop&,
                          const std::function<Tensor(int j, Tensor token)>& network,
                          const std::function<void(int j, Tensor token)>& after_last = {});
 
+// The last chain of a sequence. The growth of its text shows how many drafts were accepted.
+struct LastChain {
+  std::optional<int> length = {};  // tokens of the text before it; none for a new text
+  int drafted = 0;
+  // `now`: tokens of the text after it. None if this is another text.
+  std::optional<int> accepted(int now) const {
+    return length && now > *length ? std::optional(now - *length - 1) : std::nullopt;
+  }
+};
+
 // The input `name` with the indices of each sequence's first rows_each[q] rows, sequence by sequence, among rows
 // [passes, sequences].
 Tensor chain_rows(Ops&, const std::vector<int>& rows_each, int sequences, const std::string& name);

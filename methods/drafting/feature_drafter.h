@@ -14,6 +14,7 @@ struct DraftShape {  // a chain of `length`, or a tree if top_k > 0
   int nodes = 59;  // tree size: drafts that are verified
   int depth() const { return top_k == 0 ? length : passes + 1; }
 };
+inline constexpr int kEagle2Passes = 5, kEagle3Passes = 7;  // of the trees in the authors' code
 // Reads a draft length (a chain) or "tree": "default" or {"top_k", "passes", "nodes"}; without either, the tree of the
 // authors' code with `official_passes`. Mistakes are noted.
 DraftShape read_draft_shape(const MethodSpec&, int vocabulary, int official_passes);

@@ -79,14 +79,17 @@ std::optional<std::string> AcceptanceTable::extrapolated(double from, double to,
            " is that of the first of " + std::to_string(lengths_.front().draft_length) +
            ", the shortest chain measured";
   if (!by_context_) return std::nullopt;
-  const auto& measured =
-      lengths_[between(lengths_, drafts, [](const OfLength& of) { return of.draft_length; }).high].contexts;
-  if (from < measured.front().context)
-    return "the acceptance at a context of " + number_text(from) + " tokens is that at " +
-           number_text(measured.front().context) + ", the shortest measured";
-  if (to > measured.back().context)
-    return "the acceptance at a context of " + number_text(to) + " tokens is that at " +
-           number_text(measured.back().context) + ", the longest measured";
+  const auto [low, high, share] = between(lengths_, drafts, [](const OfLength& of) { return of.draft_length; });
+  for (const OfLength* of : {&lengths_[share < 1 ? low : high], &lengths_[share > 0 ? high : low]}) {
+    const auto& measured = of->contexts;
+    const bool below = from < measured.front().context;
+    if (!below && to <= measured.back().context) continue;
+    return "the acceptance at a context of " + number_text(below ? from : to) + " tokens is that at " +
+           number_text(below ? measured.front().context : measured.back().context) + ", the " +
+           (below ? "shortest" : "longest") + " measured" +
+           (by_length_ ? " with " + std::to_string(of->draft_length) + (of->draft_length == 1 ? " draft" : " drafts")
+                       : "");
+  }
   return std::nullopt;
 }
 

@@ -21,6 +21,8 @@ RankAcceptance read_rank_acceptance(const Reader& in) {
       level.fail("the shares of one level are of exclusive events: their sum is at most 1");
       good = false;
     }
+    if (sum > 1)  // by rounding, which must not make anything likelier than certain
+      for (double& share : accepted.back()) share /= sum;
     if (accepted.back().empty()) {
       level.fail("a level needs at least one rank");
       good = false;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/json_parse.h"
+#include "model/calibration/table_cells.h"
 
 namespace draftline {
 namespace {
@@ -35,9 +36,8 @@ class Collected {
     if (elements < 1 || elements > kMostElements) table_.fail(row, "a message size out of range");
     p.ranks = static_cast<int>(ranks);
     p.message = Bytes{kBytesPerElement * static_cast<double>(elements)};
-    constexpr double kMillisecond = 1e-3;
-    p.time = Seconds{kMillisecond * table_.number(row, time_)};
-    if (p.time.value <= 0) table_.fail(row, "a latency must be above 0");
+    constexpr Seconds kMillisecond{1e-3};
+    p.time = latency(table_, row, time_, kMillisecond);
     const std::string_view format = table_.text(row, format_);
     if (std::find(kSixteenBits.begin(), kSixteenBits.end(), format) != kSixteenBits.end()) return true;
     left_out.add("elements of " + printable(format, 60) + "; those of a step have 16 bits");

@@ -23,7 +23,7 @@ std::string kind_of(const MeasuredPoint& p) {
 // With the device's table of the same library.
 std::optional<Seconds> predicted_by(const Device& d, const LinkTable& measured, const LinkPoint& p) {
   const LinkTable* table = d.links.find(measured.library, measured.collective, p.ranks);
-  return table ? std::optional(table->time(p.ranks, p.message)) : std::nullopt;
+  return table ? std::optional(d.links.time(*table, p.ranks, p.message)) : std::nullopt;
 }
 
 std::optional<Seconds> predicted_by(const Device& d, const MeasuredPoint& p) {

@@ -2,9 +2,11 @@
 #include "model/calibration/delta_net_fit.h"
 
 #include <cmath>
+#include <cstdint>
 
 #include "core/errors.h"
 #include "model/calibration/coefficient_fit.h"
+#include "model/calibration/table_cells.h"
 #include "model/kernels/gpu_delta_net_time.h"
 
 namespace draftline {
@@ -63,33 +65,31 @@ DeltaNetFit fit_delta_net(const std::vector<DeltaNetPoint>& points, const Device
 }
 
 DeltaNetTable read_delta_net_table(const Csv& t) {
-  constexpr double kMillisecond = 1e-3;
-  constexpr int kMost = 1 << 24, kLeastPromptRows = 16;
+  constexpr Seconds kMillisecond{1e-3};
+  constexpr int kLeastPromptRows = 16;
   const auto kernel = t.column("kernel_source"), sequences = t.column("batch_size"), rows_each = t.column("seq_len"),
              width = t.column("d_conv"), key_heads = t.column("num_k_heads"), key_dim = t.column("head_k_dim"),
              value_heads = t.column("num_v_heads"), value_dim = t.column("head_v_dim"), time = t.column("latency");
   DeltaNetTable table;
   for (std::size_t i = 0; i < t.rows(); ++i) {
-    const auto count = [&](std::size_t column) {
-      const auto value = t.integer(i, column);
-      if (value < 1 || value > kMost) t.fail(i, "a count out of range");
-      return static_cast<int>(value);
-    };
+    const auto positive = [&](std::size_t column) { return count(t, i, column, 1); };
     DeltaNetPoint p;
-    p.key_heads = count(key_heads);
-    p.value_heads = count(value_heads);
-    DeltaRule rule{.sequences = count(sequences),
-                   .widest = count(rows_each),
+    p.key_heads = positive(key_heads);
+    p.value_heads = positive(value_heads);
+    DeltaRule rule{.sequences = positive(sequences),
+                   .widest = positive(rows_each),
                    .key_heads = p.key_heads,
                    .value_heads = p.value_heads,
-                   .key_dim = count(key_dim),
-                   .value_dim = count(value_dim)};
-    if (static_cast<std::int64_t>(rule.sequences) * rule.widest > kMost) t.fail(i, "more rows than are modelled");
-    rule.rows = rule.sequences * rule.widest;
+                   .key_dim = positive(key_dim),
+                   .value_dim = positive(value_dim)};
+    const int kernel_size = positive(width);
+    const std::int64_t batch = rule.sequences, keys = p.key_heads, values = p.value_heads;
+    rule.rows = total(t, i, batch * rule.widest);
+    total(t, i, batch * kernel_size + rule.rows);  // A convolution's price adds the rows that it kept.
     CausalConvolution convolution{.sequences = rule.sequences,
                                   .rows = rule.rows,
-                                  .columns = 2 * p.key_heads * rule.key_dim + p.value_heads * rule.value_dim,
-                                  .kernel = count(width)};
+                                  .columns = total(t, i, 2 * keys * rule.key_dim + values * rule.value_dim),
+                                  .kernel = kernel_size};
     const std::string_view name = t.text(i, kernel);
     rule.prompts = name.starts_with("chunk_gated_delta_rule");
     convolution.prompts = name == "causal_conv1d_fn";
@@ -100,8 +100,7 @@ DeltaNetTable read_delta_net_table(const Csv& t) {
       ++table.short_prompts;
       continue;
     }
-    p.time = Seconds{kMillisecond * t.number(i, time)};
-    if (p.time.value <= 0) t.fail(i, "a latency must be above 0");
+    p.time = latency(t, i, time, kMillisecond);
     table.points.push_back(p);
   }
   return table;

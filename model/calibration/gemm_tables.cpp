@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/json_parse.h"
+#include "model/calibration/table_cells.h"
 
 namespace draftline {
 namespace {
@@ -44,16 +45,10 @@ void leave_out_formats(const Csv& t, std::string_view column, const Device& d, L
 }
 
 GemmTable read_gemm_table(const Csv& t, std::optional<NarrowFormat> format) {
-  constexpr double kMillisecond = 1e-3;
-  constexpr int kMost = 1 << 30;
+  constexpr Seconds kMillisecond{1e-3};
   const auto type = t.column("gemm_dtype"), m = t.column("m"), n = t.column("n"), k = t.column("k"),
              time = t.column("latency");
   std::optional<std::size_t> framework;  // only needed for rows of narrow operands
-  const auto count = [&](std::size_t row, std::size_t column) {
-    const auto value = t.integer(row, column);
-    if (value < 0 || value > kMost) t.fail(row, "a count out of range");
-    return static_cast<int>(value);
-  };
   GemmTable table;
   std::vector<double> small;
   std::vector<bool> launched;  // by the host, of each point
@@ -61,13 +56,12 @@ GemmTable read_gemm_table(const Csv& t, std::optional<NarrowFormat> format) {
     if (!is_called(format, t.text(i, type))) continue;
     if (format && !framework) framework = t.column("framework");
     const Timing timing = timing_of(framework ? t.text(i, *framework) : "", format);
-    GemmPoint p{.rows = count(i, m),
-                .in = count(i, k),
-                .out = count(i, n),
-                .time = Seconds{kMillisecond * t.number(i, time)},
+    GemmPoint p{.rows = count(t, i, m, 1),
+                .in = count(t, i, k, 1),
+                .out = count(t, i, n, 1),
+                .time = latency(t, i, time, kMillisecond),
                 .copies = timing.copies,
                 .operands = format ? operands_of(*format) : Operands{}};
-    if (p.time.value <= 0) t.fail(i, "a latency must be above 0");
     if (!timing.by_graph && p.in <= kMostOfSmall && p.out <= kMostOfSmall) small.push_back(p.time.value);
     if (p.rows > 1024 || p.out < 1024 || p.out > 65536 || p.in < 1024 || p.in > 16384) {
       ++table.outside;

@@ -2,29 +2,24 @@
 #include "model/calibration/kernel_tables.h"
 
 #include <compare>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "core/json_parse.h"
+#include "model/calibration/table_cells.h"
 #include "model/kernels/kernel_time.h"
 
 namespace draftline {
 namespace {
 
-constexpr double kMillisecond = 1e-3, kMicrosecond = 1e-6;
+constexpr Seconds kMillisecond{1e-3}, kMicrosecond{1e-6};
 constexpr int kHeadColumns = 128;
 
-int count(const Csv& table, std::size_t row, std::size_t column) {
-  const auto value = table.integer(row, column);
-  if (value < 0 || value > (1 << 30)) table.fail(row, "a count out of range");
-  return static_cast<int>(value);
-}
-Seconds latency_of(const Csv& table, std::size_t row, std::size_t column) {  // in whatever the table counts
-  const double value = table.number(row, column);
-  if (value <= 0) table.fail(row, "a latency must be above 0");
-  return Seconds{value};
+int all_rows(const Csv& t, std::size_t row, int sequences, int rows) {
+  return total(t, row, std::int64_t{sequences} * rows);
 }
 
 // The library of a kernel's name in the tables, or of its name here; none: one that is not modelled.
@@ -50,17 +45,17 @@ std::vector<AttentionPoint> read_attention(const Csv& t, bool decode, LeftOut& l
   for (std::size_t i = 0; i < t.rows(); ++i) {
     const std::string_view format = t.text(i, cache);
     const bool is_fp8 = format == "fp8";
-    AttentionPoint p{count(t, i, sequences),
-                     decode ? 1 : count(t, i, rows),
+    AttentionPoint p{count(t, i, sequences, 1),
+                     decode ? 1 : count(t, i, rows, 1),
                      count(t, i, step),
-                     count(t, i, heads),
-                     count(t, i, kv_heads),
+                     count(t, i, heads, 1),
+                     count(t, i, kv_heads, 1),
                      count(t, i, columns),
-                     kMillisecond * latency_of(t, i, time)};
+                     latency(t, i, time, kMillisecond)};
+    all_rows(t, i, p.sequences, p.rows);  // A point's price multiplies them.
     p.format = is_fp8 ? DType::fp8 : DType::bf16;
     const auto library = says ? library_of(t.text(i, kernel)) : std::string();
     p.library = library.value_or("");
-    if (p.sequences < 1 || p.rows < 1 || p.heads < 1 || p.kv_heads < 1) t.fail(i, "a count must be at least 1");
     if (p.heads % p.kv_heads != 0) t.fail(i, "the KV heads do not divide the query heads");
     if (!is_fp8 && format != "bfloat16" && format != "float16")
       left_out.add("a cache of " + printable(format, 60) + ", which has no fit");
@@ -106,6 +101,10 @@ struct ModuleShape {
   int sequences, rows, context;
   auto operator<=>(const ModuleShape&) const = default;
 };
+struct ModuleCall {
+  int all_rows;
+  Seconds time;
+};
 
 }  // namespace
 
@@ -115,31 +114,31 @@ std::vector<AttentionPoint> read_absorbed_modules(const Csv& t, const Device& d,
   const auto sequences = t.column("batch_size"), rows = t.column("isl"), heads = t.column("num_heads"),
              cache = t.column("kv_cache_dtype"), products = t.column("gemm_type"), step = t.column("step"),
              time = t.column("latency"), source = t.column("kernel_source");
-  std::map<Module, std::map<ModuleShape, Seconds>> modules;
+  std::map<Module, std::map<ModuleShape, ModuleCall>> modules;
   for (std::size_t i = 0; i < t.rows(); ++i) {
     const Module module{t.text(i, cache) == "fp8" ? DType::fp8 : DType::bf16, std::string(t.text(i, products)),
-                        count(t, i, heads)};
-    const ModuleShape shape{count(t, i, sequences), count(t, i, rows), count(t, i, step)};
+                        count(t, i, heads, 1)};
+    const ModuleShape shape{count(t, i, sequences, 1), count(t, i, rows, 1), count(t, i, step)};
+    const int all = all_rows(t, i, shape.sequences, shape.rows);
     if (t.text(i, source) == "FLASH_ATTN") left_out.add("modules whose keys and values are expanded");
-    else if (!modules[module].insert_or_assign(shape, kMillisecond * latency_of(t, i, time)).second)
+    else if (!modules[module].insert_or_assign(shape, ModuleCall{all, latency(t, i, time, kMillisecond)}).second)
       left_out.add("a module and context that stands again, below");
   }
   std::vector<AttentionPoint> points;
-  for (const auto& [module, times] : modules)
-    for (const auto& [shape, took] : times) {
-      const int all_rows = shape.sequences * shape.rows;
-      const auto base = times.lower_bound({all_rows, 1, 0});
-      const bool has_base = base != times.end() && base->first.sequences == all_rows && base->first.rows == 1 &&
+  for (const auto& [module, calls] : modules)
+    for (const auto& [shape, call] : calls) {
+      const auto base = calls.lower_bound({call.all_rows, 1, 0});
+      const bool has_base = base != calls.end() && base->first.sequences == call.all_rows && base->first.rows == 1 &&
                             base->first.context <= kHardly;
-      if (!has_base || (shape.rows > 1 && all_rows > kMostPromptRows)) {
+      if (!has_base || (shape.rows > 1 && call.all_rows > kMostPromptRows)) {
         left_out.add("modules that no other with as many rows and hardly a context stands beside");
         continue;
       }
       AttentionPoint p = absorbed_point(shape.sequences, shape.rows, shape.context, module.heads, module.cache);
-      const AttentionPoint launch = absorbed_point(all_rows, 1, base->first.context, module.heads, module.cache);
+      const AttentionPoint launch = absorbed_point(call.all_rows, 1, base->first.context, module.heads, module.cache);
       const Seconds launched = gpu_time(d, attention_choice(d.gpu().attention, {}, module.cache), kernel_of(launch),
                                         span_of(launch), p.cache);
-      p.time = took - base->second + launched;
+      p.time = call.time - base->second.time + launched;
       if (shape != base->first && p.time > 0.5 * launched) points.push_back(std::move(p));
       else left_out.add("hardly a context, which the others' times are counted from, or less than half of that launch");
     }
@@ -152,8 +151,10 @@ std::vector<AttentionPoint> read_latent_prompts(const Csv& t, const Device& d, L
              cache = t.column("kv_cache_dtype"), time = t.column("latency");
   std::vector<AttentionPoint> points;
   for (std::size_t i = 0; i < t.rows(); ++i) {
-    const Seconds took = kMillisecond * latency_of(t, i, time);
-    AttentionPoint p = absorbed_point(count(t, i, sequences), count(t, i, rows), 0, count(t, i, heads), DType::bf16);
+    const Seconds took = latency(t, i, time, kMillisecond);
+    AttentionPoint p =
+        absorbed_point(count(t, i, sequences, 1), count(t, i, rows, 1), 0, count(t, i, heads, 1), DType::bf16);
+    const int all = all_rows(t, i, p.sequences, p.rows);
     const bool absorbed = p.rows <= LatentAttention{}.most_absorbed;
     if (t.text(i, cache) != "bfloat16" || took < (absorbed ? kLeastAbsorbed : kLeastExpanded)) {
       left_out.add(t.text(i, cache) != "bfloat16"
@@ -161,15 +162,14 @@ std::vector<AttentionPoint> read_latent_prompts(const Csv& t, const Device& d, L
                        : "absorbed below 1 ms or expanded below 0.3 ms, which are the host's");
       continue;
     }
-    const int all_rows = p.sequences * p.rows;
     Seconds products;
     if (absorbed) {
-      Gemm product{.rows = all_rows, .in = kUnrotated, .out = kLatent, .count = p.heads};
+      Gemm product{.rows = all, .in = kUnrotated, .out = kLatent, .count = p.heads};
       products = kernel_time(d, product);
       std::swap(product.in, product.out);
       products += kernel_time(d, product);
     } else {
-      products = kernel_time(d, Gemm{all_rows, kLatent, p.heads * (kUnrotated + kValues)});
+      products = kernel_time(d, Gemm{all, kLatent, total(t, i, std::int64_t{p.heads} * (kUnrotated + kValues))});
       p.library = "flash_attention_3";
       p.kv_heads = p.heads;
       p.head_dim = kUnrotated + kRotated;
@@ -197,8 +197,8 @@ std::vector<GemmPoint> read_step_gemms(const Csv& t, const TransformerShape& sha
       left_out.add("layers that are no product of a transformer's layer");
       continue;
     }
-    const GemmPoint p{count(t, i, rows), layer->second.first, layer->second.second,
-                      kMicrosecond * latency_of(t, i, time), kColdCopies};
+    const GemmPoint p{count(t, i, rows, 1), layer->second.first, layer->second.second,
+                      latency(t, i, time, kMicrosecond), kColdCopies};
     if (p.rows <= 1024) points.push_back(p);
     else left_out.add("more than 1024 rows, beyond the model's domain");
   }
@@ -210,7 +210,7 @@ std::vector<AttentionPoint> read_step_attention(const Csv& t, const TransformerS
              context = t.column("kv_decode"), time = t.column("time_us");
   std::vector<AttentionPoint> points;
   for (std::size_t i = 0; i < t.rows(); ++i) {
-    AttentionPoint p{0, 1, 0, shape.heads, shape.kv_heads, shape.head_dim, kMicrosecond * latency_of(t, i, time)};
+    AttentionPoint p{0, 1, 0, shape.heads, shape.kv_heads, shape.head_dim, latency(t, i, time, kMicrosecond)};
     p.library = "flash_attention_2";
     if (count(t, i, chunk) == 0) {
       p.sequences = count(t, i, sequences);

@@ -9,6 +9,7 @@
 
 #include "core/json_parse.h"
 #include "model/calibration/collective_tables.h"
+#include "model/calibration/expert_tables.h"
 #include "model/calibration/gemm_tables.h"
 #include "model/calibration/kernel_tables.h"
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "core/errors.h"
 
@@ -10,16 +11,35 @@ namespace draftline {
 
 bool LinkTable::knows(int ranks) const { return !points.empty() && points.back().ranks >= ranks; }
 
-Seconds LinkTable::time(int ranks, Bytes message) const {
-  const auto first = std::find_if(points.begin(), points.end(), [&](const LinkPoint& p) { return p.ranks >= ranks; });
-  check(first != points.end(), "a link's table is asked for more ranks than it knows");
-  const auto last = std::find_if(first, points.end(), [&](const LinkPoint& p) { return p.ranks != first->ranks; });
-  const auto above = std::lower_bound(first, last, message, [](const LinkPoint& p, Bytes m) { return p.message < m; });
-  if (above == first) return first->time;
-  const auto below = above - 1;
-  if (above == last) return (message / below->message) * below->time;
-  const double share = std::log(message / below->message) / std::log(above->message / below->message);
-  return Seconds{below->time.value * std::pow(above->time / below->time, share)};
+static std::span<const LinkPoint> points_of(const LinkTable& t, int ranks) {
+  const auto first = std::find_if(t.points.begin(), t.points.end(), [&](const auto& p) { return p.ranks >= ranks; });
+  check(first != t.points.end(), "a link's table is asked for more ranks than it knows");
+  return {first, std::find_if(first, t.points.end(), [&](const auto& p) { return p.ranks != first->ranks; })};
+}
+
+Bytes LinkTable::largest_message(int ranks) const { return points_of(*this, ranks).back().message; }
+
+BytesPerSecond LinkTable::last_rate(int ranks) const {
+  const auto all = points_of(*this, ranks);
+  const LinkPoint& last = all.back();
+  if (all.size() == 1) return last.message / last.time;
+  const LinkPoint& before = all[all.size() - 2];
+  return (last.message - before.message) / (last.time - before.time);
+}
+
+Seconds LinkTable::time(int ranks, Bytes message, BytesPerSecond at_most) const {
+  const auto all = points_of(*this, ranks);
+  const auto above =
+      std::lower_bound(all.begin(), all.end(), message, [](const LinkPoint& p, Bytes m) { return p.message < m; });
+  if (above == all.begin()) return above->time;
+  const LinkPoint& below = *(above - 1);
+  if (above == all.end()) {
+    BytesPerSecond rate = std::min(at_most, last_rate(ranks));
+    if (std::isinf(rate.value)) rate = below.message / below.time;  // the time of bytes does not show in the table
+    return below.time + (message - below.message) / rate;
+  }
+  const double share = std::log(message / below.message) / std::log(above->message / below.message);
+  return Seconds{below.time.value * std::pow(above->time / below.time, share)};
 }
 
 const LinkTable* Links::find(std::string_view library, Collective c, int ranks) const {
@@ -33,6 +53,15 @@ const LinkTable* Links::any(Collective c, int ranks) const {
   const auto it = std::find_if(tables.begin(), tables.end(),
                                [&](const LinkTable& t) { return t.collective == c && t.knows(ranks); });
   return it == tables.end() ? nullptr : &*it;
+}
+
+Seconds Links::time(const LinkTable& t, int ranks, Bytes message) const {
+  const LinkTable* longest = &t;
+  for (const LinkTable& other : tables)
+    if (other.collective == t.collective && other.knows(ranks) &&
+        other.largest_message(ranks) > longest->largest_message(ranks))
+      longest = &other;
+  return t.time(ranks, message, longest->last_rate(ranks));
 }
 
 std::vector<LinkPoint> read_link_points(const Reader& groups) {

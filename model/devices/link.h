@@ -3,6 +3,7 @@
 // Which library an engine calls is the engine's rule (model/engines/link_rule.h). Units: bytes, seconds; every table
 // names its source. docs/kernel_model.md, "Links".
 #pragma once
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,7 @@ struct LinkPoint {
 };
 
 // What one library takes. Between points log-interpolated; below the first at its time, as a call has a cost of its own
-// however small its message; beyond the last at its rate.
+// however small its message; beyond the last, bytes cost what they do between the last two, or at the only point.
 struct LinkTable {
   std::string library;  // "nccl", "one_shot", "two_shot", "symmetric_memory"
   Collective collective = Collective::all_reduce;
@@ -29,8 +30,12 @@ struct LinkTable {
   Origin origin;
 
   bool knows(int ranks) const;  // has it points for so many ranks, or more?
-  // With the points of the nearest number of ranks that is not smaller. Bug if it does not know them.
-  Seconds time(int ranks, Bytes message) const;
+  // All three take the points of the nearest number of ranks that is not smaller. Bug if there are none.
+  // `at_most`: the highest rate of bytes beyond the last point.
+  Seconds time(int ranks, Bytes message, BytesPerSecond at_most = BytesPerSecond{INFINITY}) const;
+  Bytes largest_message(int ranks) const;
+  // Of bytes beyond the last point; infinite if the last two cost the same.
+  BytesPerSecond last_rate(int ranks) const;
 };
 
 struct Links {
@@ -40,6 +45,9 @@ struct Links {
 
   const LinkTable* find(std::string_view library, Collective, int ranks) const;  // null: it does not know so many ranks
   const LinkTable* any(Collective, int ranks) const;                             // the first that does
+  // A table's time. A small table may end where its calls hardly depend on their bytes: beyond it they are no faster
+  // than at the end of the device's longest table.
+  Seconds time(const LinkTable&, int ranks, Bytes message) const;
   bool connects(int ranks) const { return any(Collective::all_reduce, ranks) != nullptr; }
 };
 

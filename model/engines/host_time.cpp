@@ -145,6 +145,8 @@ Engine read_engine(Reader in) {
   Engine e;
   e.name = in.at("name").text();
   e.version = in.at("version").text();
+  const auto family = in.find("engine");
+  e.family = family ? family->text() : e.name;
   e.source = in.at("source").text();
   in.at("locator").text();
   if (const auto title = in.find("title")) title->text();

@@ -38,6 +38,7 @@ struct OpCost {
 
 struct Engine {
   std::string name, version, source;
+  std::string family;        // the engine that this is a profile of, "vllm"; of shipped ones the name
   bool overlap = true;       // else host and device are one thread: their times add up
   bool graphs = false;       // a forward pass is replayed as one graph; else every kernel is issued by the host
   Seconds issue;             // host time per kernel launch, the framework's own included (eager)

@@ -46,14 +46,15 @@ Seconds collective_time(const Links& links, const EngineLinks& engine, const Col
   const Seconds wait = expected_largest(call.ranks) * engine.rank_skew;
   Bytes message = call.message;
   if (call.collective != Collective::all_reduce) {
-    if (const LinkTable* table = links.any(call.collective, call.ranks)) return wait + table->time(call.ranks, message);
+    if (const LinkTable* table = links.any(call.collective, call.ranks))
+      return wait + links.time(*table, call.ranks, message);
     if (call.collective != Collective::all_to_all) message = 0.5 * message;
   }
   const LinkTable* table = chosen_all_reduce(links, engine, call.ranks, message);
   if (!table)
     throw InputErrors(device + ": no all-reduce of " + std::to_string(call.ranks) +
                       " devices is known; give \"links\" in its file");
-  return wait + table->time(call.ranks, message);
+  return wait + links.time(*table, call.ranks, message);
 }
 
 EngineLinks read_engine_links(const Reader& in, std::vector<std::string>& guesses) {

@@ -31,6 +31,7 @@ Json profile_of(const ServedProfile& p) {
     return entry;
   };
   Json out{{"name", p.name},
+           {"engine", shipped.value("engine", shipped.at("name").get<std::string>())},
            {"version", shipped.at("version")},
            {"title", p.title},
            {"source", p.source},

@@ -32,7 +32,7 @@ template <class Fit>
 std::pair<const Fit*, bool> chosen(const Device& d, const Operands& o, const NarrowFits<Fit>& narrow, const Fit* wide,
                                    const Order& order) {
   const auto format = multiplied_in(d, o);
-  if (!format) return {wide, false};
+  if (!format) return {wide, bits_of(o.weights) < 16 || bits_of(o.activations) < 16};  // widened by other kernels
   return nearest(narrow, wide, order, *format, is_integer(o.weights) || is_integer(o.activations));
 }
 
@@ -75,8 +75,7 @@ ChosenExpertFit expert_fit(const Device& d, const Operands& o) {
   const ExpertFit* wide = gpu.experts ? &*gpu.experts : nullptr;
   const auto [fit, guess] = chosen(d, o, gpu.narrow_experts, wide, kOfExperts);
   if (fit == nullptr) return {nullptr, gemm_fit(d, o).guess};
-  const bool widened = fit == wide && bits_of(o.weights) < 16;  // by kernels that no fit is of
-  return {fit, guess || widened};
+  return {fit, guess};
 }
 
 }  // namespace draftline

@@ -35,7 +35,9 @@ const config::Family* family_of(const Reader& in, std::string& word) {
   }
   std::string known;
   for (const auto& f : config::families()) known += (known.empty() ? "" : ", ") + std::string(f.architecture);
-  if (place.is_string()) place.fail("unknown architecture \"" + word + "\"; known: " + known);
+  if (place.is_string())
+    place.fail("unknown architecture \"" + word + "\"; known: " + known +
+               ". A copy of the file may name one of them that has the same layers (docs/your_own.md)");
   return nullptr;
 }
 
@@ -63,6 +65,9 @@ static TransformerShape read_shape(const Reader& in, const config::Family* famil
       if (2 * static_cast<double>(factors->size()) != std::floor(s.rotary_share * s.head_dim))
         in.fail("longrope has " + std::to_string(factors->size()) + " factors for " +
                 std::to_string(static_cast<int>(s.rotary_share * s.head_dim) / 2) + " pairs of columns of a head");
+  const auto modules = config::given(tower.value_or(in), {"num_nextn_predict_layers", "mtp_num_hidden_layers"});
+  if (modules) s.mtp_modules = modules->integer(0, 64);
+  else if (s.architecture == "Qwen3NextForCausalLM") s.mtp_modules = 1;  // which doesn't say so
   s.checkpoint = read_checkpoint_precision(in, s);
   if (const auto origin = config::given(in, "draftline_source"); origin && origin->is_object()) {
     s.source = origin->at("source").text() + ", " + origin->at("locator").text();

@@ -125,6 +125,7 @@ struct TransformerShape {
   std::optional<LatentAttention> latent;    // heads then have nope_dim + rope_dim columns, and kv_heads is heads
   std::optional<DeltaNet> delta_net;        // of layers of that kind
   std::optional<Experts> experts;
+  int mtp_modules = 0;                  // that predict tokens behind the next, in its own checkpoints
   std::optional<Precision> checkpoint;  // formats of a quantised checkpoint (model/transformers/quantization_config)
   std::vector<std::string> notes;       // what the file says and the shape leaves out, and why that is sound
 

@@ -10,16 +10,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kData = std::string(DRAFTLINE_SOURCE_DIR) + "/data";
-
-struct Folder : EditedFolder {
-  Folder() { fs::create_directories(path("mine")); }
+struct ScenarioFolder : EditedFolder {
+  ScenarioFolder() { fs::create_directories(path("mine")); }
 };
 
 }  // namespace
 
 TEST_CASE("--scenarios pins every scenario of a folder; one that is new or gone is told") {
-  const Folder draftline;
+  const ScenarioFolder draftline;
   draftline.write("mine/run.json", kScenario);
   draftline.write("mine/served.json", kServed);
   CHECK(draftline("check --scenarios mine").code == 1);
@@ -51,7 +49,7 @@ TEST_CASE("--scenarios pins every scenario of a folder; one that is new or gone 
 }
 
 TEST_CASE("a broken scenario of a folder is a failed pin beside the others, and exit 2 whatever names it") {
-  const Folder draftline;
+  const ScenarioFolder draftline;
   fs::create_directories(draftline.path("mine/sub"));
   draftline.write("mine/run.json", kScenario);
   REQUIRE(draftline("check --scenarios mine --approve").code == 0);
@@ -73,7 +71,7 @@ TEST_CASE("a broken scenario of a folder is a failed pin beside the others, and 
 }
 
 TEST_CASE("files of a folder that are not pinned are told, but for those that a scenario reads") {
-  const Folder draftline;
+  const ScenarioFolder draftline;
   fs::create_directories(draftline.path("mine/sub"));
   fs::copy_file(kData + "/devices/h100-sxm.json", draftline.path("mine/card.json"));
   draftline.write("mine/run.json", kScenario);
@@ -98,7 +96,7 @@ TEST_CASE("files of a folder that are not pinned are told, but for those that a 
 }
 
 TEST_CASE("a workload that a folder's scenario gets is a change that can be approved") {
-  const Folder draftline;
+  const ScenarioFolder draftline;
   draftline.write("mine/s.json", kScenario);
   REQUIRE(draftline("check --scenarios mine --approve").code == 0);
   draftline.write("mine/s.json", kServed);

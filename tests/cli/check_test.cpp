@@ -8,17 +8,15 @@
 
 namespace draftline {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 namespace fs = std::filesystem;
-
-static const std::string kData = std::string(DRAFTLINE_SOURCE_DIR) + "/data";
 
 static const char* const kPins = R"({"schema_version": 1, "pins": [{"verb": "run", "scenario": "s.json"}]})";
 
 namespace {
 
-struct Folder : EditedFolder {
-  Folder() {
+struct PinnedScenario : EditedFolder {
+  PinnedScenario() {
     write("s.json", kScenario);
     write("pins.json", kPins);
   }
@@ -27,7 +25,7 @@ struct Folder : EditedFolder {
 }  // namespace
 
 TEST_CASE("approved pins pass; a changed scenario is exit 1 with a table; approving it passes again") {
-  const Folder draftline;
+  const PinnedScenario draftline;
   const Ran unapproved = draftline("check pins.json");
   CHECK(unapproved.code == 1);
   CHECK(contains(unapproved.out, "run s.json: has no approved figures yet: the same command with --approve"));
@@ -114,7 +112,7 @@ TEST_CASE("wrong input of check is exit 2 with its place, and nothing is written
       Case{R"({"a": 1, "a": 2})", "check --against pins.json pins.json", "pins.json#"},
       Case{R"({"schema_version": 1, "anchors": [{"group": 3}]})", "check --anchors pins.json",
            "pins.json#/anchors/0/group: "});
-  const Folder draftline;
+  const PinnedScenario draftline;
   draftline.write("pins.json", c.file);
   const Ran r = draftline(c.arguments + " --junit junit.xml --markdown summary.md");
   INFO(c.arguments << "\n" << c.file.substr(0, 200) << "\n" << r.err.substr(0, 2000));
@@ -127,7 +125,7 @@ TEST_CASE("wrong input of check is exit 2 with its place, and nothing is written
 }
 
 TEST_CASE("where one question of several files fails, none of the files is approved") {
-  const Folder draftline;
+  const PinnedScenario draftline;
   draftline.write("bad.json", R"({"device": "no-such", "method": {"name": "autoregressive"}})");
   draftline.write("bad_pins.json", R"({"schema_version": 1, "pins": [{"verb": "run", "scenario": "bad.json"}]})");
   const std::string before = draftline.read("bad_pins.json");
@@ -139,7 +137,7 @@ TEST_CASE("where one question of several files fails, none of the files is appro
   CHECK(draftline.read("bad_pins.json") == before);
   const Ran told = draftline("check bad_pins.json pins.json --json");  // and only told where nothing is written
   CHECK(told.code == 2);
-  CHECK(Json::parse(told.out).at("pins").size() == 2);
+  CHECK(OrderedJson::parse(told.out).at("pins").size() == 2);
   CHECK(!contains(told.err, "--approve"));  // which would not do
   draftline.write("bad.json", R"({"device": "no-such", "engine": "no-such", "method": {"name": "autoregressive"}})");
   const Ran several = draftline("check bad_pins.json --approve");  // each mistake on a line of its own
@@ -148,7 +146,7 @@ TEST_CASE("where one question of several files fails, none of the files is appro
 }
 
 TEST_CASE("a changed event stream of a simulation counts, though its figures may be alike") {
-  const Folder draftline;
+  const PinnedScenario draftline;
   draftline.write("served.json", kServed);
   draftline.write("pins.json",
                   R"({"schema_version": 1, "pins": [{"verb": "simulate", "scenario": "served.json", "seed": 3}]})");
@@ -170,12 +168,12 @@ TEST_CASE("a changed event stream of a simulation counts, though its figures may
 }
 
 TEST_CASE("--json, --junit and --markdown say what the table says") {
-  const Folder draftline;
+  const PinnedScenario draftline;
   REQUIRE(draftline("check pins.json --approve").code == 0);
   draftline.replace("s.json", "h100-sxm", "h200");
   const Ran r = draftline("check pins.json --json --junit junit.xml --markdown summary.md");
   CHECK(r.code == 1);
-  const Json j = Json::parse(r.out);
+  const OrderedJson j = OrderedJson::parse(r.out);
   CHECK(j.at("fine") == false);
   CHECK(!j.at("pins")[0].at("changes").empty());
   CHECK(contains(draftline.read("junit.xml"), "failures=\"1\""));
@@ -184,7 +182,7 @@ TEST_CASE("--json, --junit and --markdown say what the table says") {
 }
 
 TEST_CASE("--against asks an output's own question again, with its seed and options") {
-  const Folder draftline;
+  const PinnedScenario draftline;
   draftline.write("served.json", kServed);
   for (const char* asked : {"run s.json", "run s.json --from 1", "advise s.json --no-load", "advise s.json --seed 5",
                             "simulate served.json --seed 18446744073709551615", "simulate served.json --no-oracle",
@@ -198,7 +196,7 @@ TEST_CASE("--against asks an output's own question again, with its seed and opti
 }
 
 TEST_CASE("--against two outputs reports what moved between them, and whose input differs") {
-  const Folder draftline;
+  const PinnedScenario draftline;
   REQUIRE(draftline("run s.json --json", "> old.json").code == 0);
   draftline.replace("s.json", "0.6]", "0.5]");
   REQUIRE(draftline("run s.json --json", "> new.json").code == 0);
@@ -215,7 +213,7 @@ TEST_CASE("--against two outputs reports what moved between them, and whose inpu
 }
 
 TEST_CASE("every verb prints the same bytes each time, and which files it read") {
-  const Folder draftline;
+  const PinnedScenario draftline;
   draftline.write("served.json", kServed);
   for (const char* asked :
        {"run s.json", "simulate served.json", "advise s.json", "plan served.json", "papers space"}) {
@@ -223,7 +221,7 @@ TEST_CASE("every verb prints the same bytes each time, and which files it read")
     const Ran one = draftline(std::string(asked) + " --json"), two = draftline(std::string(asked) + " --json");
     REQUIRE(one.code == 0);
     CHECK(one.out == two.out);
-    const Json j = Json::parse(one.out);
+    const OrderedJson j = OrderedJson::parse(one.out);
     CHECK(j.contains("commit"));
     CHECK(j.contains("model"));
     REQUIRE(j.contains("input_files"));
@@ -236,7 +234,7 @@ TEST_CASE("every verb prints the same bytes each time, and which files it read")
 }
 
 TEST_CASE("calibrations say which program made them from which files, and are the same bytes each time") {
-  const Folder draftline;
+  const PinnedScenario draftline;
   fs::copy_file(kData + "/measured/cpu-xeon-2.5ghz.json", draftline.path("m.json"));
   const std::string asked = "calibrate m.json --json --engine-out engine.json --out ";
   const Ran one = draftline(asked + "one.json");
@@ -248,7 +246,7 @@ TEST_CASE("calibrations say which program made them from which files, and are th
   CHECK(draftline.read("two.json") == one.out);
   CHECK(draftline.read("engine.json") == engine);
   for (const std::string& text : {one.out, engine}) {
-    const Json j = Json::parse(text);
+    const OrderedJson j = OrderedJson::parse(text);
     CHECK(j.at("model").get<std::string>().size() == 16);
     REQUIRE(j.at("input_files").size() == 1);
     CHECK(j.at("input_files").at("m.json").get<std::string>().size() == 16);
@@ -263,11 +261,11 @@ TEST_CASE("calibrations say which program made them from which files, and are th
   const Ran run = draftline("run s.json --json");
   INFO(run.err);
   REQUIRE(run.code == 0);
-  CHECK(Json::parse(run.out).at("input_files").contains("mine.json"));
+  CHECK(OrderedJson::parse(run.out).at("input_files").contains("mine.json"));
 }
 
 TEST_CASE("decode names the files that it read") {
-  const Folder draftline;
+  const PinnedScenario draftline;
   fs::copy_file(kData + "/transformers/llama-68m.json", draftline.path("tiny.json"));
   draftline.replace("tiny.json", "\"vocab_size\": 32000", "\"vocab_size\": 320");
   const std::string asked =
@@ -275,17 +273,17 @@ TEST_CASE("decode names the files that it read") {
   const Ran one = draftline(asked);
   INFO(one.err);
   REQUIRE(one.code == 0);
-  const Json files = Json::parse(one.out).at("input_files");
-  CHECK(Json::parse(one.out).at("model").get<std::string>().size() == 16);
+  const OrderedJson files = OrderedJson::parse(one.out).at("input_files");
+  CHECK(OrderedJson::parse(one.out).at("model").get<std::string>().size() == 16);
   CHECK(files.size() == 2);
   CHECK(files.contains("data/devices/cpu.json"));
   REQUIRE(files.contains("tiny.json"));
   draftline.replace("tiny.json", "320", "321");
-  CHECK(Json::parse(draftline(asked).out).at("input_files").at("tiny.json") != files.at("tiny.json"));
+  CHECK(OrderedJson::parse(draftline(asked).out).at("input_files").at("tiny.json") != files.at("tiny.json"));
 }
 
 TEST_CASE("a key's old name is read, and said on standard error once for each file, whichever verb reads it") {
-  const Folder draftline;
+  const PinnedScenario draftline;
   fs::copy_file(kData + "/devices/cpu.json", draftline.path("mine.json"));
   draftline.replace("mine.json", "\"beyond_l2_byte\": \"", "\"far_byte\": \"");
   draftline.write("cpu.json", R"({"device": "./mine.json", "transformer": "llama-68m", "engine": "draftline",
@@ -304,7 +302,7 @@ TEST_CASE("a key's old name is read, and said on standard error once for each fi
 }
 
 TEST_CASE("the output does not depend on the number of jobs of a check", "[once]") {
-  const Folder draftline;
+  const PinnedScenario draftline;
   draftline.write("served.json", kServed);
   draftline.write("pins.json", R"({"schema_version": 1, "pins": [{"verb": "simulate", "scenario": "served.json"},
     {"verb": "run", "scenario": "s.json"}, {"verb": "advise", "scenario": "s.json"}]})");
@@ -317,7 +315,7 @@ TEST_CASE("the output does not depend on the number of jobs of a check", "[once]
 }
 
 TEST_CASE("anchors report, alert and approve, and are never exit 1") {
-  const Folder draftline;
+  const PinnedScenario draftline;
   draftline.write("anchors.json",
                   R"({"schema_version": 1, "anchors": [{"group": "steps", "source": "me",
     "verb": "run", "scenario": )" +
@@ -327,7 +325,7 @@ TEST_CASE("anchors report, alert and approve, and are never exit 1") {
      "measured": [{"at": {}, "figure": "x", "value": 1}]}]})");
   CHECK(draftline("check --anchors anchors.json --reference-data .").code == 0);
   CHECK(draftline("check --anchors anchors.json --reference-data . --approve").code == 0);
-  const Json pinned = Json::parse(draftline.read("anchors.json"));
+  const OrderedJson pinned = OrderedJson::parse(draftline.read("anchors.json"));
   CHECK(pinned.at("anchors")[0].at("median_error").get<double>() > 0.8);
   CHECK(!pinned.at("anchors")[1].contains("median_error"));
   const Ran same = draftline("check --anchors anchors.json --reference-data .");
@@ -345,8 +343,8 @@ TEST_CASE("two measurements: the same is exit 0, a slower op exit 1") {
   const Program draftline;
   const std::string file = kData + "/measured/cpu-xeon-2.5ghz.json";
   CHECK(draftline("check --measured '" + file + "' '" + file + "'").code == 0);
-  Json slower = Json::parse(read_text_file(file));
-  for (Json& point : slower.at("points"))
+  OrderedJson slower = OrderedJson::parse(read_text_file(file));
+  for (OrderedJson& point : slower.at("points"))
     if (point.at("op") == "gemm" && point.contains("median"))
       for (const char* time : {"median", "low", "high"}) {
         const std::string was = point[time];  // "1.492 us"
@@ -356,8 +354,9 @@ TEST_CASE("two measurements: the same is exit 0, a slower op exit 1") {
   const Ran r = draftline("check --measured '" + file + "' slower.json");
   CHECK(r.code == 1);
   CHECK(contains(r.out, "slower"));
-  CHECK(Json::parse(draftline("check --measured '" + file + "' slower.json --json").out).at("kinds").size() > 3);
-  std::erase_if(slower.at("points").get_ref<Json::array_t&>(), [](const Json& p) { return p.at("op") == "gemm"; });
+  CHECK(OrderedJson::parse(draftline("check --measured '" + file + "' slower.json --json").out).at("kinds").size() > 3);
+  std::erase_if(slower.at("points").get_ref<OrderedJson::array_t&>(),
+                [](const OrderedJson& p) { return p.at("op") == "gemm"; });
   draftline.write("lost.json", slower.dump());
   CHECK(draftline("check --measured '" + file + "' lost.json").code == 1);
   CHECK(draftline("check --measured '" + file + "' lost.json --junit j.xml").code == 2);

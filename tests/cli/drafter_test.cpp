@@ -32,7 +32,7 @@ Json decoded(const Program& draftline, const std::string& arguments) {
 }
 
 // A scenario of `run` with a trace's acceptance, on the fixture's target.
-std::string scenario(const std::string& method, const std::string& trace) {
+std::string traced_scenario(const std::string& method, const std::string& trace) {
   return Json{
       {"device", "rtx-4090"},  {"transformer", kFixtures + "/llama"},
       {"engine", "draftline"}, {"prompt_tokens", 6},
@@ -98,8 +98,8 @@ TEST_CASE("a trace of a random drafter says so, and what `run` and `decode` make
   CHECK(Trace::read(draftline.path("random.gz")).header().random_weights() == "drafter");
   CHECK(Trace::read(draftline.path("trained.gz")).header().random_weights().empty());
 
-  draftline.write("random.json", scenario("medusa", "random.gz"));
-  Json own = Json::parse(scenario("medusa", "trained.gz"));
+  draftline.write("random.json", traced_scenario("medusa", "random.gz"));
+  Json own = Json::parse(traced_scenario("medusa", "trained.gz"));
   own["method"]["checkpoint"] = kFixtures + "/drafters/medusa";
   draftline.write("trained.json", own.dump());
   const Ran table = draftline("run random.json"), csv = draftline("run random.json --csv");
@@ -122,7 +122,7 @@ TEST_CASE("a trace of a random drafter says so, and what `run` and `decode` make
 TEST_CASE("a trace replays the drafter that it was recorded of, by its folder") {
   const Program draftline;
   REQUIRE(draftline("decode" + kLlama + method("eagle1", "eagle") + "--trace t.gz").code == 0);
-  draftline.write("other.json", scenario("eagle1", "t.gz"));
+  draftline.write("other.json", traced_scenario("eagle1", "t.gz"));
   const Ran r = draftline("run other.json");
   CHECK(r.code == 2);
   CHECK(contains(r.err, "the trace was recorded of another drafter"));
@@ -134,7 +134,7 @@ TEST_CASE("a trace knows its drafter by the weights, not by the folder's name") 
   const fs::path folder = draftline.path("eagle"), moved = draftline.path("moved");
   fs::copy(kFixtures + "/drafters/eagle", folder);
   const auto scenario_with = [&](const std::string& checkpoint) {
-    Json s = Json::parse(scenario("eagle1", "t.gz"));
+    Json s = Json::parse(traced_scenario("eagle1", "t.gz"));
     s["method"]["checkpoint"] = checkpoint;
     draftline.write("s.json", s.dump());
     return draftline("run s.json");

@@ -8,7 +8,7 @@ namespace draftline {
 
 namespace {
 
-std::string scenario(const std::string& more) {
+std::string eagle3_scenario(const std::string& more) {
   return R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm", "prompt_tokens": 512,
              "output_tokens": 256, "method": {"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}}, )" +
          more + "}";
@@ -28,7 +28,7 @@ TEST_CASE("a scenario may come through a pipe, whatever the number of threads") 
   const auto [verb, more] =
       GENERATE(std::pair{"run", R"("batch_size": [1, 2])"}, std::pair{"advise --no-load", R"("batch_size": 1)"},
                std::pair{"simulate", kWorkload.c_str()});
-  draftline.write("s.json", scenario(more));
+  draftline.write("s.json", eagle3_scenario(more));
   const Ran file = draftline(std::string(verb) + " s.json");
   REQUIRE(file.code == 0);
   const std::string folder = std::filesystem::path(draftline.path("x")).parent_path().string();
@@ -40,7 +40,7 @@ TEST_CASE("a scenario may come through a pipe, whatever the number of threads") 
 
 TEST_CASE("advice where no batch that was asked for fits is of the largest that does") {
   const Program draftline;
-  draftline.write("s.json", scenario(R"("batch_size": [700, 1000])"));
+  draftline.write("s.json", eagle3_scenario(R"("batch_size": [700, 1000])"));
   const Ran r = draftline("advise s.json --no-load");
   REQUIRE(r.code == 0);
   CHECK(contains(r.out, "Batch: it pays at every batch that fits, up to 560."));
@@ -81,9 +81,9 @@ TEST_CASE("what decoding would need is told before it is made") {
 
 TEST_CASE("a file that is read, or written already, is not overwritten") {
   const Program draftline;
-  draftline.write("s.json", scenario(kWorkload));
+  draftline.write("s.json", eagle3_scenario(kWorkload));
   draftline.write("t.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,5,5\n1,5,5\n");
-  draftline.write("traced.json", scenario(R"("workload": {"arrivals": {"trace": "t.csv"}})"));
+  draftline.write("traced.json", eagle3_scenario(R"("workload": {"arrivals": {"trace": "t.csv"}})"));
   const auto [arguments, message] =
       GENERATE(std::pair{"simulate s.json --requests r.csv --steps ./r.csv", "--steps: is the file of --requests, too"},
                std::pair{"simulate s.json --timeline s.json", "--timeline: s.json is read, and would be overwritten"},
@@ -112,7 +112,7 @@ TEST_CASE("names that no file can have are wrong input") {
 
 TEST_CASE("a scenario's question does not steer the terminal") {
   const Program draftline;
-  draftline.write("s.json", scenario(R"("question": "\u001b[2Jwhat?", "note": "\u0007", "batch_size": 1)"));
+  draftline.write("s.json", eagle3_scenario(R"("question": "\u001b[2Jwhat?", "note": "\u0007", "batch_size": 1)"));
   const Ran r = draftline("run s.json");
   REQUIRE(r.code == 0);
   CHECK(contains(r.out, "\\u001b[2Jwhat?"));

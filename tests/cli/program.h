@@ -15,6 +15,8 @@
 
 namespace draftline {
 
+inline const std::string kData = std::string(DRAFTLINE_SOURCE_DIR) + "/data";
+
 struct Ran {
   int code;
   std::string out, err;

@@ -18,8 +18,8 @@ std::string on(const std::string& more, const std::string& device = "h100-sxm") 
          more + "}";
 }
 
-struct Folder : Program {
-  Folder() {
+struct RanksFolder : Program {
+  RanksFolder() {
     std::string prompts;
     for (int n = 1; n <= 60; ++n) prompts += (n == 1 ? "" : ", ") + std::to_string(40 * n);
     write("run.json",  // more than one block of points; those of the last batch don't fit
@@ -47,7 +47,7 @@ int times(const std::string& what, const std::string& in) {
 
 TEST_CASE("several ranks print what one prints", "[once]") {
   if (const std::string why = no_ranks(); !why.empty()) SKIP_TEST(why);
-  const Folder draftline;
+  const RanksFolder draftline;
   const std::string asked = GENERATE("run run.json --json", "run run.json --csv --from 700", "simulate served.json",
                                      "simulate served.json --json --jobs 2", "simulate served.json --csv --from 2",
                                      "plan served.json --json", "advise served.json --json", "list devices");
@@ -63,7 +63,7 @@ TEST_CASE("several ranks print what one prints", "[once]") {
 
 TEST_CASE("records of a simulation are written by one rank, as if it were alone") {
   if (const std::string why = no_ranks(); !why.empty()) SKIP_TEST(why);
-  const Folder draftline;
+  const RanksFolder draftline;
   const Ran one = draftline("simulate one.json --json --requests a.csv --steps a.jsonl --timeline a.json");
   const Ran two =
       mpirun(draftline, {{2, "simulate one.json --json --requests b.csv --steps b.jsonl --timeline b.json"}});
@@ -83,7 +83,7 @@ TEST_CASE("records of a simulation are written by one rank, as if it were alone"
 
 TEST_CASE("pins are checked and approved by several ranks as by one; what moved is exit 1 on any number of them") {
   if (const std::string why = no_ranks(); !why.empty()) SKIP_TEST(why);
-  const Folder draftline;
+  const RanksFolder draftline;
   REQUIRE(draftline("check pins.json --approve").code == 0);
   const std::string pins = draftline.read("pins.json");
   REQUIRE(mpirun(draftline, {{2, "check pins.json --approve"}}).code == 0);
@@ -104,7 +104,7 @@ TEST_CASE("pins are checked and approved by several ranks as by one; what moved 
 
 TEST_CASE("what all ranks find wrong is said once, with the exit code of one") {
   if (const std::string why = no_ranks(); !why.empty()) SKIP_TEST(why);
-  const Folder draftline;
+  const RanksFolder draftline;
   for (const char* asked : {"run wrong.json", "simulate nothing.json", "plan one.json", "run run.json --json --csv"}) {
     const Ran one = draftline(asked), several = mpirun(draftline, {{3, asked}});
     INFO(asked << "\n" << several.err);
@@ -121,7 +121,7 @@ TEST_CASE("what all ranks find wrong is said once, with the exit code of one") {
 
 TEST_CASE("a rank that fails alone ends all of them with its message and its exit code") {
   if (const std::string why = no_ranks(); !why.empty()) SKIP_TEST(why);
-  const Folder draftline;
+  const RanksFolder draftline;
   draftline.write("other.json", on(R"("workload": {"arrivals": {"process": "poisson", "rate": ["4 /s", "21 /s"]},
     "requests": 40}, "slo": {"ttft_p99": "1 s"})"));
   struct Case {
@@ -142,7 +142,7 @@ TEST_CASE("a rank that fails alone ends all of them with its message and its exi
 
 TEST_CASE("where rank 0 can't write, all ranks end with its exit code") {
   if (const std::string why = no_ranks(); !why.empty()) SKIP_TEST(why);
-  const Folder draftline;
+  const RanksFolder draftline;
   const std::string asked =
       GENERATE("simulate one.json --requests nowhere/r.csv", "check pins.json --junit nowhere/j.xml");
   const Ran one = draftline(asked), several = mpirun(draftline, {{2, asked}});

@@ -15,7 +15,6 @@ using Json = nlohmann::json;
 
 namespace {
 
-const std::string kData = std::string(DRAFTLINE_SOURCE_DIR) + "/data";
 const Json kTarget{{"architectures", {"LlamaForCausalLM"}},
                    {"model_type", "llama"},
                    {"hidden_act", "silu"},
@@ -30,7 +29,7 @@ const Json kTarget{{"architectures", {"LlamaForCausalLM"}},
                    {"rms_norm_eps", 1e-5},
                    {"rope_theta", 10000.0}};
 
-Json scenario(Json methods) {
+Json tiny_scenario(Json methods) {
   return {{"device", "rtx-4090"},         {"transformer", "./tiny.json"}, {"engine", "draftline"},
           {"method", std::move(methods)}, {"prompt_tokens", 16},          {"output_tokens", 32}};
 }
@@ -72,11 +71,11 @@ TEST_CASE("an optimal tree is made of a recorded trace, and is that of the trace
   const auto printed = [&](const std::string& file) {
     return Json{{"ranks", Trace::read(draftline.path(file)).rank_acceptance()}};
   };
-  draftline.write("traced.json", scenario({optimal(9, traced("sure.gz")), optimal(16, traced("sure.gz")),
-                                           optimal(9, traced("unsure.gz"))})
+  draftline.write("traced.json", tiny_scenario({optimal(9, traced("sure.gz")), optimal(16, traced("sure.gz")),
+                                                optimal(9, traced("unsure.gz"))})
                                      .dump());
-  draftline.write("printed.json", scenario({optimal(9, printed("sure.gz")), optimal(16, printed("sure.gz")),
-                                            optimal(9, printed("unsure.gz"))})
+  draftline.write("printed.json", tiny_scenario({optimal(9, printed("sure.gz")), optimal(16, printed("sure.gz")),
+                                                 optimal(9, printed("unsure.gz"))})
                                       .dump());
   const auto of_trace = trees(draftline, "traced.json");
   CHECK(of_trace == trees(draftline, "printed.json"));
@@ -102,7 +101,7 @@ TEST_CASE("a trace of steps makes no optimal tree, and says so at the tree's pla
   REQUIRE(draftline("decode --transformer ./tiny.json --method '{\"name\": \"prompt_lookup\"}' --prompts 2 "
                     "--new-tokens 8 --trace steps.gz")
               .code == 0);
-  draftline.write("s.json", scenario(optimal(4, traced("steps.gz"))).dump());
+  draftline.write("s.json", tiny_scenario(optimal(4, traced("steps.gz"))).dump());
   const Ran r = draftline("run s.json");
   CHECK(r.code == 2);
   CHECK(contains(r.err, "s.json#/method/tree: an optimal tree needs to know which ranks are accepted"));
@@ -148,7 +147,7 @@ TEST_CASE("a trace of a checkpoint serves that checkpoint alone") {
   REQUIRE(draftline("decode --transformer ./llama --method medusa --random-drafter --prompts 2 --new-tokens 8 "
                     "--trace t.gz")
               .code == 0);
-  Json s = scenario({{"name", "medusa"}, {"acceptance", traced("t.gz")}});
+  Json s = tiny_scenario({{"name", "medusa"}, {"acceptance", traced("t.gz")}});
   s["transformer"] = "./llama";
   s["prompt_tokens"] = 8;
   s["output_tokens"] = 8;
@@ -181,8 +180,8 @@ TEST_CASE("a tree that grows with the text is replayed from its own trace alone"
   Json own = clover, other = clover;
   own["acceptance"] = other["acceptance"] = traced("clover.gz");
   other["nodes"] = 5;
-  draftline.write("own.json", scenario(own).dump());
-  draftline.write("other.json", scenario(other).dump());
+  draftline.write("own.json", tiny_scenario(own).dump());
+  draftline.write("other.json", tiny_scenario(other).dump());
   const Ran r = draftline("run own.json --json");
   INFO(r.err);
   REQUIRE(r.code == 0);

@@ -129,12 +129,15 @@ TEST_CASE("wrong arguments of validate are refused with a reason, and nothing is
   struct Case {
     const char *arguments, *message;
   };
-  const Case c =
-      GENERATE(Case{"--device fpga", "fpga"}, Case{"--parts guess", "guess"}, Case{"--turns 0", "0"},
-               Case{"--time-budget nan", "nan"}, Case{"--seconds -1", "-1"}, Case{"--acceptance-rate 1.5", "1.5"},
-               Case{"--batch-sizes 0", "0"}, Case{"--batch-sizes 1,x", "x"}, Case{"--networks gpt-9", "gpt-9"},
-               Case{"--serving-seconds nan", "nan"}, Case{"--measured nowhere.json", "nowhere.json"},
-               Case{"--grid huge", "huge"}, Case{"--requests 1", "1"}, Case{"--device cuda", "--datasheet"});
+  const Case c = GENERATE(
+      Case{"--device fpga", "fpga"}, Case{"--parts guess", "guess"}, Case{"--turns 0", "0"},
+      Case{"--time-budget nan", "nan"}, Case{"--seconds -1", "-1"}, Case{"--acceptance-rate 1.5", "1.5"},
+      Case{"--batch-sizes 0", "0"}, Case{"--batch-sizes 1,x", "x"}, Case{"--networks gpt-9", "gpt-9"},
+      Case{"--methods eagel3", "no cell of the small grid of cpu has \"eagel3\"; did you mean \"eagle3\"?"},
+      Case{"--batch-sizes 3,4", "--batch-sizes: no cell of the small grid of cpu has 3"},
+      Case{"--full --batch-sizes 64 --methods eagle3,nothing", "no cell of the full grid of cpu has \"nothing\""},
+      Case{"--serving-seconds nan", "nan"}, Case{"--measured nowhere.json", "nowhere.json"},
+      Case{"--grid huge", "huge"}, Case{"--requests 1", "1"}, Case{"--device cuda", "--datasheet"});
   const Ran r = draftline(std::string("validate --grid small --probe-seconds 1 ") + c.arguments);
   INFO(c.arguments << ": " << r.err);
   CHECK(r.code == 2);

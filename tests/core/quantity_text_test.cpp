@@ -76,7 +76,7 @@ TEST_CASE("an unknown unit names the nearest known one of the dimension wanted")
   CHECK(mistake<BytesPerSecond>("3 MBs") == "unknown unit \"MBs\"; did you mean \"MB/s\"?");
   CHECK(mistake<Seconds>("3 mS") == "unknown unit \"mS\"; did you mean \"ms\"?");
   CHECK(mistake<Bytes>("3 KB") == "unknown unit \"KB\"; did you mean \"kB\"?");
-  CHECK(mistake<Seconds>("3 parsecs") == "unknown unit \"parsecs\", such as \"10 ms\"");
+  CHECK(mistake<Seconds>("3 parsecs") == "unknown unit \"parsecs\"; write it as in \"10 ms\"");
 }
 
 TEST_CASE("what is no decimal number with a unit is refused") {

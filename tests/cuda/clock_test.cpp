@@ -12,8 +12,7 @@ using namespace draftline::test;
 
 namespace {
 
-const Plan kPlan{"draft_model", R"(,"draft":"same","draft_length":2)"};
-const CudaBackend::Options kOptions{.seed = 1};
+const CudaBackend::Options kTimed{.seed = 1};
 
 std::size_t allocated() { return emulator::counts().allocated; }
 
@@ -21,7 +20,7 @@ std::size_t allocated() { return emulator::counts().allocated; }
 
 TEST_CASE("a clock beside every op tells each of them once, and changes no token", "[cuda]") {
   emulator::reset();
-  CudaRig plain(kPlan, kOptions, 2), clocked(kPlan, kOptions, 2);
+  CudaRig plain(kDraftsOfTheTarget, kTimed, 2), clocked(kDraftsOfTheTarget, kTimed, 2);
   for (CudaRig* rig : {&plain, &clocked}) {
     rig->decoder.generator.join(prompts(2, 3), {0, 1});
     for (int i = 0; i < 3; ++i) rig->decoder.generator.step();
@@ -59,18 +58,18 @@ TEST_CASE("shared weights are made once, and go with their last user", "[cuda]")
   emulator::reset();
   const auto text_of = [](CudaRig& rig) { return rig.run(prompts(2, 3), {6, {}, 2}).back().tokens; };
   const auto shared = cuda::share_weights();
-  CudaBackend::Options o = kOptions;
+  CudaBackend::Options o = kTimed;
   o.shared = shared;
   const std::size_t before = allocated();
   {
-    CudaRig first(kPlan, o, 2);
+    CudaRig first(kDraftsOfTheTarget, o, 2);
     const auto text = text_of(first);
     const std::size_t one = allocated() - before;
     {
-      CudaRig second(kPlan, o, 2);
+      CudaRig second(kDraftsOfTheTarget, o, 2);
       CHECK(text_of(second) == text);
       const std::size_t two = allocated() - before;
-      CudaRig own(kPlan, kOptions, 2);
+      CudaRig own(kDraftsOfTheTarget, kTimed, 2);
       CHECK(text_of(own) == text);
       const std::size_t another = allocated() - before - two;
       CHECK(two - one + static_cast<std::size_t>(first.decoder.weights.bytes().value) <= another);
@@ -88,7 +87,7 @@ TEST_CASE("shared weights are made once, and go with their last user", "[cuda]")
 
 TEST_CASE("a filled cache holds numbers wherever nothing was written", "[cuda]") {
   emulator::reset();
-  CudaBackend::Options o = kOptions;
+  CudaBackend::Options o = kTimed;
   o.filled = true;
   CudaRig rig({"autoregressive", ""}, o, 2);
   Generator& g = rig.decoder.generator;

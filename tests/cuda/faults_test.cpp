@@ -9,12 +9,11 @@ using namespace draftline::test;
 
 namespace {
 
-const Plan kPlan{"draft_model", R"(,"draft":"same","draft_length":2)"};
 // Products aren't timed: every run makes the same calls.
-const CudaBackend::Options kOptions{.activations = DType::fp32, .seed = 1, .timed_products = false};
+const CudaBackend::Options kUntimed{.activations = DType::fp32, .seed = 1, .timed_products = false};
 
 std::vector<Generated> run_all() {
-  CudaRig rig(kPlan, kOptions, 2);
+  CudaRig rig(kDraftsOfTheTarget, kUntimed, 2);
   std::vector<Generated> done;
   generate(rig.decoder.generator, prompts(3, 2), {6, {}, 2}, {}, done);
   return done;
@@ -51,7 +50,7 @@ TEST_CASE("what is finished when the device fails is kept", "[cuda]") {
   const long calls = emulator::counts().calls;
   emulator::reset();
   emulator::fail_call(calls * 9 / 10, cudaErrorECCUncorrectable, true);
-  CudaRig rig(kPlan, kOptions, 2);
+  CudaRig rig(kDraftsOfTheTarget, kUntimed, 2);
   std::vector<Generated> done;
   CHECK_THROWS_AS(generate(rig.decoder.generator, prompts(3, 2), {6, {}, 2}, {}, done), DeviceError);
   REQUIRE(done.size() == 3);

@@ -21,6 +21,9 @@ inline bool has_device() {
   return found;
 }
 
+// A draft model that is the target.
+inline const Plan kDraftsOfTheTarget{"draft_model", R"(,"draft":"same","draft_length":2)"};
+
 struct CudaRig {
   RandomWeights random;
   PerturbedWeights source;

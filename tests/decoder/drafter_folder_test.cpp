@@ -7,6 +7,7 @@
 #include "tests/decoder/stored_folder.h"
 
 using namespace draftline;
+using draftline::test::kFixtures;
 
 namespace {
 

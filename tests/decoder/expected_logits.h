@@ -17,8 +17,6 @@
 
 namespace draftline::test {
 
-inline const std::filesystem::path kFixtures = source_folder() / "tests/fixtures";
-
 struct Expected {
   std::vector<std::vector<int>> prompts;
   std::vector<std::vector<float>> logits;  // of each prompt: [tokens, vocabulary]

@@ -7,6 +7,7 @@
 #include "tests/decoder/spoilt_folder.h"
 
 using namespace draftline;
+using draftline::test::kFixtures;
 
 namespace {
 

@@ -6,16 +6,15 @@
 #include "tests/catch.h"
 #include "tests/core/fresh_folder.h"
 #include "tests/decoder/safetensors_bytes.h"
+#include "tests/source_folder.h"
 
 namespace draftline {
-
-inline const std::filesystem::path kFixtures = std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "tests/fixtures";
 
 struct Spoilt {
   FreshFolder fresh;
   std::filesystem::path folder;
   explicit Spoilt(const std::string& fixture) : folder(fresh.path() / std::filesystem::path(fixture).filename()) {
-    std::filesystem::copy(kFixtures / fixture, folder);
+    std::filesystem::copy(test::kFixtures / fixture, folder);
   }
   nlohmann::json json(const std::string& file) const { return nlohmann::json::parse(bytes_of_file(folder / file)); }
   void set(const std::string& file, const std::string& pointer, const nlohmann::json& value) const {

@@ -25,7 +25,7 @@ struct Case {
 
 // fp32: the order of additions alone. bf16: also the weights of the softmax and the results are rounded to 8 bits.
 template <class T>
-constexpr double kTolerance = std::is_same_v<T, float> ? 2e-5 : 1.0 / 128;
+constexpr double kAttentionTolerance = std::is_same_v<T, float> ? 2e-5 : 1.0 / 128;
 
 constexpr float kScale = 0.2F;
 
@@ -157,8 +157,8 @@ Outcome compare(const Case& c, int layers = 2, int layer = 1) {
 void check_case(const Case& c) {
   INFO(c.name << ", head of " << c.dim << ", " << c.heads << "/" << c.kv_heads << " heads");
   const Outcome single = compare<float>(c), half = compare<bf16>(c);
-  CHECK(single.distance < kTolerance<float>);
-  CHECK(half.distance < kTolerance<bf16>);
+  CHECK(single.distance < kAttentionTolerance<float>);
+  CHECK(half.distance < kAttentionTolerance<bf16>);
 }
 
 }  // namespace
@@ -272,6 +272,6 @@ TEST_CASE("rows of a group attend to each other as on the CPU") {
     stream.wait();
     return distance(out.floats(), cpu.floats_of(y), 1);
   };
-  CHECK(run(float{}) < kTolerance<float>);
-  CHECK(run(bf16{}) < kTolerance<bf16>);
+  CHECK(run(float{}) < kAttentionTolerance<float>);
+  CHECK(run(bf16{}) < kAttentionTolerance<bf16>);
 }

@@ -14,7 +14,7 @@ namespace {
 
 // fp32: the order of additions alone. bf16: states and results are rounded to 8 bits, and states again by every row.
 template <class S>
-constexpr double kTolerance = std::is_same_v<S, float> ? 1e-5 : 1.0 / 32;
+constexpr double kStateTolerance = std::is_same_v<S, float> ? 1e-5 : 1.0 / 32;
 
 // One layer's convolution and delta rule over passes: rows of each sequence, and how many of them are then committed.
 struct PassOf {
@@ -104,10 +104,10 @@ const std::vector<PassOf> kPasses{{{5, 1, 9}, {5, 1, 9}}, {{1, 1, 1}, {1, 1, 1}}
 TEST_CASE("gated delta networks on CUDA keep and give what the specification does") {
   NEEDS_DEVICE;
   const DeltaNet small{2, 4, 8, 12, 4, DType::fp32}, wide{1, 3, 48, 40, 3, DType::fp32};
-  CHECK(compare<float, float>(small, kPasses, 5, 1) < kTolerance<float>);
-  CHECK(compare<float, float>(wide, kPasses, 7, 2) < kTolerance<float>);
-  CHECK(compare<bf16, float>(small, kPasses, 5, 3) < kTolerance<bf16>);
-  CHECK(compare<bf16, bf16>(wide, kPasses, 5, 4) < kTolerance<bf16>);
+  CHECK(compare<float, float>(small, kPasses, 5, 1) < kStateTolerance<float>);
+  CHECK(compare<float, float>(wide, kPasses, 7, 2) < kStateTolerance<float>);
+  CHECK(compare<bf16, float>(small, kPasses, 5, 3) < kStateTolerance<bf16>);
+  CHECK(compare<bf16, bf16>(wide, kPasses, 5, 4) < kStateTolerance<bf16>);
 }
 
 TEST_CASE("gates and gated norms on CUDA are the specification's") {
@@ -132,9 +132,9 @@ TEST_CASE("gates and gated norms on CUDA are the specification's") {
     return y.floats();
   };
   gated_rms_norm(in.read(), g.read(), weights.read().data, kWidth, 1e-6F, y.view(), nullptr);
-  CHECK(distance(result(), cpu.floats_of(normed), 1) < kTolerance<float>);
+  CHECK(distance(result(), cpu.floats_of(normed), 1) < kStateTolerance<float>);
   sigmoid_mul(in.read(), g.read(), y.view(), nullptr);
-  CHECK(distance(result(), cpu.floats_of(gated), 1) < kTolerance<float>);
+  CHECK(distance(result(), cpu.floats_of(gated), 1) < kStateTolerance<float>);
   sigmoid_mul(in.read(), row.read(), y.view(), nullptr);
-  CHECK(distance(result(), cpu.floats_of(by_row), 1) < kTolerance<float>);
+  CHECK(distance(result(), cpu.floats_of(by_row), 1) < kStateTolerance<float>);
 }

@@ -12,7 +12,7 @@ namespace {
 // to the other is off by up to 2^-9 of itself; where one number makes most of a row, a weight of four times the usual
 // size shows that as 2^-7; the others add less, and the result is rounded once more.
 template <class T>
-constexpr double kTolerance = std::is_same_v<T, float> ? 2e-5 : 1.0 / 64;
+constexpr double kExpertTolerance = std::is_same_v<T, float> ? 2e-5 : 1.0 / 64;
 
 // The largest of a row, as `distance`.
 double distance_of_rows(const std::vector<float>& got, const std::vector<float>& expected, int columns) {
@@ -32,7 +32,7 @@ void check_mixture(const ExpertShape& m, const Routing& routing, const char* for
   Mixture<T> mixture(m, routing);
   const auto expected = mixture.expected(), once = mixture.run();
   REQUIRE(once.size() == expected.size());
-  CHECK(distance_of_rows(once, expected, m.hidden) < kTolerance<T>);
+  CHECK(distance_of_rows(once, expected, m.hidden) < kExpertTolerance<T>);
   CHECK(mixture.run() == once);  // the counters are as they were, and the same sums have the same bits
 }
 void check_both(const ExpertShape& m, const Routing& routing = {}) {

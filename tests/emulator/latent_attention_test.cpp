@@ -13,9 +13,9 @@ namespace {
 
 // fp32: the order of additions alone. bf16: also the weights of the softmax and the results are rounded to 8 bits.
 template <class T>
-constexpr double kTolerance = std::is_same_v<T, float> ? 2e-5 : 1.0 / 128;
+constexpr double kLatentTolerance = std::is_same_v<T, float> ? 2e-5 : 1.0 / 128;
 
-constexpr float kScale = 0.1F;
+constexpr float kLatentScale = 0.1F;
 
 std::size_t shared_of_device() {
   int bytes = 0;
@@ -23,14 +23,14 @@ std::size_t shared_of_device() {
   return static_cast<std::size_t>(bytes);
 }
 
-struct Case {
+struct LatentCase {
   const char* name;
   Batch batch;
   int heads, rank, rope, sms = 8;
 };
 
 template <class T>
-double compare(const Case& c, AttendPlan* plan = nullptr) {
+double compare_latents(const LatentCase& c, AttendPlan* plan = nullptr) {
   Dice dice(3);
   const Batch& batch = c.batch;
   const int layers = 2, layer = 1, columns = c.rank + c.rope;
@@ -61,7 +61,7 @@ double compare(const Case& c, AttendPlan* plan = nullptr) {
   const Tensor q = cpu.floats(queries, c.heads * c.rank), q_rope = cpu.floats(rotated, c.heads * c.rope);
   const PassRef ref =
       ops.pass({.rows = ops.ragged("rows", batch.rows), .slots = slots, .tree_mask = tree_mask, .tail = batch.tail});
-  const Tensor y = cpu.keep(ops.latent_attend(q, q_rope, kScale, ref, cache, layer));
+  const Tensor y = cpu.keep(ops.latent_attend(q, q_rope, kLatentScale, ref, cache, layer));
   ops.flush();
 
   Pages<T> pages(layers, batch.sequences(), capacity, columns, dice);
@@ -85,7 +85,7 @@ double compare(const Case& c, AttendPlan* plan = nullptr) {
   const Stream stream;
   double worst = 0;
   for (int again = 0; again < 2; ++again) {  // the counters are left as they were found
-    latent_attend<T>(q_data.read(), rope_data.read(), pass.view, pages.view, layer, kScale, shape, work.scratch(),
+    latent_attend<T>(q_data.read(), rope_data.read(), pass.view, pages.view, layer, kLatentScale, shape, work.scratch(),
                      result.view(), stream);
     stream.wait();
     worst = std::max(worst, distance(result.floats(), cpu.floats_of(y), 1));
@@ -93,10 +93,10 @@ double compare(const Case& c, AttendPlan* plan = nullptr) {
   return worst;
 }
 
-void check_case(const Case& c) {
+void check_latents(const LatentCase& c) {
   INFO(c.name << ", " << c.heads << " heads, latents of " << c.rank << " and " << c.rope);
-  CHECK(compare<float>(c) < kTolerance<float>);
-  CHECK(compare<bf16>(c) < kTolerance<bf16>);
+  CHECK(compare_latents<float>(c) < kLatentTolerance<float>);
+  CHECK(compare_latents<bf16>(c) < kLatentTolerance<bf16>);
 }
 
 }  // namespace
@@ -106,44 +106,44 @@ TEST_CASE("latents serve all heads as on the CPU, whatever the number of rows") 
   const int rows = GENERATE(1, 3, 16, 17);
   const bool tree = GENERATE(false, true);
   for (const int heads : {1, 5, 16}) {
-    check_case({"tiles", {{37, 3}, {rows, rows}, 0, tree}, heads, 64, 32});
-    check_case({"no tiles", {{37, 3}, {rows, rows}, 0, tree}, heads, 18, 4});
+    check_latents({"tiles", {{37, 3}, {rows, rows}, 0, tree}, heads, 64, 32});
+    check_latents({"no tiles", {{37, 3}, {rows, rows}, 0, tree}, heads, 18, 4});
   }
 }
 
 TEST_CASE("a row sees no key behind it, wherever a warp's keys end") {
   NEEDS_DEVICE;
   // The second row is the last of the eight or sixteen keys of a warp: the first must not see it.
-  for (const int heads : {2, 16}) check_case({"chain", {{6, 14, 30, 7}, {3, 3, 3, 3}}, heads, 64, 32});
+  for (const int heads : {2, 16}) check_latents({"chain", {{6, 14, 30, 7}, {3, 3, 3, 3}}, heads, 64, 32});
 }
 
 TEST_CASE("latents of DeepSeek-V3's size are the CPU's") {
   NEEDS_DEVICE;
-  check_case({"decode", {{70, 3}, {1, 1}}, 16, 512, 64});
-  check_case({"verify", {{40}, {3}, 0, true}, 8, 512, 64});
+  check_latents({"decode", {{70, 3}, {1, 1}}, 16, 512, 64});
+  check_latents({"verify", {{40}, {3}, 0, true}, 8, 512, 64});
 }
 
 TEST_CASE("a long context of latents is split, and its parts join to the whole") {
   NEEDS_DEVICE;
   const int length = GENERATE(127, 128, 129, 500, 1031);
-  const Case few{"few rows", {{length}, {1}}, 4, 64, 32, 64},
+  const LatentCase few{"few rows", {{length}, {1}}, 4, 64, 32, 64},
       many{"many rows", {{length, 20}, {7, 7}, 0, true}, 16, 64, 32, 64};
-  check_case(few);
-  check_case(many);
+  check_latents(few);
+  check_latents(many);
   AttendPlan plan{};
-  compare<bf16>(few, &plan);
+  compare_latents<bf16>(few, &plan);
   CHECK(plan.tile_rows == 16);
   CHECK((length < 256 || plan.splits > 2));
-  compare<bf16>(many, &plan);
+  compare_latents<bf16>(many, &plan);
   CHECK(plan.tile_rows == 64);
 }
 
 TEST_CASE("rows behind an uncommitted tail of latents, ragged batches and prompts see what they may") {
   NEEDS_DEVICE;
   const bool tree = GENERATE(false, true);
-  check_case({"tail", {{19, 130}, {3, 3}, 5, tree}, 4, 64, 32});
-  check_case({"ragged", {{33, 0, 150, 7}, {1, 9, 0, 40}, 0, tree}, 4, 64, 32});
-  check_case({"prompt", {{0, 0}, {50, 4}, 0, tree}, 3, 64, 32});
+  check_latents({"tail", {{19, 130}, {3, 3}, 5, tree}, 4, 64, 32});
+  check_latents({"ragged", {{33, 0, 150, 7}, {1, 9, 0, 40}, 0, tree}, 4, 64, 32});
+  check_latents({"prompt", {{0, 0}, {50, 4}, 0, tree}, 3, 64, 32});
 }
 
 TEST_CASE("64 rows x heads share a tile where a block's memory has room for their queries") {
@@ -164,7 +164,8 @@ TEST_CASE("latents of more columns than a kernel sums are refused, not run") {
   NEEDS_DEVICE;
   const LatentShape wide{1, 1, 1, 513, 64, 16, 8, shared_of_device()};
   const Workspace work(latent_scratch<float>(wide));
-  CHECK_THROWS_AS(latent_attend<float>({}, {}, {}, {}, 0, kScale, wide, work.scratch(), {}, nullptr), InputErrors);
+  CHECK_THROWS_AS(latent_attend<float>({}, {}, {}, {}, 0, kLatentScale, wide, work.scratch(), {}, nullptr),
+                  InputErrors);
 }
 
 TEST_CASE("prompts attend to keys and values that were expanded for each head as on the CPU") {
@@ -189,17 +190,17 @@ TEST_CASE("prompts attend to keys and values that were expanded for each head as
     rotated.dims.value_dim = s.value;
     rotated.q_rope = cpu.floats(q_rope, s.heads * s.rope);
     rotated.k_rope = cpu.floats(k_rope, s.rope);
-    const Tensor y = cpu.keep(cpu.ops.expanded_attend(cpu.floats(q, q_cols), cpu.floats(kv, kv_cols), rotated, kScale,
-                                                      cpu.ops.pass({all, slots})));
+    const Tensor y = cpu.keep(cpu.ops.expanded_attend(cpu.floats(q, q_cols), cpu.floats(kv, kv_cols), rotated,
+                                                      kLatentScale, cpu.ops.pass({all, slots})));
     cpu.ops.flush();
     const DevicePass pass(batch);
     const Array<T> q_data(q, q_cols), q_rope_data(q_rope, s.heads * s.rope), kv_data(kv, kv_cols),
         k_rope_data(k_rope, s.rope), result(batch.total(), s.heads * s.value);
     const Stream stream;
-    expanded_attend<T>(s, q_data.read(), q_rope_data.read(), kv_data.read(), k_rope_data.read(), pass.view, kScale,
-                       result.view(), stream);
+    expanded_attend<T>(s, q_data.read(), q_rope_data.read(), kv_data.read(), k_rope_data.read(), pass.view,
+                       kLatentScale, result.view(), stream);
     stream.wait();
-    CHECK(distance(result.floats(), cpu.floats_of(y), 1) < kTolerance<T>);
+    CHECK(distance(result.floats(), cpu.floats_of(y), 1) < kLatentTolerance<T>);
   };
   const std::vector<int> rows = GENERATE(values<std::vector<int>>({{1}, {75, 2}, {64, 0, 130}}));
   for (const ExpandedShape& s : {ExpandedShape{3, 32, 16, 16}, {2, 6, 4, 5}}) {

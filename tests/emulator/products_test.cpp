@@ -130,8 +130,8 @@ namespace {
 const std::string kHere = "a device";
 
 // The bits of a product, by what `choices` hold of a device; those that were timed are added there.
-std::vector<float> product(const Product& p, const std::shared_ptr<ProductChoices>& choices,
-                           const std::string& device = kHere) {
+std::vector<float> chosen_product(const Product& p, const std::shared_ptr<ProductChoices>& choices,
+                                  const std::string& device = kHere) {
   Stream stream;
   Blas blas(stream, Blas::Choice::timed, choices, device);
   blas.prepare(p.shape(), p.operands());
@@ -160,24 +160,24 @@ TEST_CASE("algorithms are timed once, and kept for other runs on the same device
   std::vector<std::unique_ptr<Product>> products;
   for (const int rows : {1, 4, 9}) products.push_back(std::make_unique<Product>(rows, 520, 40, rows == 4, 5));
   std::vector<std::vector<float>> bits;
-  for (const auto& p : products) bits.push_back(product(*p, first));
+  for (const auto& p : products) bits.push_back(chosen_product(*p, first));
   CHECK(first->timed == 3);
   CHECK(first->all.size() == 1);
-  for (const auto& p : products) product(*p, first);  // by another backend of the same process
+  for (const auto& p : products) chosen_product(*p, first);  // by another backend of the same process
   CHECK(first->timed == 3);
 
   const auto second = again(*first);
   CHECK(second->all == first->all);
-  for (std::size_t i = 0; i < products.size(); ++i) CHECK(Product::same(product(*products[i], second), bits[i]));
+  for (std::size_t i = 0; i < products.size(); ++i) CHECK(Product::same(chosen_product(*products[i], second), bits[i]));
   CHECK(second->timed == 0);
   CHECK(second->all == first->all);
 
-  product(*products[0], second, "another device");  // whose choices stand beside them
+  chosen_product(*products[0], second, "another device");  // whose choices stand beside them
   CHECK(second->timed == 1);
   CHECK(second->all.size() == 2);
   const auto both = again(*second);
   CHECK(both->all == second->all);
-  product(*products[1], both, "another device");
+  chosen_product(*products[1], both, "another device");
   CHECK(both->timed == 1);
 }
 
@@ -185,7 +185,7 @@ TEST_CASE("what is kept decides, if it serves the product; else it is timed agai
   NEEDS_DEVICE;
   const Product p(1, 520, 72, false, 3);
   const auto choices = std::make_shared<ProductChoices>();
-  product(p, choices);
+  chosen_product(p, choices);
   ProductChoice& kept = choices->all.begin()->second.begin()->second;
   Stream stream;
   const Workspace counters(kCounterBytes);
@@ -199,13 +199,13 @@ TEST_CASE("what is kept decides, if it serves the product; else it is timed agai
     stream.wait();
     const auto want = p.device_y.floats();
     kept = {{}, splits};
-    CHECK(Product::same(product(p, again(*choices)), want));
-    product(p, choices);
+    CHECK(Product::same(chosen_product(p, again(*choices)), want));
+    chosen_product(p, choices);
     CHECK(choices->timed == 1);
   }
   const ProductChoice none = GENERATE(ProductChoice{{}, 3}, ProductChoice{{~0ULL, 1, 2, 3, 4, 5, 6, 7}, 0});
   kept = none;
-  product(p, choices);
+  chosen_product(p, choices);
   CHECK(choices->timed == 2);
   CHECK_FALSE(kept == none);
 }

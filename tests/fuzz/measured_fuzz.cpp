@@ -30,6 +30,7 @@ void read_benchmark(const std::string& name, std::string_view bytes) {
   for (const ServedRun& run :
        read_served_runs(input_file(name, bytes).string() + "@batch=4,transformer=llama-3.1-8b")) {
     is_figure(run.time.value, "time");
+    check(run.time.value > 0, "a step takes no time");
     is_figure(run.context, "context");
     is_figure(run.batch_size, "batch_size");
     is_figure(run.tokens_per_step, "tokens_per_step");

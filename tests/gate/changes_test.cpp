@@ -110,6 +110,17 @@ TEST_CASE("a list is compared number by number") {
   CHECK(apart("[1", "[2"));  // no list
 }
 
+TEST_CASE("a list that is nested deeper than a file may be is compared as text") {
+  const auto changes = [](std::size_t depth, const char* was, const char* is) {
+    const auto nested = [&](const char* number) { return std::string(depth, '[') + number + std::string(depth, ']'); };
+    return changes_between({point(1, {{"x", nested(was)}})}, {point(1, {{"x", nested(is)}})}, 0.1).size();
+  };
+  CHECK(changes(64, "100", "109") == 0);
+  CHECK(changes(64, "100", "112") == 1);
+  CHECK(changes(100'000, "100", "100") == 0);
+  CHECK(changes(100'000, "100", "109") == 1);
+}
+
 TEST_CASE("a number that was 0 has no relative change") {
   const auto changes = changes_between({point(1, {{"x", 0}})}, {point(1, {{"x", 5}})}, 1e-9);
   REQUIRE(changes.size() == 1);

@@ -119,17 +119,18 @@ TEST_CASE("a point is told by what differs, without long texts where the rest te
       {{"device", "h100"}, {"method", "eagle3"}, {"acceptance", R"({"rate": 0.71234567890123456789})"}, {"batch", "2"}},
       {{"device", "h100"}, {"method", "medusa"}, {"acceptance", long_text}, {"batch", "1"}},
       {}};
-  CHECK(text_of(telling(all[0], all, 60)) == "method eagle3, batch 1");
-  CHECK(text_of(telling(all[2], all, 80)) == "method eagle3, acceptance " + all[2][2].second + ", batch 2");
-  CHECK(text_of(telling(all[3], {all[0], all[3]}, 60)) == "method medusa");
-  CHECK(text_of(telling(all[0], {all[0], all[4]}, 60)) ==
+  CHECK(text_of(distinguishing_parts(all[0], all, 60)) == "method eagle3, batch 1");
+  CHECK(text_of(distinguishing_parts(all[2], all, 80)) ==
+        "method eagle3, acceptance " + all[2][2].second + ", batch 2");
+  CHECK(text_of(distinguishing_parts(all[3], {all[0], all[3]}, 60)) == "method medusa");
+  CHECK(text_of(distinguishing_parts(all[0], {all[0], all[4]}, 60)) ==
         "device h100");  // all else is absent there, too: one part tells
-  CHECK(telling(all[0], {all[0]}, 60).empty());
+  CHECK(distinguishing_parts(all[0], {all[0]}, 60).empty());
   // Too long: what isn't needed to tell it goes, the longest first.
   const std::vector<PointKey> wide{{{"transformer", "llama-3.1-8b"}, {"engine", "vllm-0.19"}, {"batch", "1"}},
                                    {{"transformer", "llama-2-7b"}, {"engine", "sglang-0.5"}, {"batch", "2"}}};
-  CHECK(text_of(telling(wide[0], wide, 60)) == "transformer llama-3.1-8b, engine vllm-0.19, batch 1");
-  CHECK(text_of(telling(wide[0], wide, 20)) == "batch 1");
+  CHECK(text_of(distinguishing_parts(wide[0], wide, 60)) == "transformer llama-3.1-8b, engine vllm-0.19, batch 1");
+  CHECK(text_of(distinguishing_parts(wide[0], wide, 20)) == "batch 1");
 }
 
 TEST_CASE("what an older version wrote has the names of today, in answers and where figures are asked for") {

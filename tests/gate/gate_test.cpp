@@ -82,9 +82,9 @@ TEST_CASE("a changed scenario is named; its new, lost and skipped points count")
   const Checked c = rig.check();
   REQUIRE(c.changes.size() == 2);
   CHECK(c.changes[0].kind == Change::Kind::lost);
-  CHECK(text_of(telling(c.changes[0].point, c.keys, 60)) == "batch_size 8");
+  CHECK(text_of(distinguishing_parts(c.changes[0].point, c.keys, 60)) == "batch_size 8");
   CHECK(c.changes[1].kind == Change::Kind::appeared);
-  CHECK(text_of(telling(c.changes[1].point, c.keys, 60)) == "batch_size 9");
+  CHECK(text_of(distinguishing_parts(c.changes[1].point, c.keys, 60)) == "batch_size 9");
   CHECK(causes(c) == "s.json: batch_size [1,8] -> [1,9]");
 
   rig.replace("s.json", "[1, 9]", "[1, 8], \"prompt_tokens\": 100000");

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inputs/acceptance.h"
 
-#include "tests/catch.h"
-#include "tests/core/fresh_folder.h"
+#include <fstream>
+
+#include "inputs/served_acceptance.h"
+#include "tests/core/messages.h"
+#include "tests/inputs/scenario_text.h"
 
 using namespace draftline;
 
@@ -111,6 +114,27 @@ TEST_CASE("recorded steps are those of a method, however it is priced") {
   CHECK(std::holds_alternative<std::string>(length(R"(, "budget": 100)")));
 }
 
+TEST_CASE("recorded steps are as long as what is drafted, or longer where fewer drafts are usual") {
+  const FreshFolder folder;
+  const auto length = [&](int depth, const std::vector<int>& emitted) {
+    TraceHeader h;
+    h.method = R"({"name": "triforce", "draft": "small", "draft_length": 4})";
+    h.steps_because = "what it drafts depends on its own path";
+    h.depth = depth;
+    const auto file = folder.path() / (std::to_string(depth) + ".jsonl.gz");
+    write_trace(file, h, {{.prompt_tokens = 3, .tokens = {1, 2, 3, 4, 5, 6, 7}, .steps = emitted}});
+    const Acceptance steps(Acceptance::Traced{std::make_shared<Trace>(Trace::read(file)), {}});
+    const auto text = Document::from_text(h.method, "scenario.json");
+    const MethodSpec spec(text.root());
+    const Chain drafts(4);
+    return steps.mean_length({spec, drafts, 5});
+  };
+  CHECK(std::get<std::string>(length(0, {1, 1})) == "the trace holds steps of at most 0 drafts, 4 are drafted");
+  CHECK(std::get<std::string>(length(3, {4, 2})) == "the trace holds steps of at most 3 drafts, 4 are drafted");
+  CHECK(std::get<double>(length(4, {4, 2})) == 3);
+  CHECK(std::get<double>(length(64, {4, 2})) == 3);
+}
+
 TEST_CASE("a mean length is one of its chain: other lengths go by its rate") {
   const Acceptance mean(Acceptance::MeanLength{1.5});  // of one draft: half are accepted
   CHECK(tokens(mean.of_other_lengths(1), Built(2)) == Approx(1.75));
@@ -124,4 +148,59 @@ TEST_CASE("how long a chain it speaks of") {
   CHECK(Acceptance(Acceptance::Ranks{{{0.5}, {0.5}, {0.5}}}).longest_chain() == 3);
   CHECK(!Acceptance(Acceptance::Rate{0.5}).longest_chain());
   CHECK(!Acceptance(Acceptance::MeanLength{1.5}).longest_chain());
+}
+
+TEST_CASE("what engines write of acceptance is read as it is: benchmarks and metrics") {
+  const FreshFolder folder;
+  const auto read = [&](const std::string& text) {
+    const auto file = folder.path() / "served";
+    std::ofstream(file) << text;
+    return ServedAcceptance::read(file);
+  };
+  const ServedAcceptance bench = read(R"({"completed": 9, "spec_decode_acceptance_length": 2.92, "rates": [7],
+    "spec_decode_per_position_acceptance_rates": [0.8, 0.63, 0.49]})");
+  CHECK(bench.per_position == std::vector{0.8, 0.63, 0.49});
+  CHECK(bench.mean_length == 2.92);
+  const ServedAcceptance lines = read("{\"accept_length\": 2.5}\n{\"accept_length\": 3.25, \"concurrency\": 8}\n");
+  CHECK(lines.per_position.empty());
+  CHECK(lines.mean_length == 3.25);  // of the last run
+  const ServedAcceptance vllm = read(R"(# HELP vllm:spec_decode_num_drafts_total drafts
+vllm:spec_decode_num_drafts_total{engine="0",model_name="m"} 60.0
+vllm:spec_decode_num_drafts_total{engine="1",model_name="m"} 40.0
+vllm:spec_decode_num_draft_tokens_total{engine="0",model_name="m"} 300.0
+vllm:spec_decode_num_accepted_tokens_total{engine="0",model_name="m"} 120.0
+vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",model_name="m",position="0"} 50.0
+vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="1",model_name="m",position="0"} 30.0
+vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",model_name="m",position="1"} 40.0
+vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",model_name="m",position="2"} 0.0
+)");
+  CHECK(vllm.per_position == std::vector{0.8, 0.4});  // the third was never drafted
+  CHECK(vllm.mean_length == 2.2);
+  CHECK(
+      read("llamacpp:spec_decode_num_drafts_total 10\nllamacpp:spec_decode_num_accepted_tokens_total 25").mean_length ==
+      3.5);
+  CHECK(read("sglang:spec_accept_length{model_name=\"m\"} 2.75").mean_length == 2.75);
+  for (const char* nothing : {"", "{}", "{\"accept_length\": null}", "vllm:num_requests_running 3\n", "a{b\n",
+                              "vllm:spec_decode_num_drafts_total 0\n", "vllm:spec_decode_num_drafts_total nan\n"}) {
+    INFO(nothing);
+    CHECK(contains(mistake_of([&] { read(nothing); }), "says nothing of acceptance"));
+  }
+  CHECK(contains(mistake_of([&] { read(R"({"accept_length": 0.2})"); }), "accept_length"));
+}
+
+TEST_CASE("a scenario names the file of an engine, and predicts as with its figures") {
+  const ScenarioText s(
+      with_method(R"({"name": "eagle3", "draft_length": 2, "acceptance": {"measured": "bench.json"}})"));
+  std::ofstream(s.folder() / "bench.json") << R"({"spec_decode_per_position_acceptance_rates": [0.8, 0.6]})";
+  const auto sweep = s.sweep();
+  const auto outcome = sweep->at(0);
+  REQUIRE(std::holds_alternative<Prediction>(outcome.result));
+  CHECK(std::get<Prediction>(outcome.result).acceptance_length == Approx(2.4));
+  const ScenarioText none(
+      with_method(R"({"name": "eagle3", "draft_length": 2, "acceptance": {"measured": "no.json"}})"));
+  CHECK(contains(none.mistakes(), "/acceptance/measured: no such file"));
+  const ScenarioText more(
+      with_method(R"({"name": "eagle3", "draft_length": 3, "acceptance": {"measured": "bench.json"}})"));
+  std::ofstream(more.folder() / "bench.json") << R"({"spec_decode_per_position_acceptance_rates": [0.8, 0.6]})";
+  CHECK(contains(more.mistakes(), "fewer rates (2) than drafts (3)"));
 }

@@ -13,7 +13,7 @@ static Precision precision(const std::string& value) {
   const auto sweep = ScenarioText(with(R"("precision": )" + value)).sweep();
   return precision_at(sweep->scenario(), {});
 }
-static std::string mistakes(const std::string& value) {
+static std::string mistakes_of_precision(const std::string& value) {
   return ScenarioText(with(R"("precision": )" + value)).mistakes();
 }
 
@@ -69,11 +69,12 @@ TEST_CASE("precisions sweep as a list, and lists inside an object multiply") {
 }
 
 TEST_CASE("a mistake in a precision has its place") {
-  CHECK(mistakes(R"("fp9")").starts_with("#/precision: unknown value \"fp9\"; did you mean \"fp8\"?"));
-  CHECK(mistakes(R"({"weight": "fp8"})") == "#/precision/weight: unknown key; did you mean \"weights\"?");
-  CHECK(mistakes(R"({"weights": "fp8", "kv_cache": "int3"})").starts_with("#/precision/kv_cache: unknown value"));
-  CHECK(mistakes(R"({"kv_cache": "fp8", "kv_cache_dtype": "fp8"})") != "none");
-  CHECK(mistakes("8").starts_with("#/precision: "));
+  CHECK(mistakes_of_precision(R"("fp9")").starts_with("#/precision: unknown value \"fp9\"; did you mean \"fp8\"?"));
+  CHECK(mistakes_of_precision(R"({"weight": "fp8"})") == "#/precision/weight: unknown key; did you mean \"weights\"?");
+  CHECK(mistakes_of_precision(R"({"weights": "fp8", "kv_cache": "int3"})")
+            .starts_with("#/precision/kv_cache: unknown value"));
+  CHECK(mistakes_of_precision(R"({"kv_cache": "fp8", "kv_cache_dtype": "fp8"})") != "none");
+  CHECK(mistakes_of_precision("8").starts_with("#/precision: "));
 }
 
 static std::string checkpoint(const FreshFolder& folder) {

@@ -165,14 +165,14 @@ TEST_CASE("each mistake has one message at its place") {
            "#/method/acceptance/per_position/1: must not be above the share of the position before it"},
       Case{eagle(R"("draft_length": 2, "acceptance": {"per_position": []})"),
            "#/method/acceptance/per_position: at least one share is needed"},
-      Case{
-          eagle(R"("draft_length": 2, "acceptance": {})"),
-          "#/method/acceptance: give one of \"rates\", \"per_position\", \"rate\", \"ranks\", \"table\", \"trace\" and "
-          "\"mean_length\""},
-      Case{
-          eagle(R"("draft_length": 2, "acceptance": {"rate": 0.5, "mean_length": 2})"),
-          "#/method/acceptance: give one of \"rates\", \"per_position\", \"rate\", \"ranks\", \"table\", \"trace\" and "
-          "\"mean_length\""},
+      Case{eagle(R"("draft_length": 2, "acceptance": {})"),
+           "#/method/acceptance: give one of \"rates\", \"per_position\", \"rate\", \"ranks\", \"table\", \"trace\", "
+           "\"measured\" and "
+           "\"mean_length\""},
+      Case{eagle(R"("draft_length": 2, "acceptance": {"rate": 0.5, "mean_length": 2})"),
+           "#/method/acceptance: give one of \"rates\", \"per_position\", \"rate\", \"ranks\", \"table\", \"trace\", "
+           "\"measured\" and "
+           "\"mean_length\""},
       Case{eagle(R"("draft_length": 3, "acceptance": {"rates": [0.5, 0.4]})"),
            "#/method/acceptance: fewer rates (2) than drafts (3)"},
       Case{eagle(R"("draft_length": 2, "acceptance": {"mean_length": 3.5})"),

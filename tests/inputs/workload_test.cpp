@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <limits>
 
 #include "core/gzip.h"
 #include "tests/catch.h"
@@ -75,6 +76,21 @@ TEST_CASE("a line whose parsed form would fill the memory is refused, however sm
   CHECK(refusal("a.jsonl.gz", gzip(line)) == "a.jsonl.gz:1: a line of more than 4194304 bytes");
 }
 
+TEST_CASE("names of prefix blocks have 32 bits, and those of one prompt differ") {
+  const auto line = [](const std::string& ids) {
+    return R"({"timestamp": 1, "input_length": 1600, "output_length": 2, "hash_ids": [)" + ids + "]}\n";
+  };
+  CHECK(read("a.jsonl", line("7, 2147483647, -2147483648") + line("7, 9")).prefix_hashes ==
+        std::vector<std::vector<int>>{{7, 2147483647, std::numeric_limits<int>::min()}, {7, 9}});
+  CHECK(refusal("a.jsonl", line("7, 8") + line("9, 7, 8, 7")) ==
+        "a.jsonl:2: \"hash_ids\" holds 7 twice: a name stands for a block and all before it");
+  for (const char* id : {"18446744073709551615", "18446744073709551616", "9223372036854775808", "2147483648",
+                         "-2147483649", "7.5", "true", "\"7\"", "null", "[7]"}) {
+    INFO(id);
+    CHECK(refusal("a.jsonl", line("1, " + std::string(id))) == "a.jsonl:1: \"hash_ids\" are whole numbers of 32 bits");
+  }
+}
+
 TEST_CASE("hostile traces are refused with file and line") {
   const std::string head = "arrived_at,num_prefill_tokens,num_decode_tokens\n";
   CHECK(refusal("a.csv", head + "0,1,1\n1,5,0\n") == "a.csv:3: an output of 0 tokens");
@@ -101,6 +117,8 @@ TEST_CASE("hostile traces are refused with file and line") {
   CHECK(refusal("a.jsonl", R"({"when": 1})").starts_with("a.jsonl:1: neither"));
   CHECK(refusal("a.json", R"({"input_lens": [1], "output_lens": [1, 2]})").find("different lengths") !=
         std::string::npos);
+  CHECK(refusal("a.json", R"({"input_lens": [1, 1, 1], "output_lens": [1, 1, 1], "start_times": [5, -2, 6]})") ==
+        "a.json#/output_lens/1: an arrival below zero");  // noted once: what follows is compared with the row above
   CHECK(refusal("a.txt", "x").starts_with("a.txt: a workload is a .csv"));
 }
 

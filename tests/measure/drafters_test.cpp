@@ -8,14 +8,15 @@
 #include "decoder/cpu/backend.h"
 #include "measure/decode_inputs.h"
 #include "tests/catch.h"
+#include "tests/source_folder.h"
 #include "trace/tracing.h"
 
 using namespace draftline;
+using draftline::test::kFixtures;
 using Json = nlohmann::json;
 
 namespace {
 
-const std::filesystem::path kFixtures = std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "tests/fixtures";
 constexpr int kDepth = 4;
 
 struct Recorded {

@@ -7,7 +7,7 @@ using namespace draftline::test;
 
 namespace {
 
-std::vector<std::vector<int>> steps(const Plan& plan, Rules rules = {}, int texts = 24, int tokens = 24) {
+std::vector<std::vector<int>> accepted_steps(const Plan& plan, Rules rules = {}, int texts = 24, int tokens = 24) {
   SetWeights weights(std::move(rules));
   std::vector<std::vector<int>> all;
   for (const Generated& g : run(plan, weights, texts, tokens)) all.push_back(g.accepted);
@@ -16,7 +16,8 @@ std::vector<std::vector<int>> steps(const Plan& plan, Rules rules = {}, int text
 // What the first step of each of many texts emits, counting `most` tokens at most.
 std::vector<int> first_steps(const Plan& plan, int most, Rules rules = {}) {
   std::vector<int> first;
-  for (const auto& accepted : steps(plan, std::move(rules), 150, 4)) first.push_back(std::min(accepted.front(), most));
+  for (const auto& accepted : accepted_steps(plan, std::move(rules), 150, 4))
+    first.push_back(std::min(accepted.front(), most));
   return first;
 }
 Rules all_as(const std::string& to, const std::string& from, std::initializer_list<const char*> names) {
@@ -38,7 +39,7 @@ const Rules kAsEagle3 = all_as("p_eagle.", "eagle3.",
 
 TEST_CASE("P-EAGLE of one layer drafts its first token as EAGLE-3 does, however many masks follow") {
   const Plan eagle{"eagle3", R"(,"draft_length":1)"};
-  CHECK(steps({"p_eagle", R"(,"draft_length":1,"layers":1)"}, kAsEagle3) == steps(eagle));
+  CHECK(accepted_steps({"p_eagle", R"(,"draft_length":1,"layers":1)"}, kAsEagle3) == accepted_steps(eagle));
   CHECK(first_steps({"p_eagle", R"(,"draft_length":4,"layers":1)"}, 2, kAsEagle3) == first_steps(eagle, 2));
   CHECK(first_steps({"p_eagle", R"(,"draft_length":1,"layers":1)"}, 2) != first_steps(eagle, 2));
 }
@@ -92,8 +93,8 @@ TEST_CASE("DSpark's bias by the token before decides where it is strong") {
 
 TEST_CASE("DSpark without its bias predicts from the same rows whatever was drafted before") {
   const Plan plan{"dspark", R"(,"draft_length":3,"layers":1,"markov_rank":5)"};
-  CHECK(steps(plan, {{"dspark.w1", all_equal(0)}}) == steps(plan, {{"dspark.w2", all_equal(0)}}));
-  CHECK(steps(plan, {{"dspark.w1", all_equal(0)}}) != steps(plan));
+  CHECK(accepted_steps(plan, {{"dspark.w1", all_equal(0)}}) == accepted_steps(plan, {{"dspark.w2", all_equal(0)}}));
+  CHECK(accepted_steps(plan, {{"dspark.w1", all_equal(0)}}) != accepted_steps(plan));
 }
 
 TEST_CASE("DFlash 2 whose taps pass rows on and whose selector is indifferent is DFlash") {
@@ -110,7 +111,7 @@ TEST_CASE("DFlash 2 whose taps pass rows on and whose selector is indifferent is
       };
   }
   const std::string parameters = R"(,"draft_length":3,"layers":1)";
-  CHECK(steps({"dflash2", parameters}, rules) == steps({"dflash", parameters}));
+  CHECK(accepted_steps({"dflash2", parameters}, rules) == accepted_steps({"dflash", parameters}));
   rules.erase("dflash2.layers.0.mlp_conv.into");
-  CHECK(steps({"dflash2", parameters}, rules) != steps({"dflash", parameters}));
+  CHECK(accepted_steps({"dflash2", parameters}, rules) != accepted_steps({"dflash", parameters}));
 }

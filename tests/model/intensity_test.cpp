@@ -5,17 +5,14 @@
 #include <cmath>
 
 #include "core/reader.h"
-#include "tests/catch.h"
+#include "tests/model/transformers/config_text.h"
 
 using namespace draftline;
 
 namespace {
 
-const std::filesystem::path kData = std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data";
-
-TransformerShape shape_of(const std::string& name) {
-  return read_file(kData / "transformers" / (name + ".json"), read_transformer);
-}
+const std::filesystem::path kFormulas =
+    std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data/papers/specformer_formulas.json";
 
 static_assert(model_intensity(DType::bf16).value == 1);  // eq. 1: 2 FLOP for 2 bytes
 static_assert(model_intensity(DType::fp32).value == 0.5);
@@ -26,7 +23,7 @@ static_assert(!Addable<FlopsPerByte, FlopsPerSecond>);
 }  // namespace
 
 TEST_CASE("the A100's ridge point is 152.86 from the paper's inputs and 153.02 from the datasheet's") {
-  const auto document = Document::from_file(kData / "papers" / "specformer_formulas.json");
+  const auto document = Document::from_file(kFormulas);
   int seen = 0;
   for (const auto& row : document.root().at("intensity").items()) {
     const auto ridge =
@@ -50,7 +47,7 @@ TEST_CASE("the draft budget shrinks with the batch") {
 }
 
 TEST_CASE("SpecFormer's p is that of equation 4, with and without the LM head") {
-  const auto document = Document::from_file(kData / "papers" / "specformer_formulas.json");
+  const auto document = Document::from_file(kFormulas);
   const int positions = document.root().at("draft_positions").at("value").positive_int();
   const auto rows = document.root().at("compute_factor").at("rows").items();
   CHECK(rows.size() == 3);
@@ -77,7 +74,7 @@ TEST_CASE("p, r1, kappa and theta by head") {
 }
 
 TEST_CASE("theta follows from the printed kappa and speedup") {
-  const auto document = Document::from_file(kData / "papers" / "specformer_formulas.json");
+  const auto document = Document::from_file(kFormulas);
   for (const auto& row : document.root().at("kappa").at("rows").items())
     // kappa +- .005 over a speedup of about 1.5 +- .005: +- .0075
     CHECK(std::abs(step_cost_ratio(row.at("kappa").number(), row.at("speedup").number()) - row.at("theta").number()) <=

@@ -13,7 +13,7 @@ using namespace draftline;
 
 namespace {
 
-Paper specformer() {
+Paper computed_specformer() {
   const Document d = Document::from_file(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data/papers/specformer.json");
   Paper p = read_paper(d.root());
   return p;
@@ -30,9 +30,9 @@ PaperCell cell(double paper, double ours, std::optional<double> share = std::nul
   return c;
 }
 
-using Rows = std::map<std::string, std::map<std::string, const PaperCell*>>;  // printed row -> column -> cell
-Rows rows_of(const PaperTable& t) {
-  Rows rows;
+using PrintedRows = std::map<std::string, std::map<std::string, const PaperCell*>>;  // printed row -> column -> cell
+PrintedRows rows_of(const PaperTable& t) {
+  PrintedRows rows;
   for (const PaperCell& c : t.cells) {
     std::string name;
     for (const auto& [key, value] : c.row) name += c.text(key) + " ";
@@ -154,7 +154,7 @@ TEST_CASE("a paper's file with mistakes names them") {
 }
 
 TEST_CASE("SpecFormer's tables have every printed cell") {
-  const Paper p = specformer();
+  const Paper p = computed_specformer();
   REQUIRE(p.tables.size() == 5);
   // Table 1: 15 rows x 4 methods x (kappa, TPS, speedup); Table 2: 3 x 3; Table 3: 15 x 3 x 4; Table 4: 4; Figure 1: no
   // values
@@ -190,7 +190,7 @@ TEST_CASE("SpecFormer's tables have every printed cell") {
 
 TEST_CASE("theta of Table 3 is kappa over the printed speedup, in all thirty cells") {
   int cells = 0;
-  for (const PaperTable& t : specformer().tables) {
+  for (const PaperTable& t : computed_specformer().tables) {
     if (t.table != "table3") continue;
     for (const auto& [name, row] : rows_of(t)) {
       if (row.at("theta")->text("method") == "autoregressive") continue;
@@ -205,9 +205,9 @@ TEST_CASE("theta of Table 3 is kappa over the printed speedup, in all thirty cel
 
 TEST_CASE("the throughputs that contradict a printed speedup are those that are set apart, and no others") {
   std::map<std::string, int> contradictions;
-  for (const PaperTable& t : specformer().tables) {
+  for (const PaperTable& t : computed_specformer().tables) {
     if (t.table != "table1" && t.table != "table3") continue;
-    const Rows rows = rows_of(t);
+    const PrintedRows rows = rows_of(t);
     std::map<std::string, double> without;  // transformer, batch size -> W/o SD
     const auto base = [](const PaperCell& c) { return c.text("transformer") + " " + c.text("batch_size"); };
     for (const auto& [name, row] : rows) {
@@ -229,7 +229,7 @@ TEST_CASE("the throughputs that contradict a printed speedup are those that are 
 }
 
 TEST_CASE("only the column without speculation is calibrated on, and acceptance is an input") {
-  for (const PaperTable& t : specformer().tables)
+  for (const PaperTable& t : computed_specformer().tables)
     for (const PaperCell& c : t.cells) {
       INFO(t.table << " " << c.text("method") << " " << c.column);
       const bool plain = c.text("method") == "autoregressive";

@@ -17,7 +17,7 @@ namespace {
 using Which = std::function<bool(const PaperCell&)>;
 
 bool every(const PaperCell&) { return true; }
-Which of_column(const std::string& name) {
+Which in_column(const std::string& name) {
   return [name](const PaperCell& c) { return c.column == name; };
 }
 Which speedup_of(const std::vector<std::string>& methods) {
@@ -76,8 +76,8 @@ TEST_CASE("README and docs/accuracy.md print the errors of the papers' tables th
                "Table 1, speedup, HASS and EAGLE-3",
                {specformer, "table1", speedup_of({"hass", "eagle3"})}},
            Row{"| | 3", "Table 3, speedup", {specformer, "table3", speedup_of({"specformer"})}},
-           Row{"| S3D | 2", "", {s3d, "table2", of_column("throughput")}},
-           Row{"| | 3", "Table 3, tokens/s", {s3d, "table3", of_column("throughput")}},
+           Row{"| S3D | 2", "", {s3d, "table2", in_column("throughput")}},
+           Row{"| | 3", "Table 3, tokens/s", {s3d, "table3", in_column("throughput")}},
            Row{"| SPACE | 1", "Table 1 (greedy), speedup", {space, "table1", every}},
            Row{"| | 3, with requests/s", "Table 3 (TGI, 8 devices), requests/s and speedup", {space, "table3", every}},
            Row{"| | 7", "Table 7 (sampled), speedup", {space, "table7", every}},

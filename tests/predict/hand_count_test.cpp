@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A device, an engine and a network of round figures (tests/predict/data), so that a step can be summed in the head:
-// bytes / 1 GB/s for weights, the context's keys and what an attention reads to find them, nothing for the rest. kClose
-// leaves room for what is read from an L2 a million times as fast.
+// bytes / 1 GB/s for weights, the context's keys and what an attention reads to find them, nothing for the rest.
+// kRounded leaves room for what is read from an L2 a million times as fast.
 #include <cmath>
 
 #include "core/text_file.h"
@@ -12,7 +12,7 @@ namespace draftline {
 // 64 wide; q, k, v: 64 x 128; o: 64 x 64; gate and up: 64 x 256; down: 128 x 64; head: 64 x 1000. In 16 bits:
 static constexpr double kProducts = 2e-9 * (8192 + 4096 + 16384 + 8192 + 64000);  // 201.728 us
 static constexpr double kKey = 2e-9 * 2 * 2 * 16;  // keys and values of 2 heads of 16: 128 ns
-static constexpr double kClose = 1e-6;
+static constexpr double kRounded = 1e-6;
 // Row starts, places in the cache and lengths, 4 bytes each: B + 1, B and B of them.
 static constexpr double index_time(int sequences) { return 4e-9 * (3 * sequences + 1); }
 
@@ -30,10 +30,10 @@ TEST_CASE("an autoregressive step is its weights and keys over the bandwidth, an
   const Prediction one = prediction(round_scenario(ar, kText + "1"));
   const double step =
       1e-3 + kProducts + 100 * kKey + index_time(1) + 10e-6;  // the root's own key is still in L2; one read
-  CHECK(one.step_time.value == Approx(step + 1e-6).epsilon(kClose));
-  CHECK(one.throughput.value == Approx(1 / (step + 1e-6)).epsilon(kClose));
-  CHECK(one.breakdown.of(Phase::verify).value == Approx(kProducts + 100 * kKey + index_time(1)).epsilon(kClose));
-  CHECK(one.breakdown.host().value == Approx(1e-3 + 10e-6 + 1e-6).epsilon(kClose));
+  CHECK(one.step_time.value == Approx(step + 1e-6).epsilon(kRounded));
+  CHECK(one.throughput.value == Approx(1 / (step + 1e-6)).epsilon(kRounded));
+  CHECK(one.breakdown.of(Phase::verify).value == Approx(kProducts + 100 * kKey + index_time(1)).epsilon(kRounded));
+  CHECK(one.breakdown.host().value == Approx(1e-3 + 10e-6 + 1e-6).epsilon(kRounded));
   CHECK(one.breakdown.of(Phase::draft).value == 0);
   CHECK(one.acceptance_length == 1);
   CHECK(one.speedup == 1);
@@ -41,7 +41,7 @@ TEST_CASE("an autoregressive step is its weights and keys over the bandwidth, an
   // Four sequences read the weights once, but their own keys, and emit four tokens at 1 us.
   const Prediction four = prediction(round_scenario(ar, kText + "4"));
   CHECK(four.step_time.value ==
-        Approx(1e-3 + kProducts + 4 * 100 * kKey + index_time(4) + 10e-6 + 4e-6).epsilon(kClose));
+        Approx(1e-3 + kProducts + 4 * 100 * kKey + index_time(4) + 10e-6 + 4e-6).epsilon(kRounded));
   CHECK(four.throughput.value == Approx(4 / four.step_time.value).epsilon(1e-12));
 }
 
@@ -66,7 +66,7 @@ TEST_CASE(
                     half = R"("bandwidth_share": {"value": 0.5)" + because;
   CHECK(step_with(layer) - step_with("") == Approx(7e-6));  // one layer
   CHECK(step_with(pass) == step_with(""));
-  CHECK(step_with(half) - step_with("") == Approx(kProducts + 100 * kKey + index_time(1)).epsilon(kClose));
+  CHECK(step_with(half) - step_with("") == Approx(kProducts + 100 * kKey + index_time(1)).epsilon(kRounded));
   // The network drafts for itself, one layer a pass: three passes for three drafts, and the target's.
   const std::string draft = R"({"name": "draft_model", "draft_length": 3, "acceptance": {"rate": 0.5}, "draft": ")" +
                             std::string(DRAFTLINE_SOURCE_DIR) + R"(/tests/predict/data/round_transformer.json"})";
@@ -90,13 +90,13 @@ TEST_CASE("a speculative step adds the drafter's weights and emits its mean leng
   const Prediction p =
       prediction(round_scenario(R"({"name": "medusa", "draft_length": 1, "acceptance": {"rate": 0.5}})", kText + "1"));
   CHECK(p.acceptance_length == 1.5);
-  CHECK(p.breakdown.of(Phase::draft).value == Approx(head).epsilon(kClose));
-  CHECK(p.breakdown.of(Phase::verify).value == Approx(kProducts + 100 * kKey + index_time(1)).epsilon(kClose));
+  CHECK(p.breakdown.of(Phase::draft).value == Approx(head).epsilon(kRounded));
+  CHECK(p.breakdown.of(Phase::verify).value == Approx(kProducts + 100 * kKey + index_time(1)).epsilon(kRounded));
   const double step = 2e-3 + head + kProducts + 100 * kKey + index_time(1) + 10e-6 + 1.5e-6;
-  CHECK(p.step_time.value == Approx(step).epsilon(kClose));
-  CHECK(p.throughput.value == Approx(1.5 / step).epsilon(kClose));
+  CHECK(p.step_time.value == Approx(step).epsilon(kRounded));
+  CHECK(p.throughput.value == Approx(1.5 / step).epsilon(kRounded));
   const double plain = 1e-3 + kProducts + 100 * kKey + index_time(1) + 10e-6 + 1e-6;
-  CHECK(p.speedup == Approx(1.5 / step * plain).epsilon(kClose));
+  CHECK(p.speedup == Approx(1.5 / step * plain).epsilon(kRounded));
 }
 
 TEST_CASE("memory is weights, blocks of 16 tokens and activations") {
@@ -132,7 +132,7 @@ TEST_CASE("a prompt is read before its text decodes; beside another text its pro
   const Prediction two = prediction(round_scenario(R"({"name": "autoregressive"})", kText + "2"));
   const double prompt = two.request.ttft.value - one.step_time.value;
   CHECK(prompt > 0);
-  CHECK(prompt <= 90 * kKey + kClose * kProducts);  // attention alone, of which the device's idle time hides a part
+  CHECK(prompt <= 90 * kKey + kRounded * kProducts);  // attention alone, of which the device's idle time hides a part
   CHECK(two.request.e2e.value == Approx(20 * two.step_time.value + 2 * two.request.ttft.value).epsilon(1e-9));
 }
 

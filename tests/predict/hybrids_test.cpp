@@ -6,7 +6,7 @@
 
 namespace draftline {
 
-static std::string scenario(const std::string& method, int batch_size, int prompt) {
+static std::string hybrid_scenario(const std::string& method, int batch_size, int prompt) {
   return R"({"device": "h100-sxm", "transformer": "qwen3.5-9b", "engine": "vllm", "method": )" + method +
          R"(, "batch_size": )" + std::to_string(batch_size) + R"(, "prompt_tokens": )" + std::to_string(prompt) +
          R"(, "output_tokens": 12})";
@@ -14,26 +14,26 @@ static std::string scenario(const std::string& method, int batch_size, int promp
 static std::string lookup(int drafts) {
   return R"({"name": "prompt_lookup", "draft_length": )" + std::to_string(drafts) + R"(, "acceptance": {"rate": 0.7}})";
 }
-static const std::string kPlain = R"({"name": "autoregressive"})";
+static const std::string kAutoregressive = R"({"name": "autoregressive"})";
 
 static Prediction predicted(const std::string& method, int batch_size, int prompt) {
-  return prediction(scenario(method, batch_size, prompt));
+  return prediction(hybrid_scenario(method, batch_size, prompt));
 }
 
 TEST_CASE("a sequence keeps a state for each row that a step verifies, whatever its context") {
   // Keys and values: 8 layers of 2 x 4 x 256 numbers of 2 bytes, blocks of 16 tokens: 512 and 1 to 16 are 528. States:
   // 24 layers of 32 x 128 x 128 numbers of 4 bytes, and the convolution's 8192 numbers of 2 bytes of 3 rows before.
   const double keys = 528 * 8 * 4096.0, state = 24 * 2097152.0, row = 24 * 16384.0;
-  CHECK(predicted(kPlain, 1, 500).memory.cache.value == keys + state + 3 * row);
-  CHECK(predicted(kPlain, 2, 500).memory.cache.value == 2 * (keys + state + 3 * row));
+  CHECK(predicted(kAutoregressive, 1, 500).memory.cache.value == keys + state + 3 * row);
+  CHECK(predicted(kAutoregressive, 2, 500).memory.cache.value == 2 * (keys + state + 3 * row));
   CHECK(predicted(lookup(3), 1, 500).memory.cache.value == keys + 4 * state + 6 * row);
   const double more = 8192 * 8 * 4096.0;
-  CHECK(predicted(kPlain, 1, 500 + 8192).memory.cache.value == keys + more + state + 3 * row);
+  CHECK(predicted(kAutoregressive, 1, 500 + 8192).memory.cache.value == keys + more + state + 3 * row);
 }
 
 TEST_CASE("in the KV pool a sequence's states are blocks besides its tokens'") {
   // A token has 8 layers of 4096 bytes; one state in each of 24 layers, and 3 rows: 1572 tokens' bytes.
-  const auto s = ScenarioText(scenario(kPlain, 1, 500)).sweep();
+  const auto s = ScenarioText(hybrid_scenario(kAutoregressive, 1, 500)).sweep();
   const Predictor::Room room = s->predictor().room(s->setup(point_at(s->scenario(), 0)), autoregressive(), 512);
   CHECK(room.kept.states == 51511296 / 32768.0);
   SchedulerLimits limits;
@@ -45,7 +45,7 @@ TEST_CASE("in the KV pool a sequence's states are blocks besides its tokens'") {
 
 TEST_CASE("a step moves one state to read and one to write for each row") {
   const auto recurrence = [](int drafts) {
-    const auto& step = predicted(drafts == 0 ? kPlain : lookup(drafts), 64, 500).breakdown;
+    const auto& step = predicted(drafts == 0 ? kAutoregressive : lookup(drafts), 64, 500).breakdown;
     return step.of(Phase::verify, KernelKind::recurrence).value - 24 * 4.223e-6;  // without the launches
   };
   CHECK(recurrence(6) == Approx(4 * recurrence(0)).epsilon(0.02));  // 1 + 7 states for 1 + 1
@@ -54,7 +54,7 @@ TEST_CASE("a step moves one state to read and one to write for each row") {
 TEST_CASE("methods that verify trees are refused on a target with recurrent states, at their place") {
   const std::string medusa =
       R"([{"name": "autoregressive"}, {"name": "medusa", "tree": {"nodes": [[0], [1], [0, 0]]}, "acceptance": {"mean_length": 2}}])";
-  CHECK(contains(ScenarioText(scenario(medusa, 1, 500)).mistakes(),
+  CHECK(contains(ScenarioText(hybrid_scenario(medusa, 1, 500)).mistakes(),
                  "#/method/1: a network with recurrent states (delta networks) verifies chains alone"));
 }
 

@@ -2,8 +2,10 @@
 // Intervals of predictions, from intervals of kernels.
 #include "predict/prediction_interval.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "tests/core/messages.h"
 #include "tests/inputs/scenario_text.h"
 
 namespace draftline {
@@ -162,12 +164,12 @@ TEST_CASE("GEMMs with 8-bit operands err as their own fit or as that of 16 bits;
     return e ? std::pair(e->low, e->high) : std::pair(0.0, 0.0);
   };
   CHECK(error(wide) == std::pair(0.9, 1.3));
-  CHECK(error(weights_alone) == std::pair(0.9, 1.3));
+  CHECK(error(weights_alone) == std::pair(0.0, 0.0));  // by kernels of another kind
   CHECK(error(fp8) == std::pair(0.7, 1.3));
   d.gpu().narrow_gemm = {};
   CHECK(error(fp8) == std::pair(0.0, 0.0));
-  d.peak[static_cast<std::size_t>(DType::fp8)] = FlopsPerSecond{0};  // widened: the 16-bit kernels
-  CHECK(error(fp8) == std::pair(0.9, 1.3));
+  d.peak[static_cast<std::size_t>(DType::fp8)] = FlopsPerSecond{0};  // widened, by kernels of another kind too
+  CHECK(error(fp8) == std::pair(0.0, 0.0));
 }
 
 TEST_CASE("an interval holds its prediction and widens with the device's") {
@@ -208,6 +210,25 @@ TEST_CASE("a host that is never waited for leaves the kernels' error, one that h
   CHECK(eager.breakdown.host() / eager.step_time > graphs.breakdown.host() / graphs.step_time);
   CHECK(width(eager) < width(graphs));
   CHECK(eager.interval->covers < graphs.interval->covers);
+}
+
+TEST_CASE("formats that nobody measured, and drafters that a network does not have, are warned of") {
+  const auto warned = [](const std::string& scenario, const std::string& of) {
+    const auto all = prediction(scenario).warnings;
+    return std::any_of(all.begin(), all.end(), [&](const std::string& w) { return contains(w, of); });
+  };
+  const std::string formats = "GEMMs in these formats were not measured", module = "has no MTP module";
+  CHECK(!warned(with(""), formats));
+  CHECK(!warned(with(R"("precision": "fp8")"), formats));
+  CHECK(warned(with(R"("precision": "int4")"), formats));
+  CHECK(warned(with(R"("precision": "nvfp4")"), formats));  // an H100 widens them
+  const std::string mtp = R"({"name": "mtp", "draft_length": 1, "acceptance": {"rate": 0.8}})";
+  CHECK(warned(with_method(mtp), module));
+  CHECK(!warned(with(""), module));
+  const std::string glm = R"({"device": "h100-sxm", "tensor_parallel": 4, "transformer": "glm-4.5-air",
+                              "engine": "vllm", "method": )" +
+                          mtp + "}";
+  CHECK(!warned(glm, module));
 }
 
 }  // namespace draftline

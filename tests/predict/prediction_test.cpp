@@ -17,7 +17,7 @@ static const std::string kMethods =
         {"name": "hass", "draft_length": 3, "acceptance": {"rate": 0.7}}, {"name": "eagle3", "draft_length": [1, 5], "acceptance": {"rate": 0.7}},
         {"name": "eagle3", "acceptance": {"mean_length": 4}}, {"name": "specformer", "draft_length": 4, "acceptance": {"rate": 0.6}}])";
 
-static std::string scenario(const std::string& methods, const std::string& more) {
+static std::string scenario_of(const std::string& methods, const std::string& more) {
   return "{" + kLists + ", \"method\": " + methods + ", " + more + "}";
 }
 static Prediction at(Sweep& s, std::size_t i) {
@@ -27,7 +27,7 @@ static Prediction at(Sweep& s, std::size_t i) {
 }
 
 TEST_CASE("every figure of a prediction is positive, and its parts are its step") {
-  const auto s = ScenarioText(scenario(kMethods, R"("batch_size": [1, 7, 32])")).sweep();
+  const auto s = ScenarioText(scenario_of(kMethods, R"("batch_size": [1, 7, 32])")).sweep();
   int predicted = 0, asked = 0;
   for (std::size_t i = 0; i < s->scenario().points(); i += 5) {
     ++asked;
@@ -77,7 +77,7 @@ TEST_CASE("a longer prompt takes no less time to read") {
 }
 
 TEST_CASE("the folded price of a step is the walk over its ops") {
-  const auto s = ScenarioText(scenario(kMethods, R"("batch_size": [1, 5])")).sweep();
+  const auto s = ScenarioText(scenario_of(kMethods, R"("batch_size": [1, 5])")).sweep();
   const Scenario& all = s->scenario();
   Catalogue catalogue(kData);
   Predictor predictor([&](const Reader& in) { return *catalogue.transformer(in); });
@@ -225,7 +225,7 @@ TEST_CASE("the host's share of a step that waits for kernels does not grow with 
 }
 
 TEST_CASE("each entry of a mean step is the mean of that entry") {
-  const auto s = ScenarioText(scenario(kMethods, R"("batch_size": 4)")).sweep();
+  const auto s = ScenarioText(scenario_of(kMethods, R"("batch_size": 4)")).sweep();
   Catalogue catalogue(kData);
   Predictor predictor([&](const Reader& in) { return *catalogue.transformer(in); });
   const Scenario& all = s->scenario();
@@ -286,8 +286,9 @@ TEST_CASE("an engine's own cost of a layer of experts replaces that of the engin
 
 TEST_CASE("more acceptance is never slower") {
   const auto s =
-      ScenarioText(scenario(R"({"name": "eagle3", "draft_length": 4, "acceptance": {"rate": [0, 0.3, 0.6, 0.9, 1]}})",
-                            R"("batch_size": [1, 32])"))
+      ScenarioText(
+          scenario_of(R"({"name": "eagle3", "draft_length": 4, "acceptance": {"rate": [0, 0.3, 0.6, 0.9, 1]}})",
+                      R"("batch_size": [1, 32])"))
           .sweep();
   const Scenario& all = s->scenario();
   const std::size_t stride = all.batch_sizes.size() * all.prompt_tokens.size() * all.output_tokens.size();
@@ -301,7 +302,7 @@ TEST_CASE("more acceptance is never slower") {
 
 TEST_CASE("a larger batch never emits fewer tokens a second without speculation, nor takes less memory") {
   const auto s =
-      ScenarioText(scenario(R"({"name": "autoregressive"})", R"("batch_size": [1, 2, 3, 4, 6, 8, 12, 16])")).sweep();
+      ScenarioText(scenario_of(R"({"name": "autoregressive"})", R"("batch_size": [1, 2, 3, 4, 6, 8, 12, 16])")).sweep();
   for (std::size_t i = 0; i + 1 < s->scenario().points(); ++i) {
     if (point_at(s->scenario(), i + 1).batch == 0) continue;
     const Prediction few = at(*s, i), many = at(*s, i + 1);

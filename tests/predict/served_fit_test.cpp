@@ -83,6 +83,17 @@ TEST_CASE("a server whose engine is not known is given back within its intervals
         Approx(1).epsilon(0.02));
 }
 
+TEST_CASE("runs in another unit than their file says are refused, not fitted") {
+  std::mt19937 random(3);
+  for (const double factor : {1000.0, 1e-3}) {
+    const ServedPoints as_measured = served(kFour, shipped(), 0.01, random);
+    std::vector<ServedPoint> points = as_measured.points();
+    for (ServedPoint& p : points) p.run.time = factor * p.run.time;
+    CHECK(contains(mistake_of([&] { fit_served(points); }),
+                   factor > 1 ? "times as long a time as the shipped profile predicts" : "times as short a time as"));
+  }
+}
+
 TEST_CASE("nine in ten of servers drawn from the priors lie within their intervals", "[once]") {
   const auto terms = terms_of(shipped(), *Catalogue(kData).device("h100-sxm"), false);
   std::mt19937 random(5);

@@ -162,13 +162,14 @@ TEST_CASE("memory that a method without a drafter needs is not called a drafter'
 }
 
 TEST_CASE("draft lengths that are best at an engine's costs are no settings of another engine") {
-  for (const char* engine : {"vllm", "sglang", "llama.cpp", "draftline"}) {
+  for (const std::string engine : {"vllm", "sglang", "llama.cpp", "draftline"}) {
     INFO(engine);
-    const bool known = contains(engine, "vllm") || contains(engine, "sglang");
+    const bool known = engine == "vllm" || engine == "sglang";
     const Answered a(R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}})", "", engine);
     const std::string text = a.text(Format::table);
     CHECK(contains(text, "Best k by batch: "));
     CHECK(contains(text, "--speculative-") == known);
+    CHECK(contains(text, "--spec-type") == (engine == "llama.cpp"));
     const auto settings = nlohmann::json::parse(a.text(Format::json)).at("verdicts")[0].at("settings");
     CHECK(contains(settings.dump(), "speculative") == known);
   }
@@ -208,7 +209,7 @@ TEST_CASE("engines take a schedule as ranges of batch sizes, or one draft length
   const std::vector<ScheduledLength> schedule{{512, 1, 12, 5}, {512, 13, 64, 3}, {512, 65, 256, 0}};
   CHECK(vllm_settings(eagle, schedule)->dump() ==
         R"({"method":"eagle3","num_speculative_tokens":5,)"
-        R"("num_speculative_tokens_per_batch_size":{"1-12":5,"13-64":3,"65-256":0}})");
+        R"("num_speculative_tokens_per_batch_size":[[1,12,5],[13,64,3],[65,256,0]]})");
   CHECK(vllm_settings(eagle, {})->dump() == R"({"method":"eagle3","num_speculative_tokens":3})");
   CHECK(!vllm_settings(eagle, {{512, 1, 256, 0}}));  // nothing to draft
   const auto of = [](const char* method) { return MethodSpec(Document::from_text(method, "m.json").root()); };
@@ -230,9 +231,81 @@ TEST_CASE("engines take a schedule as ranges of batch sizes, or one draft length
         "--speculative-algorithm EAGLE3 --speculative-num-steps 5 --speculative-eagle-topk 4 "
         "--speculative-num-draft-tokens 16");
   CHECK(!vllm_settings(tree, {}));
+  CHECK(*sglang_flags(of(R"({"name": "eagle3"})")) ==
+        "--speculative-algorithm EAGLE3 --speculative-num-steps 8 --speculative-eagle-topk 10 "
+        "--speculative-num-draft-tokens 60");
+  CHECK(*sglang_flags(of(R"({"name": "eagle2", "tree": "default"})")) ==
+        "--speculative-algorithm EAGLE --speculative-num-steps 6 --speculative-eagle-topk 10 "
+        "--speculative-num-draft-tokens 60");
+  CHECK(!sglang_flags(of(R"({"name": "eagle1"})")));  // a tree that SGLang does not grow
   CHECK(vllm_settings(of(R"({"name": "suffix_decoding"})"), {})->dump() == R"({"method":"suffix"})");
+  CHECK(*sglang_flags(of(R"({"name": "dflash", "draft_length": 7, "block_size": 16})")) ==
+        "--speculative-algorithm DFLASH --speculative-dflash-block-size 16 --speculative-num-draft-tokens 8");
+  CHECK(*sglang_flags(of(R"({"name": "dspark", "draft_length": 7})")) ==
+        "--speculative-algorithm DSPARK --speculative-dspark-block-size 7 --speculative-num-draft-tokens 8");
+  CHECK(!sglang_flags(of(R"({"name": "dspark", "draft_length": 3, "block_size": 7})")));
   const auto settings = nlohmann::json::parse(a.text(Format::json)).at("verdicts")[0].at("settings")[0];
   CHECK(settings.at("prompt_tokens") == 512);
+}
+
+TEST_CASE("lengths that rest on an acceptance measured at one of them say so") {
+  const std::string sentence = "a draft to be accepted as often whatever k is";
+  CHECK(contains(Answered(kEagle).text(Format::table), sentence));
+  const Answered table(R"({"name": "eagle3", "draft_length": 3, "acceptance": {"table": [
+      {"draft_length": 1, "rates": [0.8]}, {"draft_length": 3, "rates": [0.7, 0.6, 0.5]}]}})");
+  CHECK(contains(table.text(Format::table), "Best k by batch: "));
+  CHECK(!contains(table.text(Format::table), sentence));
+}
+
+TEST_CASE("engines are told what was priced where their own defaults differ") {
+  const auto of = [](const char* method) { return MethodSpec(Document::from_text(method, "m.json").root()); };
+  CHECK(vllm_settings(of(R"({"name": "ngram", "draft_length": 5})"), {})->dump() ==
+        R"({"method":"ngram","num_speculative_tokens":5,"prompt_lookup_max":3,"prompt_lookup_min":1})");
+  CHECK(vllm_settings(of(R"({"name": "suffix", "max_tree_depth": 64, "suffix_decoding_max_spec_factor": 2})"), {})
+            ->dump() ==
+        R"({"method":"suffix","suffix_decoding_max_tree_depth":64,"suffix_decoding_max_spec_factor":2})");
+  const MethodSpec whole = of(R"({"name": "draft_model", "draft": "small", "draft_length": 2,
+                                  "rejection_sample_method": "block", "shard_draft": false})"),
+                   divided = of(R"({"name": "draft_model", "draft": "small", "draft_length": 2, "shard_draft": true})");
+  CHECK(vllm_settings(whole, {}, 4)->dump() == R"({"method":"draft_model","num_speculative_tokens":2,)"
+                                               R"("rejection_sample_method":"block","draft_tensor_parallel_size":1})");
+  CHECK(!vllm_settings(whole, {}, 1)->contains("draft_tensor_parallel_size"));
+  CHECK(!vllm_settings(divided, {}, 4)->contains("draft_tensor_parallel_size"));
+}
+
+TEST_CASE("vLLM is given no schedule where attention is data parallel, as it would drop it") {
+  const auto told = [](const std::string& more) {
+    return Answered(R"({"name": "mtp", "draft_length": 3, "acceptance": {"rates": [0.8, 0.6, 0.4]}})",
+                    R"(, "tensor_parallel": 2)" + more, "vllm", "qwen3-30b-a3b")
+        .text(Format::table);
+  };
+  CHECK(contains(told(""), "num_speculative_tokens_per_batch_size"));
+  const std::string parted = told(R"(, "data_parallel_attention": 2)");
+  CHECK(!contains(parted, "num_speculative_tokens_per_batch_size"));
+  CHECK(contains(parted,
+                 "  vLLM takes no schedule where attention is data parallel.\n"
+                 "  vLLM: --speculative-config '{\"method\":\"mtp\",\"num_speculative_tokens\":3}'\n"));
+}
+
+TEST_CASE("TensorRT-LLM and llama.cpp take one draft length, the first of them to a largest batch") {
+  const auto of = [](const char* method) { return MethodSpec(Document::from_text(method, "m.json").root()); };
+  const MethodSpec eagle = of(R"({"name": "eagle3", "draft_length": 3})"), tree = of(R"({"name": "eagle3"})");
+  CHECK(tensorrt_llm_settings(eagle, 128)->dump() ==
+        R"({"decoding_type":"Eagle3","max_draft_len":3,"max_concurrency":128})");
+  CHECK(tensorrt_llm_settings(of(R"({"name": "mtp", "draft_length": 1})"))->dump() ==
+        R"({"decoding_type":"MTP","num_nextn_predict_layers":1})");
+  CHECK(tensorrt_llm_settings(of(R"({"name": "ngram", "draft_length": 4, "max_ngram": 2})"))->dump() ==
+        R"({"decoding_type":"NGram","max_draft_len":4,"max_matching_ngram_size":2})");
+  CHECK(llama_cpp_flags(eagle) == "--spec-type draft-eagle3 --spec-draft-n-max 3");
+  CHECK((!tensorrt_llm_settings(tree) && !llama_cpp_flags(tree)));
+  CHECK(!llama_cpp_flags(of(R"({"name": "medusa", "draft_length": 3})")));
+  const auto told = [](const std::string& engine) { return Answered(kEagle, "", engine).text(Format::table); };
+  CHECK(contains(told("tensorrt-llm"), "  TensorRT-LLM: speculative_config: {\"decoding_type\":\"Eagle3\""));
+  CHECK(contains(told("llama.cpp"), "  llama.cpp: --spec-type draft-eagle3 --spec-draft-n-max"));
+  CHECK(contains(told("llama.cpp"), "  Add the drafter's weights: --spec-draft-model.\n"));
+  CHECK(has_drafter_weights(eagle));
+  for (const char* without : {R"({"name": "ngram"})", R"({"name": "suffix"})", R"({"name": "mtp"})"})
+    CHECK(!has_drafter_weights(of(without)));
 }
 
 TEST_CASE("a drafter's own device is counted beside what it gains, and no engine is told to have one") {

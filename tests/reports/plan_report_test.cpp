@@ -37,7 +37,7 @@ TEST_CASE("replications that need fewer replicas are told, though they recommend
     o.load = {20}, o.capacity = {5};
     for (const int n : replicas) {
       o.alone.push_back({n, 2.0 * n, Seconds{1}});
-      o.runs.push_back({{100}, {1}, {1}, {1}});
+      o.runs.push_back({{100}, Seconds{0.1 * n}, Seconds{0.01 / n}, {1}});
     }
     std::ostringstream out;
     write_plan(to(out, format), sweep.scenario(), {o});
@@ -49,6 +49,7 @@ TEST_CASE("replications that need fewer replicas are told, though they recommend
                  "hangs on chance:\n  1 of 3 alone recommend 4 x h100-sxm, autoregressive\n"
                  "  2 of 3 alone recommend 5 x h100-sxm, autoregressive\n"));
   CHECK(contains(text, "Recommended: 5 x h100-sxm, autoregressive"));
+  CHECK(contains(text, "The worst of them has a TTFT p99 of 500 ms and a TPOT p99 of 2.50 ms.\n"));
   const auto result = nlohmann::json::parse(planned({5, 4, 5}, Format::json)).at("results")[0];
   CHECK(result.at("recommended_in") == 2);
   CHECK(result.at("recommended") == true);

@@ -29,4 +29,13 @@ TEST_CASE("losses are what a step's breakdown has beyond a plain step's") {
   }
 }
 
+TEST_CASE("the largest batch is sought as far as a scenario may ask, and no further") {
+  // 65536 sequences of 32 tokens and 2 drafts have 65536 x 34 x 6144 B = 13.7 GB of KV cache; an H200 has 141 GB.
+  const auto sweep = ScenarioText(R"({"device": "h200", "engine": "vllm", "transformer": "llama-68m",
+      "prompt_tokens": 16, "output_tokens": 16, "batch_size": 65536,
+      "method": {"name": "medusa", "tree": {"nodes": [[0], [1]]}, "acceptance": {"ranks": [[0.5, 0.2]]}}})")
+                         .sweep();
+  CHECK(advise(*sweep, 0, {1}, nullptr, 0).largest_batch == 65536);
+}
+
 }  // namespace draftline

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data-parallel attention: parts of a server with a queue and a KV pool each, that step together.
-#include "sim/serving.h"
 #include "sim/step_table.h"
 #include "tests/core/messages.h"
-#include "tests/inputs/scenario_text.h"
 #include "tests/sim/plain_cost.h"
+#include "tests/sim/served.h"
 
 namespace draftline {
 
@@ -36,15 +35,7 @@ struct JointCost : PlainCost {
 const std::string kMixture = R"({"device": "h100-sxm", "tensor_parallel": 4, "transformer": "qwen3-30b-a3b",
   "engine": "vllm-0.19", "expert_parallel": true, "data_parallel_attention": 4, )";
 
-ServingResult served(const std::string& rest) {
-  const FreshFolder folder;
-  std::ofstream(folder.path() / "s.json") << kMixture << rest << "}";
-  ServingSweep sweep(folder.path() / "s.json", kData);
-  sweep.validate();
-  ServingOutcome o = sweep.at(0, {});
-  REQUIRE(std::holds_alternative<ServingResult>(o.result));
-  return std::get<ServingResult>(std::move(o.result));
-}
+ServingResult mixture_served(const std::string& rest) { return served(kMixture + rest + "}"); }
 
 }  // namespace
 
@@ -116,10 +107,10 @@ TEST_CASE("a closed loop of equal requests on equal parts is what `run` says of 
     const std::string lengths = R"("method": {"name": "autoregressive"}, "prompt_tokens": )" +
                                 std::to_string(c.prompt) + R"(, "output_tokens": )" + std::to_string(c.output);
     const Prediction p = prediction(kMixture + R"("batch_size": )" + std::to_string(c.batch) + ", " + lengths + "}");
-    const ServingResult r = served(lengths + R"(, "scheduler": {"max_num_seqs": )" + std::to_string(c.batch / 4) +
-                                   R"(}, "workload": {"arrivals": {"process": "closed", "concurrency": )" +
-                                   std::to_string(c.batch) + R"(}, "requests": )" + std::to_string(20 * c.batch) +
-                                   R"(, "warm_up": )" + std::to_string(2 * c.batch) + "}");
+    const ServingResult r = mixture_served(
+        lengths + R"(, "scheduler": {"max_num_seqs": )" + std::to_string(c.batch / 4) +
+        R"(}, "workload": {"arrivals": {"process": "closed", "concurrency": )" + std::to_string(c.batch) +
+        R"(}, "requests": )" + std::to_string(20 * c.batch) + R"(, "warm_up": )" + std::to_string(2 * c.batch) + "}");
     const ServingFigures& f = r.runs.front().figures;
     CHECK(r.devices == 4);
     CHECK(p.request.e2e.value == Approx(f.e2e.mean().value).epsilon(0.05));
@@ -163,7 +154,8 @@ TEST_CASE("what is not modelled beside data-parallel attention is refused at its
 }
 
 TEST_CASE("parts without requests work as long as the others, as they run their experts") {
-  const ServingResult r = served(R"("method": {"name": "autoregressive"}, "prompt_tokens": 128, "output_tokens": 64,
+  const ServingResult r =
+      mixture_served(R"("method": {"name": "autoregressive"}, "prompt_tokens": 128, "output_tokens": 64,
       "workload": {"arrivals": {"process": "closed", "concurrency": 1}, "requests": 8})");
   CHECK(r.servers == 4);
   CHECK(r.runs.front().figures.busy_share(r.servers) == Approx(1));

@@ -3,9 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/capacity.h"
-#include "sim/serving.h"
 #include "tests/core/messages.h"
-#include "tests/inputs/scenario_text.h"
+#include "tests/sim/served.h"
 
 namespace draftline {
 
@@ -19,16 +18,6 @@ std::string pearl(const std::string& device, const std::string& more = "") {
 const std::string kLoop =
     R"("workload": {"arrivals": {"process": "closed", "concurrency": 8}, "requests": 160, "warm_up": 16},
                              "scheduler": {"max_num_seqs": 8}, "prompt_tokens": 512, "output_tokens": 256)";
-
-ServingResult served(const std::string& json) {
-  const FreshFolder folder;
-  std::ofstream(folder.path() / "s.json") << json;
-  ServingSweep sweep(folder.path() / "s.json", kData);
-  sweep.validate();
-  ServingOutcome o = sweep.at(0, {});
-  if (const auto* why = std::get_if<std::string>(&o.result)) FAIL("skipped: " << *why);
-  return std::get<ServingResult>(std::move(o.result));
-}
 
 std::string mistakes(const std::string& json, bool plan = false) {
   const FreshFolder folder;

@@ -13,7 +13,7 @@ namespace draftline {
 
 namespace {
 
-const std::string kEagle = R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rates": [0.8, 0.7, 0.6]}})";
+const std::string kEagle3 = R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rates": [0.8, 0.7, 0.6]}})";
 
 std::string poisson(const std::string& requests, const std::string& more = "") {
   return R"("workload": {"arrivals": {"process": "poisson", "rate": "1 /s"}, "requests": )" + requests + more + "}";
@@ -23,7 +23,7 @@ AdviceSweep sweep_of(const std::string& text, bool with_load = true) {
   return {Document::from_text(text, "s.json"), kData, with_load};
 }
 
-Advice advice_of(const std::string& more, const std::string& method = kEagle) {
+Advice advice_of(const std::string& more, const std::string& method = kEagle3) {
   return sweep_of(with(more, method)).at(0, 1);
 }
 
@@ -53,7 +53,7 @@ TEST_CASE("a plainly decoding server is overloaded where it is, however many req
   CHECK(few->pays_to.value < 80);
   CHECK(few->pays_to.value == Approx(many->pays_to.value).epsilon(0.06));
 
-  ServingSweep serving(with_arrivals(sweep_of(with(poisson("60000"), kEagle)).scenario()), kData);
+  ServingSweep serving(with_arrivals(sweep_of(with(poisson("60000"), kEagle3)).scenario()), kData);
   Point plain{};
   plain.method = serving.scenario().methods.size() - 1;
   const auto point = serving.prepare(plain);
@@ -72,7 +72,7 @@ TEST_CASE("the load is not asked of a closed loop, nor found by a recording that
   const auto file = folder.path() / "s.json";
   std::ofstream(folder.path() / "few.csv") << "arrived_at,num_prefill_tokens,num_decode_tokens\n"
                                               "0,100,20\n1,100,20\n2,100,20\n3,100,20\n";
-  std::ofstream(file) << with(R"("workload": {"arrivals": {"trace": "few.csv"}})", kEagle);
+  std::ofstream(file) << with(R"("workload": {"arrivals": {"trace": "few.csv"}})", kEagle3);
   const auto few = AdviceSweep(Document::from_file(file), kData, true).at(0, 1).rate;
   REQUIRE(few);
   CHECK(few->too_few);

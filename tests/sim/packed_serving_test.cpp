@@ -31,7 +31,7 @@ void check_same(const ServingFigures& a, const ServingFigures& b) {
   CHECK(a.fingerprint() == b.fingerprint());
 }
 
-Document served() {
+Document served_scenario() {
   return Document::from_text(
       with(R"("workload": {"arrivals": {"process": "poisson", "rate": "4 /s"}, "requests": 60}, "replications": 2,
               "slo": {"ttft_p99": "1 s"})",
@@ -42,7 +42,7 @@ Document served() {
 }  // namespace
 
 TEST_CASE("a served point comes back from its bytes with every figure; a skipped one with its reason") {
-  ServingSweep sweep(served(), kData);
+  ServingSweep sweep(served_scenario(), kData);
   sweep.validate();
   const ServingOutcome one = sweep.at(1, {.seed = 3, .oracle = true, .observer = nullptr, .progress = {}});
   const auto same = unpack<ServingOutcome>(pack(one));
@@ -65,7 +65,7 @@ TEST_CASE("a served point comes back from its bytes with every figure; a skipped
 }
 
 TEST_CASE("an option of a plan and an advice come back from their bytes") {
-  ServingSweep sweep(served(), kData);
+  ServingSweep sweep(served_scenario(), kData);
   sweep.validate();
   const FleetOption one = smallest_fleet(sweep, 0, Prices{}, 64, 0);
   const auto same = unpack<FleetOption>(pack(one));
@@ -87,7 +87,7 @@ TEST_CASE("an option of a plan and an advice come back from their bytes") {
   REQUIRE(same.alone.size() == one.runs.size());
   CHECK(same.alone.front().e2e == one.alone.front().e2e);
 
-  AdviceSweep advice(served(), kData, false);
+  AdviceSweep advice(served_scenario(), kData, false);
   const Advice said = advice.at(0, 0), again = unpack<Advice>(pack(said));
   CHECK(again.point == said.point);
   CHECK(again.largest_batch == said.largest_batch);

@@ -105,6 +105,11 @@ TEST_CASE("a draft that can't survive is never admitted, and equal ones in the o
   CHECK(admit_prefixes(std::vector<double>{0.5, 0.5, 0.5}, 1, two) == std::vector<int>{1, 1, 0});
 }
 
+TEST_CASE("without drafts there is nothing to admit, and who asks is wrong") {
+  const Time free = [](int, double) { return 1.0; };
+  CHECK_THROWS_AS(admit_prefixes({}, 0, free), Bug);
+}
+
 TEST_CASE("a step of mixed lengths costs what lies between, and below one draft the drafter has run all the same") {
   PlainCost cost;
   cost.per_draft = 1000;

@@ -23,7 +23,7 @@ std::string serving(
     const std::string& workload = R"({"arrivals": {"process": "poisson", "rate": "4 /s"}, "requests": 300})") {
   return with(R"("workload": )" + workload + (more.empty() ? "" : ", " + more), method);
 }
-const std::string kEagle = R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rates": [0.8, 0.7, 0.6]}})";
+const std::string kThreeDrafts = R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rates": [0.8, 0.7, 0.6]}})";
 
 struct Scene {
   explicit Scene(const std::string& json) : file(folder.path() / "s.json") {
@@ -41,7 +41,7 @@ struct Scene {
   std::unique_ptr<ServingSweep> sweep;
 };
 
-std::string mistakes(const std::string& json) {
+std::string mistakes_of_serving(const std::string& json) {
   try {
     const Scene s(json);
     const ServingOutcome out = s.sweep->at(0, {});
@@ -60,7 +60,7 @@ std::string mistakes(const std::string& json) {
 TEST_CASE("at a batch that never changes, a served step costs what run predicts") {
   const std::string workload =
       R"({"arrivals": {"process": "closed", "concurrency": 8}, "requests": 8, "lengths": {"prompt": 700, "output": 300}})";
-  for (const std::string& method : {std::string(R"({"name": "autoregressive"})"), kEagle}) {
+  for (const std::string& method : {std::string(R"({"name": "autoregressive"})"), kThreeDrafts}) {
     INFO(method);
     const Scene s(serving(R"("scheduler": {"max_num_batched_tokens": 8192})", method, workload));
     const ServingResult served = s.at(0);
@@ -82,9 +82,9 @@ TEST_CASE("served steps accept what a table says of their contexts and drafts, a
   // 60000 sequence-steps of at most two drafts: a standard error of 0.003
   CHECK(served.runs.front().figures.acceptance_length() == Approx(p.acceptance_length).epsilon(0.01));
   CHECK(!served.oracle);
-  CHECK(mistakes(serving(R"("policy": "oracle")", eagle, workload)) ==
+  CHECK(mistakes_of_serving(serving(R"("policy": "oracle")", eagle, workload)) ==
         "#/policy: an oracle needs outcomes that do not depend on the draft length, as a \"table\" has them");
-  CHECK(mistakes(serving(R"("policy": {"confidence": {"concentration": 2}})", eagle, workload)) ==
+  CHECK(mistakes_of_serving(serving(R"("policy": {"confidence": {"concentration": 2}})", eagle, workload)) ==
         "#/policy/confidence: confidences are of rates or of a trace, not of a \"table\"");
 }
 
@@ -97,20 +97,20 @@ TEST_CASE(
            std::to_string(stages) + "}";
   };
   const std::string texts = R"({"prompt": 100, "output": 100})", prompts = R"({"prompt": 2000, "output": 1})";
-  CHECK(mistakes(scene(1, 1, texts)).find("no room for a KV cache") != std::string::npos);
-  CHECK(mistakes(scene(81, 1, texts)).find("more stages than llama-2-70b has layers") != std::string::npos);
-  const auto served = [&](int stages, int concurrency, const std::string& lengths) {
+  CHECK(mistakes_of_serving(scene(1, 1, texts)).find("no room for a KV cache") != std::string::npos);
+  CHECK(mistakes_of_serving(scene(81, 1, texts)).find("more stages than llama-2-70b has layers") != std::string::npos);
+  const auto at = [&](int stages, int concurrency, const std::string& lengths) {
     return Scene(scene(stages, concurrency, lengths)).at(0);
   };
   const auto throughput = [](const ServingResult& r) { return r.runs.front().figures.throughput().value; };
-  const ServingResult two = served(2, 8, texts), four = served(4, 8, texts);
+  const ServingResult two = at(2, 8, texts), four = at(4, 8, texts);
   CHECK(two.servers == 2);
   CHECK(four.kv_blocks > 2 * two.kv_blocks);
   // a pass reads all weights, whatever the stage they lie in: as many sequences, as many tokens in that time
   CHECK(throughput(four) / throughput(two) == Approx(1).epsilon(0.05));
-  CHECK(throughput(served(4, 8, prompts)) / throughput(served(2, 8, prompts)) == Approx(2).epsilon(0.05));
+  CHECK(throughput(at(4, 8, prompts)) / throughput(at(2, 8, prompts)) == Approx(2).epsilon(0.05));
   // alone, the way from stage to stage is all that is gained
-  const auto alone = [&](int stages) { return served(stages, 1, texts).runs.front().figures.tpot.mean().value; };
+  const auto alone = [&](int stages) { return at(stages, 1, texts).runs.front().figures.tpot.mean().value; };
   CHECK(alone(4) > alone(2));
   CHECK(alone(4) < 1.02 * alone(2));
 }
@@ -163,17 +163,17 @@ TEST_CASE("a server has its engine's limits, by card, and its way with prompts, 
 
 TEST_CASE("what does not fit into simulated time is refused, whatever makes it so long") {
   const auto apart = [](const std::string& link) {
-    return mistakes(serving(R"("disaggregation": {"prefill_replicas": 1, )" + link + "}"));
+    return mistakes_of_serving(serving(R"("disaggregation": {"prefill_replicas": 1, )" + link + "}"));
   };
   CHECK(apart(R"("bandwidth": "1 GB/s", "latency": "1 s")") == "none");
   CHECK(contains(apart(R"("bandwidth": "1 GB/s", "latency": "1e9 s")"), "would take hours"));
   CHECK(contains(apart(R"("bandwidth": "1e-25 GB/s")"), "would take hours"));
   // a CPU that takes 1.4 s a step: 104 days are 6.4 million of them, one request after the other
   const auto after = [](int requests) {
-    return mistakes(R"({"device": "cpu", "engine": "draftline", "transformer": "qwen2.5-3b",
+    return mistakes_of_serving(R"({"device": "cpu", "engine": "draftline", "transformer": "qwen2.5-3b",
       "method": {"name": "autoregressive"}, "workload": {"arrivals": {"process": "closed", "concurrency": 1},
       "lengths": {"prompt": 9, "output": 30000}, "requests": )" +
-                    std::to_string(requests) + "}}");
+                               std::to_string(requests) + "}}");
   };
   CHECK(after(20) == "none");
   CHECK(contains(after(2000), "beyond simulated time"));
@@ -185,6 +185,9 @@ TEST_CASE("mistakes in a serving scenario are told at their place") {
   };
   const auto workload = [](const std::string& w) { return serving("", R"({"name": "autoregressive"})", w); };
   const auto arrivals = [&](const std::string& a) { return workload(R"({"arrivals": )" + a + "}"); };
+  const auto ranges = [](const std::string& all) {
+    return serving(R"("policy": {"num_speculative_tokens_per_batch_size": [)" + all + "]}", kThreeDrafts);
+  };
   const auto c = GENERATE_COPY(
       Case{arrivals(R"({"process": "poison", "rate": "1 /s"})"),
            "#/workload/arrivals/process: unknown value \"poison\"; did you mean \"poisson\"?"},
@@ -209,24 +212,35 @@ TEST_CASE("mistakes in a serving scenario are told at their place") {
       Case{serving(R"("batch_size": 4)"),
            "#/batch_size: a scenario with a workload has none; give \"scheduler\": {\"max_num_seqs\": ..}"},
       Case{serving(R"("scheduler": {"block_size": 12})"), "#/scheduler/block_size: must be a power of two"},
-      Case{serving(R"("policy": {"off_above": 4, "x": 1})", kEagle),
-           "#/policy/x: unknown key; known here: \"confidence\", \"draft_length_by_batch_size\", \"off_above\""},
-      Case{serving(R"("policy": {"confidence": {"concentration": 0}})", kEagle), "#/policy/confidence/concentration"},
-      Case{serving(R"("policy": {"confidence": {}})", kEagle), "concentration"},
-      Case{serving(R"("policy": {"confidence": {"concentration": 1}, "off_above": 4})", kEagle),
-           "#/policy: give \"off_above\", \"draft_length_by_batch_size\" or \"confidence\""},
-      Case{serving(R"("policy": {"draft_length_by_batch_size": {"1": 9}})", kEagle),
+      Case{serving(R"("policy": {"off_above": 4, "x": 1})", kThreeDrafts),
+           "#/policy/x: unknown key; known here: \"confidence\", \"draft_length_by_batch_size\", "
+           "\"num_speculative_tokens_per_batch_size\", \"off_above\""},
+      Case{serving(R"("policy": {"confidence": {"concentration": 0}})", kThreeDrafts),
+           "#/policy/confidence/concentration"},
+      Case{serving(R"("policy": {"confidence": {}})", kThreeDrafts), "concentration"},
+      Case{serving(R"("policy": {"confidence": {"concentration": 1}, "off_above": 4})", kThreeDrafts),
+           "#/policy: give \"off_above\", \"draft_length_by_batch_size\" (or vLLM's "
+           "\"num_speculative_tokens_per_batch_size\") or \"confidence\""},
+      Case{serving(R"("policy": {"draft_length_by_batch_size": {"1": 9}})", kThreeDrafts),
            "#/policy/draft_length_by_batch_size/1: must be at most 3"},
-      Case{serving(R"("policy": {"draft_length_by_batch_size": {"2": 1}})", kEagle),
+      Case{serving(R"("policy": {"draft_length_by_batch_size": {"2": 1}})", kThreeDrafts),
            "#/policy/draft_length_by_batch_size: the first batch size must be \"1\""},
+      Case{serving(R"("policy": {"draft_length_by_batch_size": {"1": 2, "01": 3}})", kThreeDrafts),
+           "batch size 1 is given twice"},
+      Case{ranges("[2, 9, 1]"), "_per_batch_size/0/0: the first range must begin at 1"},
+      Case{ranges("[1, 9, 3], [9, 20, 1]"), "_per_batch_size/1/0: ranges must ascend without overlap"},
+      Case{ranges("[1, 9, 9]"), "_per_batch_size/0/2: must be at most 3"},
+      Case{ranges("[1, 9]"), "_per_batch_size/0: must be [from, to, draft length]"},
+      Case{ranges("{\"1-9\": 3}"), "_per_batch_size/0: must be [from, to, draft length]"},
+      Case{ranges(""), "_per_batch_size: at least one range is needed"},
       Case{serving(R"("scheduler": {"kv_blocks": 10})"),
            "skipped: request 0: a request of 512 + 256 tokens does not "
            "fit the KV pool of 10 blocks of 16"},
       Case{serving(R"("prices": {"h100": 2.5})"), "#/prices: has no price of h100-sxm"},
-      Case{serving(R"("slo": {"ttft_p95": "1 s"})"), "ttft_p95"}, Case{with(""), "no \"workload\""});
+      Case{serving(R"("slo": {"ttft_p97": "1 s"})"), "ttft_p97"}, Case{with(""), "no \"workload\""});
   INFO(c.json);
-  INFO(mistakes(c.json));
-  CHECK(mistakes(c.json).find(c.message) != std::string::npos);
+  INFO(mistakes_of_serving(c.json));
+  CHECK(mistakes_of_serving(c.json).find(c.message) != std::string::npos);
 }
 
 TEST_CASE("a drawn request that no KV pool holds is refused and counted, and the others are served") {
@@ -248,11 +262,23 @@ TEST_CASE("a drawn request that no KV pool holds is refused and counted, and the
   REQUIRE(r.warnings.size() == 2);  // the second: whose attention was not measured
   CHECK(r.warnings.front() == std::to_string(f.refused) + " requests of up to " + std::to_string(f.longest_refused) +
                                   " tokens do not fit the KV pool of 100 blocks of 16: refused");
-  CHECK(mistakes(serving(pool, method, lengths("1700"))).find("skipped: request 0: a request of 1700 + ") == 0);
+  CHECK(mistakes_of_serving(serving(pool, method, lengths("1700"))).find("skipped: request 0: a request of 1700 + ") ==
+        0);
+}
+
+TEST_CASE("draft lengths by batch size may be given as vLLM has them") {
+  const auto told = [](const std::string& policy) {
+    const Scene s(serving(R"("policy": )" + policy, kThreeDrafts));
+    return s.at(0).runs.front().figures.throughput().value;
+  };
+  const double ours = told(R"({"draft_length_by_batch_size": {"1": 3, "3": 1, "9": 0}})");
+  CHECK(told(R"({"num_speculative_tokens_per_batch_size": [[1, 2, 3], [3, 8, 1], [9, 99, 0]]})") == ours);
+  CHECK(told(R"({"num_speculative_tokens_per_batch_size": [[1, 1, 3], [3, 4, 1], [9, 9, 0]]})") == ours);
+  CHECK(told(R"("fixed")") != ours);
 }
 
 TEST_CASE("lists in a workload, its scheduler and its policy are swept") {
-  const Scene s(serving(R"("scheduler": {"max_num_seqs": [4, 64]}, "policy": ["fixed", "goodput"])", kEagle,
+  const Scene s(serving(R"("scheduler": {"max_num_seqs": [4, 64]}, "policy": ["fixed", "goodput"])", kThreeDrafts,
                         R"({"arrivals": {"process": "poisson", "rate": ["1 /s", "8 /s"]}, "requests": 100})"));
   REQUIRE(s.sweep->scenario().points() == 8);
   CHECK(s.sweep->scenario().serving->axes == std::vector<std::string>{"rate", "max_num_seqs", "policy"});
@@ -308,14 +334,15 @@ TEST_CASE("the event stream of a scenario is the same everywhere") {
   const std::map<std::string, std::string> scenes{
       {"autoregressive", serving("")},
       {"tight", serving(R"("scheduler": {"kv_blocks": 300, "max_num_batched_tokens": 256})")},
-      {"prefill first", serving(R"("scheduler": {"chunked_prefill": false})", kEagle)},
+      {"prefill first", serving(R"("scheduler": {"chunked_prefill": false})", kThreeDrafts)},
       {"static", serving(R"("scheduler": {"static_batching": true, "max_num_seqs": 8})")},
-      {"eagle3, by goodput", serving(R"("policy": "goodput")", kEagle)},
-      {"three replicas", serving(R"("replicas": 3, "routing": "least_loaded")", kEagle)},
+      {"eagle3, by goodput", serving(R"("policy": "goodput")", kThreeDrafts)},
+      {"three replicas", serving(R"("replicas": 3, "routing": "least_loaded")", kThreeDrafts)},
       {"disaggregated",
        serving(
            R"("replicas": 1, "disaggregation": {"prefill_replicas": 1, "bandwidth": "50 GB/s", "latency": "1 ms"})")},
-      {"bursts", serving("", kEagle, R"({"arrivals": {"process": "gamma", "rate": "4 /s", "cv": 3}, "requests": 300,
+      {"bursts",
+       serving("", kThreeDrafts, R"({"arrivals": {"process": "gamma", "rate": "4 /s", "cv": 3}, "requests": 300,
                                          "lengths": {"prompt": {"distribution": "lognormal", "mean": 800, "cv": 1},
                                                      "output": {"distribution": "uniform", "least": 10, "most": 400}}})")}};
   const std::filesystem::path file = std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "tests/golden/event_streams.json";

@@ -3,9 +3,8 @@
 // event by event and as `run` predicts it.
 #include <map>
 
-#include "sim/serving.h"
-#include "tests/inputs/scenario_text.h"
 #include "tests/sim/plain_cost.h"
+#include "tests/sim/served.h"
 
 namespace draftline {
 
@@ -29,14 +28,6 @@ std::vector<int> groups_of(const Workload& w) {
   std::vector<int> all;
   for (Requests requests(w, 1); const auto r = requests.next();) all.push_back(r->prefix_hashes->front());
   return all;
-}
-
-ServingResult served(const std::string& scenario) {
-  ServingSweep sweep(Document::from_text(scenario, "s.json"), kData);
-  sweep.validate();
-  ServingOutcome o = sweep.at(0, {});
-  if (const auto* why = std::get_if<std::string>(&o.result)) FAIL("skipped: " << *why);
-  return std::get<ServingResult>(std::move(o.result));
 }
 
 }  // namespace

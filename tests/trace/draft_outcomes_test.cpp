@@ -29,13 +29,13 @@ std::vector<TracedPrompt> unlike_texts(bool by_step) {
   return all;
 }
 
-std::shared_ptr<const Trace> trace_of(const std::vector<TracedPrompt>& prompts, bool by_step) {
+std::shared_ptr<const Trace> trace_of(const std::vector<TracedPrompt>& prompts, bool by_step, int depth = 3) {
   static const FreshFolder folder;
   TraceHeader h;
   h.target = "tiny";
   h.weights = "random";
   h.method = by_step ? R"({"name":"suffix_decoding"})" : R"({"name":"medusa"})";
-  h.depth = 3;
+  h.depth = depth;
   if (by_step) h.steps_because = "drafts that depend on the text";
   write_trace(folder.path() / "t.jsonl.gz", h, prompts);
   return std::make_shared<Trace>(Trace::read(folder.path() / "t.jsonl.gz"));
@@ -60,4 +60,21 @@ TEST_CASE("requests of equal lengths take the trace's mean of tokens in a step, 
   }
   CHECK(trace->mean_length(plan) == Approx(1700.0 / (200 + 900)).epsilon(0.01));
   CHECK(tokens / steps == Approx(trace->mean_length(plan)).epsilon(0.02));
+}
+
+TEST_CASE("a step of more accepted drafts than a byte counts is replayed as it was recorded") {
+  TracedPrompt p;
+  p.prompt_tokens = 3;
+  p.tokens.assign(307, 7);
+  p.steps = {301, 5};
+  const auto trace = trace_of({p}, true, 300);
+  const DraftOutcomes outcomes = DraftOutcomes::from_trace(trace, DraftPlan::chain(300), true);
+  DraftOutcomes::Text text = outcomes.text(1, 0);
+  CHECK(outcomes.accepted(text, 0) == 300);
+  CHECK(outcomes.accepted(text, 301) == 4);
+  const auto rates = outcomes.conditional_rates();
+  REQUIRE(rates.size() == 300);
+  CHECK(rates[3] == 1);
+  CHECK(rates[4] == 0.5);  // one of two steps goes on
+  CHECK(rates[299] == 1);
 }

@@ -12,7 +12,7 @@ AcceptanceTable read(const std::string& rows) {
   text.finish();
   return table;
 }
-std::string mistakes(const std::string& rows) {
+std::string mistakes_of_rows(const std::string& rows) {
   return mistake_of([&] { read(rows); });
 }
 
@@ -48,6 +48,12 @@ TEST_CASE("rates lie on a line in the logarithm of the context, and beyond measu
         "the acceptance at a context of 500 tokens is that at 1000, the shortest measured");
   CHECK(*table.extrapolated(2000, 200000, 2) ==
         "the acceptance at a context of 200000 tokens is that at 100000, the longest measured");
+  const AcceptanceTable ragged = read(R"([{"context": 2000, "draft_length": 1, "rates": [0.8]},
+      {"context": 2000, "draft_length": 4, "rates": [0.8, 0.7, 0.6, 0.5]},
+      {"context": 32000, "draft_length": 4, "rates": [0.6, 0.5, 0.4, 0.3]}])");
+  CHECK(!ragged.extrapolated(2000, 30000, 4));
+  CHECK(*ragged.extrapolated(2000, 30000, 2) ==  // between chains of 1, of which only one context is known, and of 4
+        "the acceptance at a context of 30000 tokens is that at 2000, the longest measured with 1 draft");
 }
 
 TEST_CASE("a row's rates may be given in each form that a chain's acceptance has") {
@@ -60,22 +66,24 @@ TEST_CASE("a row's rates may be given in each form that a chain's acceptance has
 }
 
 TEST_CASE("tables that say nothing, too much or something else in each row are refused with the row") {
-  CHECK(mistakes("[]") == "table.json#: at least one row is needed");
-  CHECK(mistakes(R"([{"context": 1}])").find("#/0: give one of") != std::string::npos);
-  CHECK(mistakes(R"([{"rates": [0.5], "rate": 0.5}])").find("#/0: give one of") != std::string::npos);
-  CHECK(mistakes(R"([{"rates": []}])").find("#/0/rates: at least one") != std::string::npos);
-  CHECK(mistakes(R"([{"rates": [1.5]}])").find("#/0/rates/0") != std::string::npos);
-  CHECK(mistakes(R"([{"rate": 0.5}])").find("#/0: \"rate\" and \"mean_length\" need") != std::string::npos);
-  CHECK(mistakes(R"([{"draft_length": 2, "rates": [0.5]}])").find("#/0: 1 rates of 2 drafts") != std::string::npos);
-  CHECK(mistakes(R"([{"draft_length": 2, "mean_length": 3.5}])").find("#/0/mean_length") != std::string::npos);
-  CHECK(mistakes(R"([{"rates": [0.5]}, {"context": 9, "rates": [0.5]}])").find("#/1: \"context\" stands") !=
+  CHECK(mistakes_of_rows("[]") == "table.json#: at least one row is needed");
+  CHECK(mistakes_of_rows(R"([{"context": 1}])").find("#/0: give one of") != std::string::npos);
+  CHECK(mistakes_of_rows(R"([{"rates": [0.5], "rate": 0.5}])").find("#/0: give one of") != std::string::npos);
+  CHECK(mistakes_of_rows(R"([{"rates": []}])").find("#/0/rates: at least one") != std::string::npos);
+  CHECK(mistakes_of_rows(R"([{"rates": [1.5]}])").find("#/0/rates/0") != std::string::npos);
+  CHECK(mistakes_of_rows(R"([{"rate": 0.5}])").find("#/0: \"rate\" and \"mean_length\" need") != std::string::npos);
+  CHECK(mistakes_of_rows(R"([{"draft_length": 2, "rates": [0.5]}])").find("#/0: 1 rates of 2 drafts") !=
         std::string::npos);
-  CHECK(mistakes(R"([{"rates": [0.5]}, {"draft_length": 1, "rates": [0.5]}])").find("#/1: \"draft_length\" stands") !=
+  CHECK(mistakes_of_rows(R"([{"draft_length": 2, "mean_length": 3.5}])").find("#/0/mean_length") != std::string::npos);
+  CHECK(mistakes_of_rows(R"([{"rates": [0.5]}, {"context": 9, "rates": [0.5]}])").find("#/1: \"context\" stands") !=
         std::string::npos);
-  CHECK(mistakes(R"([{"context": 1, "rates": [0.5]}, {"context": 2, "rates": [0.5, 0.5]}])")
+  CHECK(mistakes_of_rows(R"([{"rates": [0.5]}, {"draft_length": 1, "rates": [0.5]}])")
+            .find("#/1: \"draft_length\" stands") != std::string::npos);
+  CHECK(mistakes_of_rows(R"([{"context": 1, "rates": [0.5]}, {"context": 2, "rates": [0.5, 0.5]}])")
             .find("#/1: rows of different lengths") != std::string::npos);
-  CHECK(mistakes(R"([{"context": 1, "rates": [0.5]}, {"context": 1, "rates": [0.6]}])").find("#/1: another row") !=
+  CHECK(mistakes_of_rows(R"([{"context": 1, "rates": [0.5]}, {"context": 1, "rates": [0.6]}])")
+            .find("#/1: another row") != std::string::npos);
+  CHECK(mistakes_of_rows(R"([{"context": 0, "rates": [0.5]}])").find("#/0/context") != std::string::npos);
+  CHECK(mistakes_of_rows(R"([{"contexts": 1, "rates": [0.5]}])").find("did you mean \"context\"?") !=
         std::string::npos);
-  CHECK(mistakes(R"([{"context": 0, "rates": [0.5]}])").find("#/0/context") != std::string::npos);
-  CHECK(mistakes(R"([{"contexts": 1, "rates": [0.5]}])").find("did you mean \"context\"?") != std::string::npos);
 }

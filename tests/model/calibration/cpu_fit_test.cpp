@@ -14,35 +14,37 @@ using namespace draftline;
 
 namespace {
 
-constexpr double kNs = 1e-9;
+constexpr double kNanosecond = 1e-9;
 
 CpuModel known() {
   CpuModel f;
   f.caches = {Bytes{32768}, Bytes{1 << 20}, Bytes{32 << 20}};
-  f.gemm.fixed = Seconds{100 * kNs};
-  f.gemm.tile = Seconds{5 * kNs};
-  f.gemm.step = {Seconds{10 * kNs}, Seconds{12 * kNs}, Seconds{18 * kNs}, Seconds{20 * kNs}};
-  f.gemm.reach = {{Seconds{0.03 * kNs}, Seconds{0.08 * kNs}, Seconds{0.15 * kNs}}, 0.9, 0.6};
+  f.gemm.fixed = Seconds{100 * kNanosecond};
+  f.gemm.tile = Seconds{5 * kNanosecond};
+  f.gemm.step = {Seconds{10 * kNanosecond}, Seconds{12 * kNanosecond}, Seconds{18 * kNanosecond},
+                 Seconds{20 * kNanosecond}};
+  f.gemm.reach = {{Seconds{0.03 * kNanosecond}, Seconds{0.08 * kNanosecond}, Seconds{0.15 * kNanosecond}}, 0.9, 0.6};
   f.gemm.memory_stall = 0.4;
   f.gemm.blend = 1.5;
   f.co_runner_traffic = BytesPerSecond{3e9};
-  f.attention.fixed = Seconds{100 * kNs};
-  f.attention.row = Seconds{50 * kNs};
-  f.attention.pair = Seconds{6 * kNs};
-  f.attention.step = Seconds{2 * kNs};
-  f.attention.reach = {{Seconds{0.006 * kNs}, Seconds{0.03 * kNs}, Seconds{0.2 * kNs}}, 0.8, 0.5};
-  f.attention.llc_start = Seconds{90 * kNs};
-  f.attention.memory_start = Seconds{400 * kNs};
+  f.attention.fixed = Seconds{100 * kNanosecond};
+  f.attention.row = Seconds{50 * kNanosecond};
+  f.attention.pair = Seconds{6 * kNanosecond};
+  f.attention.step = Seconds{2 * kNanosecond};
+  f.attention.reach = {
+      {Seconds{0.006 * kNanosecond}, Seconds{0.03 * kNanosecond}, Seconds{0.2 * kNanosecond}}, 0.8, 0.5};
+  f.attention.llc_start = Seconds{90 * kNanosecond};
+  f.attention.memory_start = Seconds{400 * kNanosecond};
   f.attention.blend = 1.5;
-  f.elements.byte = Seconds{0.02 * kNs};
-  f.elements.beyond_l1_byte = Seconds{0.02 * kNs};
-  f.elements.beyond_l2_byte = Seconds{0.03 * kNs};
+  f.elements.byte = Seconds{0.02 * kNanosecond};
+  f.elements.beyond_l1_byte = Seconds{0.02 * kNanosecond};
+  f.elements.beyond_l2_byte = Seconds{0.03 * kNanosecond};
   f.elements.slow_for = Seconds{3e-4};
   f.elements.slow_clock = 1.25;
   f.elements.lines = f.attention.reach;
-  f.elements.lines.byte = {Seconds{0.004 * kNs}, Seconds{0.05 * kNs}, Seconds{0.3 * kNs}};
+  f.elements.lines.byte = {Seconds{0.004 * kNanosecond}, Seconds{0.05 * kNanosecond}, Seconds{0.3 * kNanosecond}};
   for (std::size_t op = 0; op < f.elements.of.size(); ++op)  // adding is nothing beside its bytes
-    f.elements.of[op] = {Seconds{50 * kNs}, Seconds{static_cast<double>(op) * kNs}};
+    f.elements.of[op] = {Seconds{50 * kNanosecond}, Seconds{static_cast<double>(op) * kNanosecond}};
   return f;
 }
 
@@ -124,12 +126,12 @@ Measured measured_by(const CpuModel& truth, double noise, const char* stream = "
   return m;
 }
 
-std::string text_of(const Measured& m) {
+std::string text_of_measured(const Measured& m) {
   std::ostringstream out;
   write_measured(out, m);
   return out.str();
 }
-std::string mistakes(const std::string& text) {
+std::string mistakes_of_measured(const std::string& text) {
   return mistake_of([&] {
     const Document d = Document::from_text(text, "m.json");
     (void)read_measured(d.root());
@@ -335,7 +337,7 @@ TEST_CASE("a measured file is read back as it was written") {
   Measured m = measured_by(known(), 0);
   m.points.push_back(
       {"gemm", {{"rows", 99}, {"in", 1}, {"out", 1}, {"copies", 1}}, {}, {}, {}, 0, 0, "needs more memory"});
-  const Document d = Document::from_text(text_of(m), "m.json");
+  const Document d = Document::from_text(text_of_measured(m), "m.json");
   const Measured back = read_measured(d.root());
   d.finish();
   REQUIRE(back.points.size() == m.points.size());
@@ -352,7 +354,7 @@ TEST_CASE("files of before are read: the clock reference was a yardstick, the re
   clock.low = clock.median = clock.high = Seconds{1e-4};
   clock.samples = 1;
   m.points.push_back(clock);
-  std::string before = text_of(m);
+  std::string before = text_of_measured(m);
   const auto rename = [&](const std::string& to, const std::string& from) {
     std::size_t times = 0;
     for (auto at = before.find(from); at != std::string::npos; at = before.find(from, at + to.size()), ++times)
@@ -371,17 +373,24 @@ TEST_CASE("files of before are read: the clock reference was a yardstick, the re
 TEST_CASE("hostile measured files are refused with the place and the reason") {
   Measured m = measured_by(known(), 0);
   m.points.resize(2);
-  const std::string good = text_of(m);
-  REQUIRE(mistakes(good) == "none");
+  const std::string good = text_of_measured(m);
+  REQUIRE(mistakes_of_measured(good) == "none");
   const std::string median =
       good.substr(good.find("\"median\""), good.find(',', good.find("\"median\"")) - good.find("\"median\""));
-  CHECK(mistakes(with(good, median, "\"median\": \"-1 us\"")).find("#/points/0/median") != std::string::npos);
-  CHECK(mistakes(with(good, median, "\"median\": \"0 us\"")).find("#/points/0/median") != std::string::npos);
-  CHECK(mistakes(with(good, median, "\"median\": \"nan us\"")).find("#/points/0/median") != std::string::npos);
-  CHECK(mistakes(with(good, median, "\"median\": \"5 MB\"")).find("#/points/0/median") != std::string::npos);
-  CHECK(mistakes(with(good, median, "\"median\": \"900 s\"")).find("between low and high") != std::string::npos);
-  CHECK(mistakes(with(good, "\"schema_version\": 1", "\"schema_version\": 2")).find("schema 1") != std::string::npos);
-  CHECK(mistakes(with(good, "\"samples\"", "\"simples\"")).find("did you mean") != std::string::npos);
+  CHECK(mistakes_of_measured(with(good, median, "\"median\": \"-1 us\"")).find("#/points/0/median") !=
+        std::string::npos);
+  CHECK(mistakes_of_measured(with(good, median, "\"median\": \"0 us\"")).find("#/points/0/median") !=
+        std::string::npos);
+  CHECK(mistakes_of_measured(with(good, median, "\"median\": \"nan us\"")).find("#/points/0/median") !=
+        std::string::npos);
+  CHECK(mistakes_of_measured(with(good, median, "\"median\": \"5 MB\"")).find("#/points/0/median") !=
+        std::string::npos);
+  CHECK(mistakes_of_measured(with(good, median, "\"median\": \"900 s\"")).find("between low and high") !=
+        std::string::npos);
+  CHECK(mistakes_of_measured(with(good, "\"schema_version\": 1", "\"schema_version\": 2")).find("schema 1") !=
+        std::string::npos);
+  CHECK(mistakes_of_measured(with(good, "\"samples\"", "\"simples\"")).find("did you mean") != std::string::npos);
   m.points[1] = m.points[0];
-  CHECK(mistakes(text_of(m)).find("#/points/1: this shape was measured before") != std::string::npos);
+  CHECK(mistakes_of_measured(text_of_measured(m)).find("#/points/1: this shape was measured before") !=
+        std::string::npos);
 }

@@ -15,7 +15,7 @@ using namespace draftline;
 
 namespace {
 
-DeltaNetFit truth() {
+DeltaNetFit true_fit_of_delta_net() {
   DeltaNetFit f;
   f.rule = {Seconds{4e-6}, 0.9, 1.8, 0.8};
   f.convolution = {Seconds{2e-6}, 0.5, 1.5, 0.8};
@@ -44,7 +44,7 @@ std::vector<DeltaNetPoint> measured(const Device& d) {
                                .prompts = prompts};
           for (const auto& kernel : {std::variant<CausalConvolution, DeltaRule>(convolution), {rule}}) {
             DeltaNetPoint p{kernel, {}, keys, values};
-            p.time = predicted(truth(), d, p);
+            p.time = predicted(true_fit_of_delta_net(), d, p);
             points.push_back(p);
           }
         }
@@ -120,4 +120,9 @@ TEST_CASE("a table of delta networks: its kernels by name, and what is wrong wit
   CHECK(mistake("causal_conv1d_update,0,1,4,2,128,4,128,0.002\n").find("gdn.csv:2: a count out of range") !=
         std::string::npos);
   CHECK(mistake("causal_conv1d_update,1,1,4,2,128,4,128,0\n").find("a latency must be above 0") != std::string::npos);
+  // 65536 x 65536 rows, kept rows and columns: none fits an int.
+  for (const char* large :
+       {"chunk_gated_delta_rule,65536,65536,4,2,128,4,128,9\n", "causal_conv1d_update,65536,1,65536,2,128,4,128,9\n",
+        "causal_conv1d_update,1,1,4,65536,65536,4,128,9\n"})
+    CHECK(contains(mistake(large), "gdn.csv:2: counts whose product is out of range"));
 }

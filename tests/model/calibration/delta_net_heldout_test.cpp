@@ -14,7 +14,6 @@ using namespace draftline::heldout;
 TEST_CASE("delta networks of layouts of heads that the fit has not seen", "[golden]") {
   const auto file = table_of("h100_sxm", "gdn.csv.gz");
   if (const auto why = obstacle(file); !why.empty()) SKIP_TEST(why);
-  constexpr int kFolds = 5;
   const Device d = known_device("h100-sxm");
   const auto points = read_delta_net_table(Csv::from_file(file)).points;
   using Layout = std::pair<int, int>;

@@ -5,6 +5,7 @@
 
 #include "core/errors.h"
 #include "core/text_file.h"
+#include "model/calibration/expert_tables.h"
 #include "model/devices/device.h"
 #include "tests/catch.h"
 #include "tests/core/fresh_folder.h"
@@ -22,7 +23,7 @@ ExpertFit sharp() {
   return f;
 }
 
-ExpertFit truth() {
+ExpertFit true_fit_of_experts() {
   ExpertFit f;
   f.fixed = Seconds{26e-6};
   f.peak_share = 0.7;
@@ -52,7 +53,7 @@ std::vector<ExpertPoint> measured_layers(const Device& d) {
                         .whole = inner};
           p.load = load_of(rows_of_experts(exponent == 0 ? Routing::balanced : Routing::power_law, rows, experts,
                                            per_token, exponent));
-          p.time = predicted(truth(), d, p);
+          p.time = predicted(true_fit_of_experts(), d, p);
           points.push_back(p);
         }
   return points;
@@ -99,8 +100,8 @@ TEST_CASE("a fit of experts gives back the times of the device that made them") 
   double sum = 0;
   for (const ExpertPoint& p : points) sum += std::abs(predicted(fit, d, p) / p.time - 1);
   CHECK(sum / static_cast<double>(points.size()) < 0.01);
-  CHECK(fit.fixed.value == Approx(truth().fixed.value).epsilon(0.03));
-  CHECK(fit.bandwidth_share == Approx(truth().bandwidth_share).epsilon(0.02));
+  CHECK(fit.fixed.value == Approx(true_fit_of_experts().fixed.value).epsilon(0.03));
+  CHECK(fit.bandwidth_share == Approx(true_fit_of_experts().bandwidth_share).epsilon(0.02));
   CHECK(spread.names.size() == 9);
 }
 
@@ -201,10 +202,10 @@ TEST_CASE("a fit to layers of 8-bit experts is the device's own of that format")
   std::vector<ExpertPoint> points = measured_layers(d);
   for (ExpertPoint& p : points) {
     p.operands = operands_of(NarrowFormat::fp8);
-    p.time = predicted(truth(), d, p);
+    p.time = predicted(true_fit_of_experts(), d, p);
   }
   const ExpertFit fit = fit_experts(points, d);
-  CHECK(fit.bandwidth_share == Approx(truth().bandwidth_share).epsilon(0.02));
+  CHECK(fit.bandwidth_share == Approx(true_fit_of_experts().bandwidth_share).epsilon(0.02));
   put_experts(d, points[0].operands, fit);
   REQUIRE(d.gpu().narrow_experts[NarrowFormat::fp8]);
   for (const ExpertPoint& p : points) CHECK(predicted(d, p) / p.time == Approx(1).epsilon(0.03));
@@ -221,6 +222,7 @@ TEST_CASE("mistakes of an expert table have their line") {
                                        {"bfloat16,16,4096,1536,8,128,1,1,power_law_1,1.0", "an exponent other than 1"},
                                        {"bfloat16,16,4096,1536,9,8,1,1,balanced,1.0", "more experts than there are"},
                                        {"bfloat16,0,4096,1536,8,128,1,1,balanced,1.0", "a count out of range"},
+                                       {"bfloat16,1000000,4096,1536,2000,2000,1,1,balanced,1.0", "whose product is"},
                                        {"bfloat16,16,4096,1536,8,128,1,1,balanced,0", "a latency must be above 0"}}));
   const auto file = folder.path() / "moe.csv";
   write_text_file(file, head + row + "\n");

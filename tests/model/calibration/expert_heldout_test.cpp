@@ -7,7 +7,7 @@
 #include <set>
 #include <tuple>
 
-#include "model/calibration/expert_fit.h"
+#include "model/calibration/expert_tables.h"
 #include "model/calibration/kernel_fit.h"
 #include "model/kernels/kernel_time.h"
 #include "tests/catch.h"
@@ -27,7 +27,6 @@ TEST_CASE("layers of experts that the fit has not seen", "[golden]") {
                             Row{"a100-sxm", "a100_sxm", 14.5}, Row{"h200", "h200_sxm", 8.1});
   const auto file = table_of(row.folder, "moe.csv.gz");
   if (const auto why = obstacle(file); !why.empty()) SKIP_TEST(why);
-  constexpr int kFolds = 5;
   Device d = known_device(row.device);
   d.gpu().experts.reset();
   const ExpertTable table = read_expert_table(Csv::from_file(file), d);

@@ -67,6 +67,8 @@ TEST_CASE("mistakes of a GEMM table have their line") {
   const auto [row, message] =
       GENERATE(table<std::string, std::string>({{"VLLM,fp8,16,4096,1024,0", "a latency must be above 0"},
                                                 {"VLLM,fp8,-1,4096,1024,1", "a count out of range"},
+                                                {"VLLM,fp8,0,4096,1024,1", "a count out of range"},
+                                                {"VLLM,fp8,16,4096,1024,1e-300", "a latency must be above 0"},
                                                 {"VLLM,fp8,16,4096,9999999999,1", "a count out of range"}}));
   write_text_file(file, kHead + row + "\n");
   try {

@@ -14,6 +14,8 @@
 
 namespace draftline::heldout {
 
+inline constexpr int kFolds = 5;  // four fifths of the shapes are fitted, the last is unseen
+
 inline std::filesystem::path table_of(const std::string& folder, const std::string& file) {
   return std::filesystem::path(DRAFTLINE_REFERENCE_DATA) / "kernels" / folder / file;
 }

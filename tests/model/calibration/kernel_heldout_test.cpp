@@ -21,8 +21,6 @@ using namespace draftline::heldout;
 
 namespace {
 
-constexpr int kFolds = 5;
-
 Device datasheet(const std::string& name) {
   Device d = known_device(name);
   d.model = GpuModel{};

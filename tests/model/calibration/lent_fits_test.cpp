@@ -11,8 +11,8 @@ using namespace draftline;
 
 namespace {
 
-const std::filesystem::path kData = std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data";
-const std::filesystem::path kShipped = kData / "devices";
+const std::filesystem::path kShippedData = std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data";
+const std::filesystem::path kShipped = kShippedData / "devices";
 
 std::string datasheet(const std::string& more) {
   return R"({"title": "mine", "datasheet": [{"kind": "quoted", "source": "v", "locator": "l",
@@ -29,14 +29,14 @@ CalibratedDevice calibrated(const std::filesystem::path& folder, const std::stri
                   "all_reduce,half,2,1024,0.03\nall_reduce,half,4,1024,0.04\n");
   CalibrationInput o;
   o.measured = folder / "tables";
-  o.data = kData;
+  o.data = kShippedData;
   o.device = device;
   o.source = "own-tables";
   o.locator = "here";
   return calibrated_from_tables(o);
 }
 
-Device written(const CalibratedDevice& r) {
+Device read_back(const CalibratedDevice& r) {
   const Document d = Document::from_text(text_of(r.device), "written.json");
   return read_whole(d, [](const Reader& in) { return read_device(in); });  // without any relative in reach
 }
@@ -55,7 +55,7 @@ TEST_CASE("a datasheet alone is calibrated; the nearest shipped device stands in
   REQUIRE(r.lent.size() == 3);
   CHECK(contains(r.lent[0], "gemm: not measured, and no fit of "));
   CHECK(contains(r.lent[0], "that of l40s stands in"));
-  const Device d = written(r);
+  const Device d = read_back(r);
   CHECK(d.links.connects(4));
   const OrderedJson& gemm = r.device.at("fits").at("gemm");
   CHECK(contains(gemm.at("because").get<std::string>(), "of l40s: not measured"));
@@ -85,11 +85,11 @@ TEST_CASE("fits that are borrowed by name are found for a file in any folder, be
   CHECK(r.lent.empty());
   CHECK(r.device.at("fits").at("gemm").at("because") == "of other: why; of h200: why");
   const Device h200 = device_of(kShipped / "h200.json", kShipped);
-  CHECK(written(r).gpu().gemm.bandwidth_share == h200.gpu().gemm.bandwidth_share);
-  CHECK(written(r).links.tables.back().origin.because == "of h100-sxm: as fast");
-  CHECK(written(r).links.switched);
-  CHECK(written(r).links.compute_capability.empty());  // nobody said what mine is
-  const Links told = written(calibrated(folder.path(), (folder.path() / "cards/told.json").string())).links;
+  CHECK(read_back(r).gpu().gemm.bandwidth_share == h200.gpu().gemm.bandwidth_share);
+  CHECK(read_back(r).links.tables.back().origin.because == "of h100-sxm: as fast");
+  CHECK(read_back(r).links.switched);
+  CHECK(read_back(r).links.compute_capability.empty());  // nobody said what mine is
+  const Links told = read_back(calibrated(folder.path(), (folder.path() / "cards/told.json").string())).links;
   CHECK(told.tables.back().origin.because == "of h100-sxm: as fast");
   CHECK_FALSE(told.switched);
   CHECK(told.compute_capability == "8.9");
@@ -123,7 +123,7 @@ TEST_CASE("measured links take the place of known ones of as many ranks, and no 
   CHECK(tables.at(1).at("source") == "aiconfigurator");
   CHECK(tables.at(1).at("groups").size() == 1);
   CHECK(tables.at(2).at("collective") == "all_gather");
-  const Device before = device_of(kShipped / "h100-sxm.json", kShipped), after = written(r);
+  const Device before = device_of(kShipped / "h100-sxm.json", kShipped), after = read_back(r);
   const auto time = [](const Device& d, const char* library, Collective c, int ranks) {
     return d.links.find(library, c, ranks)->time(ranks, Bytes{1024});
   };

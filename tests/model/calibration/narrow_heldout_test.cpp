@@ -8,7 +8,7 @@
 #include <set>
 #include <tuple>
 
-#include "model/calibration/expert_fit.h"
+#include "model/calibration/expert_tables.h"
 #include "model/calibration/gemm_tables.h"
 #include "tests/catch.h"
 #include "tests/model/calibration/heldout.h"
@@ -18,8 +18,6 @@ using namespace draftline;
 using namespace draftline::heldout;
 
 namespace {
-
-constexpr int kFolds = 5;
 
 // What a device without fits of narrow operands would say.
 Device by_16_bits(Device d) {

@@ -34,7 +34,7 @@ class Folder {
   FreshFolder folder_;
 };
 
-TransformerShape llama() {
+TransformerShape llama_8b() {
   return read_file(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data/transformers/llama-3.1-8b.json",
                    read_transformer);
 }
@@ -134,8 +134,33 @@ TEST_CASE("attention of a tensor-parallel run has one rank's heads, whatever the
       "context_attention.csv:2: the KV heads do not divide the query heads"));
 }
 
+TEST_CASE("counts of tables of attention are at least 1, and their products fit an int") {
+  const std::string modules =
+      "kernel_source,gemm_type,kv_cache_dtype,num_heads,batch_size,isl,step,latency\n"
+      "FLASH_ATTN_MLA,bfloat16,bfloat16,";
+  const std::string prompts = "kv_cache_dtype,num_heads,batch_size,isl,latency\nbfloat16,";
+  const std::string none = ":2: a count out of range", large = ":2: counts whose product is out of range";
+  const auto [file, text, message] = GENERATE_COPY(table<std::string, std::string, std::string>(
+      {{"generation_attention.csv", kAttention + "flash_attention_3,0,1,8,2,128,4,bfloat16,99,0.02\n", none},
+       {"context_attention.csv", kAttention + "flash_attention_3,65536,65536,8,2,128,4,bfloat16,0,0.02\n", large},
+       {"mla_generation_module.csv", modules + "128,0,1,2,0.2\n", none},
+       {"mla_generation_module.csv", modules + "0,1,1,2,0.2\n", none},
+       {"mla_context_module.csv", modules + "128,65536,65536,0,0.2\n", large},
+       {"context_mla.csv", prompts + "128,1,0,2\n", none},
+       {"context_mla.csv", prompts + "128,65536,65536,2\n", large},
+       {"context_mla.csv", prompts + "16777216,1,1024,2\n", large}}));  // columns of all heads
+  CHECK(contains(Folder().with(file, text).mistake(), file + message));
+}
+
+TEST_CASE("a step table's products have rows") {
+  const Folder folder;
+  folder.with("dense.csv", "layer,tokens,time_us\nqkv_proj,0,20\n");
+  CHECK(contains(mistake_of([&] { folder.read(known_device("h100-sxm"), llama_8b()); }),
+                 "dense.csv:2: a count out of range"));
+}
+
 TEST_CASE("step tables are of the network's shape on one rank") {
-  const TransformerShape whole = llama();
+  const TransformerShape whole = llama_8b();
   const Folder folder;
   folder.with("dense.csv", "layer,tokens,time_us\nqkv_proj,1,20\no_proj,1,9\nact_fn,1,2\nqkv_proj,2048,90\n")
       .with("attention.csv",

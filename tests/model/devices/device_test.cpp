@@ -19,14 +19,14 @@ namespace {
 
 const std::filesystem::path kDevices = std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data/devices";
 
-std::string text_of(const std::string& name) {
+std::string device_text(const std::string& name) {
   std::ifstream in(kDevices / (name + ".json"));
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
 // The mistakes in a device's file after `from` became `to`; it borrows from its true neighbours.
-std::string mistakes(const std::string& name, const std::string& from, const std::string& to) {
-  std::string text = text_of(name);
+std::string mistakes_of_edited(const std::string& name, const std::string& from, const std::string& to) {
+  std::string text = device_text(name);
   const auto at = text.find(from);
   REQUIRE(at != std::string::npos);
   text.replace(at, from.size(), to);
@@ -89,7 +89,7 @@ TEST_CASE("borrowed coefficients are the relative's own, and the device says who
 
 TEST_CASE(
     "a device file may have fits of narrow operands, its own or a relative's, and how their library takes tiles") {
-  std::string text = text_of("a10g");
+  std::string text = device_text("a10g");
   const std::string gemm = R"("gemm_fp8": {"kind": "guess", "source": "me", "locator": "here", "fixed": "3 us",
       "peak_share": 0.7, "bandwidth_share": 0.8, "blend": 3, "k_loop": "1 us", "l2_speed": 2, "l2_share": 0.5,
       "split": "1 us", "tile_half": 10, "output_cost": 1, "latency": "0.1 us", "wave_softness": 0.5,
@@ -107,34 +107,39 @@ TEST_CASE(
   CHECK(d.gpu().narrow_gemm[NarrowFormat::fp8_block]->origin.borrowed_from == "h100-sxm");
   CHECK_FALSE(d.gpu().narrow_gemm[NarrowFormat::nvfp4]);
   CHECK_FALSE(d.gpu().narrow_experts[NarrowFormat::fp8]);
-  CHECK(holds(mistakes("a10g", "\"gemm\": {", R"("gemm_nvfp4": {"borrowed_from": "l40s", "because": "x"}, "gemm": {)"),
+  CHECK(holds(mistakes_of_edited("a10g", "\"gemm\": {",
+                                 R"("gemm_nvfp4": {"borrowed_from": "l40s", "because": "x"}, "gemm": {)"),
               "has no gemm_nvfp4 to lend"));
-  CHECK(holds(mistakes("a10g", "\"gemm\": {", R"("gemm_fp9": {"borrowed_from": "l40s", "because": "x"}, "gemm": {)"),
-              "unknown key"));
-  CHECK(holds(mistakes("a10g", "\"gemm\": {", gemm.substr(0, gemm.find("by_rows_256")) + "wide\"}, \"gemm\": {"),
-              "by_rows_256"));
+  CHECK(holds(
+      mistakes_of_edited("a10g", "\"gemm\": {", R"("gemm_fp9": {"borrowed_from": "l40s", "because": "x"}, "gemm": {)"),
+      "unknown key"));
+  CHECK(holds(
+      mistakes_of_edited("a10g", "\"gemm\": {", gemm.substr(0, gemm.find("by_rows_256")) + "wide\"}, \"gemm\": {"),
+      "by_rows_256"));
 }
 
 TEST_CASE("a device file with a mistake says where it is") {
-  CHECK(mistakes("a100-sxm", "\"2039 GB/s\"", "\"2039 GB\"").find("#/datasheet/0/bandwidth") != std::string::npos);
-  CHECK(holds(mistakes("a100-sxm", "\"l2\"", "\"l3\""), "no block gives the l2"));
-  CHECK(holds(mistakes("a100-sxm", "\"k_loop\": \"", "\"k_lop\": \""), "did you mean \"k_loop\""));
-  CHECK(holds(mistakes("a100-sxm", "\"multiprocessors\": 108", "\"multiprocessors\": 0"), "at least 1"));
-  CHECK(holds(mistakes("a100-sxm", "\"kind\": \"quoted\"", "\"kind\": \"qoted\""), "quoted"));
-  CHECK(holds(mistakes("a100-sxm", "\"locator\"", "\"page\""), "locator"));
-  CHECK(holds(mistakes("a100-sxm", "\"fp32\"", "\"fp31\""), "unknown number format"));
-  CHECK(mistakes("a100-sxm", "\"quoted\"", "\"measured\"") == "none");
+  CHECK(mistakes_of_edited("a100-sxm", "\"2039 GB/s\"", "\"2039 GB\"").find("#/datasheet/0/bandwidth") !=
+        std::string::npos);
+  CHECK(holds(mistakes_of_edited("a100-sxm", "\"l2\"", "\"l3\""), "no block gives the l2"));
+  CHECK(holds(mistakes_of_edited("a100-sxm", "\"k_loop\": \"", "\"k_lop\": \""), "did you mean \"k_loop\""));
+  CHECK(holds(mistakes_of_edited("a100-sxm", "\"multiprocessors\": 108", "\"multiprocessors\": 0"), "at least 1"));
+  CHECK(holds(mistakes_of_edited("a100-sxm", "\"kind\": \"quoted\"", "\"kind\": \"qoted\""), "quoted"));
+  CHECK(holds(mistakes_of_edited("a100-sxm", "\"locator\"", "\"page\""), "locator"));
+  CHECK(holds(mistakes_of_edited("a100-sxm", "\"fp32\"", "\"fp31\""), "unknown number format"));
+  CHECK(mistakes_of_edited("a100-sxm", "\"quoted\"", "\"measured\"") == "none");
 }
 
 TEST_CASE("a file names attention's fits by library and cache; files of before have one fit without a name") {
   const std::string kernel = "\"library\": \"flash_attention_2\"";
-  CHECK(mistakes("a100-sxm", kernel, "\"library\": \"flashinfer\"") == "none");
-  CHECK(holds(mistakes("a100-sxm", "\"layout\": \"swapped\"", "\"layout\": \"swaped\""),
+  CHECK(mistakes_of_edited("a100-sxm", kernel, "\"library\": \"flashinfer\"") == "none");
+  CHECK(holds(mistakes_of_edited("a100-sxm", "\"layout\": \"swapped\"", "\"layout\": \"swaped\""),
               "#/fits/attention/kernels/0/prefill/layout"));
-  CHECK(holds(mistakes("a100-sxm", "\"cache\": \"bf16\"", "\"cache\": \"bf61\""), "#/fits/attention/kernels/0/cache"));
-  CHECK(holds(mistakes("h100-sxm", "\"cache\": \"fp8\"", "\"cache\": \"bf16\""),
+  CHECK(holds(mistakes_of_edited("a100-sxm", "\"cache\": \"bf16\"", "\"cache\": \"bf61\""),
+              "#/fits/attention/kernels/0/cache"));
+  CHECK(holds(mistakes_of_edited("h100-sxm", "\"cache\": \"fp8\"", "\"cache\": \"bf16\""),
               "#/fits/attention/kernels/1: this library over a cache of this format is given twice"));
-  CHECK(holds(mistakes("a100-sxm", "\"other_library\"", "\"other_libary\""), "unknown key"));
+  CHECK(holds(mistakes_of_edited("a100-sxm", "\"other_library\"", "\"other_libary\""), "unknown key"));
   const auto fits = known_device("h100-sxm").gpu().attention.fits;
   CHECK(std::count_if(fits.begin(), fits.end(), [](const auto& f) { return f.form == AttentionForm::ordinary; }) == 2);
 
@@ -161,7 +166,7 @@ TEST_CASE("links are lent without what the lender's devices are, and beside them
   REQUIRE(lender.compute_capability == "9.0");
   REQUIRE(lender.switched);
   const auto with_links = [](const std::string& more) {
-    std::string text = text_of("a10g");
+    std::string text = device_text("a10g");
     text.insert(text.find("\"fits\""), R"("links": {"borrowed_from": "h100-sxm", "because": "so")" + more + "}, ");
     const auto document = Document::from_text(text, kDevices / "mine.json");
     const Device d = read_device(document.root());
@@ -182,13 +187,14 @@ TEST_CASE("links are lent without what the lender's devices are, and beside them
 }
 
 TEST_CASE("borrowing from nobody, from elsewhere or in a ring is a mistake, not a crash") {
-  CHECK(holds(mistakes("a10g", "\"borrowed_from\": \"l40s\"", "\"borrowed_from\": \"l41s\""), "can't be read"));
-  CHECK(holds(mistakes("a10g", "\"borrowed_from\": \"l40s\"", "\"borrowed_from\": \"../l40s\""),
+  CHECK(
+      holds(mistakes_of_edited("a10g", "\"borrowed_from\": \"l40s\"", "\"borrowed_from\": \"l41s\""), "can't be read"));
+  CHECK(holds(mistakes_of_edited("a10g", "\"borrowed_from\": \"l40s\"", "\"borrowed_from\": \"../l40s\""),
               "must be the name of a device"));
-  CHECK(holds(mistakes("a10g", "\"borrowed_from\": \"l40s\"", "\"borrowed_from\": \"cpu\""),
+  CHECK(holds(mistakes_of_edited("a10g", "\"borrowed_from\": \"l40s\"", "\"borrowed_from\": \"cpu\""),
               "is a CPU, which has no GPU kernels to lend"));
   const FreshFolder folder;
-  std::string text = text_of("a10g");
+  std::string text = device_text("a10g");
   for (auto at = text.find("\"l40s\""); at != std::string::npos; at = text.find("\"l40s\""))
     text.replace(at, 6, "\"ring\"");
   std::ofstream(folder.path() / "ring.json") << text;
@@ -248,7 +254,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a device file may give the points of one library alone, as a probe writes them: NCCL's") {
-  std::string text = text_of("a10g");
+  std::string text = device_text("a10g");
   text.insert(text.find("\"fits\""),
               R"("all_reduce": {"kind": "measured", "source": "draftline-probe", "locator": "here", "groups": [
                    {"ranks": 2, "points": [{"message": "1 KiB", "time": "9 us"}]}]}, )");

@@ -29,15 +29,33 @@ Seconds sum(const Links& links, const EngineLinks& engine, int ranks, double byt
 
 }  // namespace
 
-TEST_CASE(
-    "a link's table interpolates over logarithms; a tiny message costs what the smallest does, a large one its rate") {
+TEST_CASE("a link's table interpolates over logarithms; a tiny message costs what the smallest does") {
   const LinkTable t = table("nccl");
   CHECK(t.time(2, Bytes{1}) == us(5));
-  CHECK(t.time(2, Bytes{4 * kKiB}).value == Approx(10e-6));  // the geometric mean of both
-  CHECK(t.time(2, Bytes{32 * kKiB}).value == Approx(40e-6));
-  CHECK(t.time(3, Bytes{kKiB}) == us(10));  // three ranks take the table of eight
+  CHECK(t.time(2, Bytes{4 * kKiB}).value == Approx(10e-6));   // the geometric mean of both
+  CHECK(t.time(2, Bytes{32 * kKiB}).value == Approx(36e-6));  // 15 us for 15 KiB between the last two points
+  CHECK(t.time(8, Bytes{3 * kKiB}).value == Approx(30e-6));   // of one point: at its rate
+  CHECK(t.time(3, Bytes{kKiB}) == us(10));                    // three ranks take the table of eight
   CHECK(t.knows(8));
   CHECK_FALSE(t.knows(9));
+}
+
+TEST_CASE("beyond its table a library is no faster than at the end of the device's longest") {
+  const auto points = [](std::vector<std::pair<double, double>> all) {
+    std::vector<LinkPoint> p;
+    for (const auto& [kib, time] : all) p.push_back({8, Bytes{kib * kKiB}, us(time)});
+    return p;
+  };
+  const LinkTable nccl{"nccl", Collective::all_reduce, points({{1024, 50}, {2048, 70}, {4096, 110}}), {}},
+      flat{"two_shot", Collective::all_reduce, points({{256, 26}, {512, 26}}), {}},
+      steep{"one_shot", Collective::all_reduce, points({{64, 6}, {128, 12}}), {}};
+  const Links links{true, "10.0", {nccl, flat, steep}};
+  CHECK(links.time(flat, 8, Bytes{256 * kKiB}) == us(26));
+  CHECK(links.time(flat, 8, Bytes{1536 * kKiB}).value == Approx(46e-6));  // 1024 KiB more at NCCL's 40 us in 2048 KiB
+  CHECK(links.time(steep, 8, Bytes{192 * kKiB}).value == Approx(18e-6));  // dearer than that: at its own rate
+  CHECK(links.time(nccl, 8, Bytes{8192 * kKiB}).value == Approx(190e-6));
+  const Links alone{true, "10.0", {flat}};
+  CHECK(alone.time(flat, 8, Bytes{4096 * kKiB}).value == Approx(208e-6));  // at its rate
 }
 
 TEST_CASE("the last of n ranks is waited for: the expected largest of n standard normal values") {

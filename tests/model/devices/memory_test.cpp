@@ -8,7 +8,7 @@ using namespace draftline;
 
 namespace {
 
-TransformerShape tiny() {
+TransformerShape three_layers() {
   TransformerShape s;  // matrices of a layer: A = 4*16 = 64, F = 96; tables 2 * 40; norms 3 * 8 + 4 = 28
   s.hidden = 4, s.layers = 3, s.heads = 2, s.kv_heads = 2, s.head_dim = 2, s.intermediate = 8, s.vocabulary = 10;
   return s;
@@ -17,7 +17,7 @@ TransformerShape tiny() {
 }  // namespace
 
 TEST_CASE("weights weigh what their format says, and quantisers leave tables and norms alone") {
-  const auto s = tiny();
+  const auto s = three_layers();
   const double linear = 3 * 160, tables = 80, norms = 28;
   CHECK(weight_memory(s, DType::fp32).value == 4 * (linear + tables + norms));
   CHECK(weight_memory(s, DType::bf16).value == 2 * (linear + tables + norms));
@@ -30,7 +30,7 @@ TEST_CASE("weights weigh what their format says, and quantisers leave tables and
 }
 
 TEST_CASE("the cache keeps two rows of KV columns per token and layer") {
-  CHECK(cache_elements_per_token(tiny()) == 2 * 3 * 4);
+  CHECK(cache_elements_per_token(three_layers()) == 2 * 3 * 4);
   // Llama-2-7B in 16 bit: 2 * 32 layers * 4096 * 2 bytes = 512 KiB a token
   TransformerShape llama;
   llama.layers = 32, llama.kv_heads = 32, llama.head_dim = 128;
@@ -65,7 +65,7 @@ TEST_CASE("a footprint is the sum of its parts and fits where they fit") {
   plan.draft_cache_elements_per_token = 4;
   plan.activations = Bytes{7};
   plan.workspace = Bytes{9};
-  const auto f = memory_footprint(tiny(), plan);
+  const auto f = memory_footprint(three_layers(), plan);
   CHECK(f.weights.value == 2 * 588);
   CHECK(f.draft_weights.value == 20);
   CHECK(f.cache.value == 16 * 24 * 2);
@@ -82,9 +82,9 @@ TEST_CASE("a footprint is the sum of its parts and fits where they fit") {
 TEST_CASE("fewer bits of cache, and a rank's share, take proportionally less") {
   MemoryPlan plan;
   plan.slots = {.sequences = 1, .tokens = 16};
-  const auto full = memory_footprint(tiny(), plan);
+  const auto full = memory_footprint(three_layers(), plan);
   plan.cache = DType::fp8;
-  CHECK(memory_footprint(tiny(), plan).cache == full.cache / 2);
+  CHECK(memory_footprint(three_layers(), plan).cache == full.cache / 2);
   plan.cache = DType::bf16;
-  CHECK(memory_footprint(shard(tiny(), {2}), plan).cache == full.cache / 2);
+  CHECK(memory_footprint(shard(three_layers(), {2}), plan).cache == full.cache / 2);
 }

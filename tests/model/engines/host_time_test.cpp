@@ -21,7 +21,7 @@ Engine engine_of(const std::string& text) {
   return e;
 }
 
-std::string mistakes(const std::string& text) {
+std::string mistakes_of_profile(const std::string& text) {
   return mistake_of([&] { engine_of(text); });
 }
 
@@ -82,8 +82,9 @@ TEST_CASE(
   CHECK(e.draft_pass_exposed.value == Approx(1e-4));
   CHECK(e.bandwidth_share == 0.96);
   CHECK(engine_of(profile(R"(, "ops": {})")).bandwidth_share == 1);
-  CHECK(mistakes(profile(R"(, "ops": {}, "bandwidth_share": {"value": 0, "kind": "guess", "because": "why"})"))
-            .find("engine.json#/bandwidth_share/value: ") != std::string::npos);
+  CHECK(
+      mistakes_of_profile(profile(R"(, "ops": {}, "bandwidth_share": {"value": 0, "kind": "guess", "because": "why"})"))
+          .find("engine.json#/bandwidth_share/value: ") != std::string::npos);
 }
 
 TEST_CASE("a profile says what its scheduler does by card, how prompts are launched, and what it drafts") {
@@ -112,14 +113,15 @@ TEST_CASE("a profile says what its scheduler does by card, how prompts are launc
   graphs.graphs = true;
   CHECK(for_prompt(graphs, 512).graphs);
   CHECK_FALSE(for_prompt(graphs, 513).graphs);
-  CHECK(contains(mistakes(profile(R"(, "ops": {}, "scheduler": {"kind": "guess", "because": "why", "prompts": "alone",
+  CHECK(contains(
+      mistakes_of_profile(profile(R"(, "ops": {}, "scheduler": {"kind": "guess", "because": "why", "prompts": "alone",
     "cards": [{"max_num_seqs": 0, "gpu": "h100"}]})")),
-                 "engine.json#/scheduler/cards/0/gpu"));
+      "engine.json#/scheduler/cards/0/gpu"));
 }
 
 TEST_CASE("a profile with mistakes names them all") {
-  CHECK(mistakes(profile(R"(, "ops": {}, "isue": 1)")).find("isue") != std::string::npos);
-  const std::string all = mistakes(profile(R"(,
+  CHECK(mistakes_of_profile(profile(R"(, "ops": {}, "isue": 1)")).find("isue") != std::string::npos);
+  const std::string all = mistakes_of_profile(profile(R"(,
     "issue": {"value": "-8 us", "kind": "measured", "source": "s", "locator": "l"},
     "sync": {"value": "1 us", "kind": "measured"},
     "step": {"value": "1 us", "kind": "guess"},
@@ -136,7 +138,7 @@ TEST_CASE("a profile with mistakes names them all") {
 }
 
 TEST_CASE("speculation can't make an engine's step shorter") {
-  CHECK(mistakes(profile(R"(, "step": {"value": "2 ms", "kind": "guess", "because": "why"},
+  CHECK(mistakes_of_profile(profile(R"(, "step": {"value": "2 ms", "kind": "guess", "because": "why"},
                              "step_speculating": {"value": "1 ms", "kind": "guess", "because": "why"}, "ops": {})"))
             .find("is below step") != std::string::npos);
 }

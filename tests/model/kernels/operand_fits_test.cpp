@@ -55,13 +55,13 @@ TEST_CASE("each format of operands has its own fit") {
   CHECK(chosen(d, kFp4) == Chosen{4, false});
 }
 
-TEST_CASE("what is narrower than the other operand, or has no rate, is widened and priced as 16 bits") {
+TEST_CASE("what is narrower than the other operand, or has no rate, is widened and priced as 16 bits: a guess") {
   Device d = device(true, true, true);
-  CHECK(chosen(d, kWeightsAlone) == Chosen{1, false});
+  CHECK(chosen(d, kWeightsAlone) == Chosen{1, true});
   CHECK(chosen(d, kFp4WeightsFp8) == Chosen{2, false});
   d.peak[static_cast<std::size_t>(DType::fp8)] = FlopsPerSecond{0};  // as of an A100
-  CHECK(chosen(d, kFp8) == Chosen{1, false});
-  CHECK(chosen(d, kBlock) == Chosen{1, false});
+  CHECK(chosen(d, kFp8) == Chosen{1, true});
+  CHECK(chosen(d, kBlock) == Chosen{1, true});
 }
 
 TEST_CASE("a format without a fit takes the nearest one's, and that is a guess") {

@@ -9,7 +9,7 @@ using nlohmann::json;
 
 namespace {
 
-json tiny() {
+json tiny_hybrid() {
   return {{"architectures", {"Qwen3_5ForCausalLM"}},
           {"hidden_size", 16},
           {"intermediate_size", 24},
@@ -33,30 +33,31 @@ std::string kinds(const TransformerShape& s) {
 }  // namespace
 
 TEST_CASE("a hybrid's layers: every fourth attends, or as layer_types says") {
-  CHECK(kinds(shape_from(tiny())) == "dddf");
-  CHECK(kinds(shape_from(with(tiny(), "full_attention_interval", 2))) == "dfdf");
+  CHECK(kinds(shape_from(tiny_hybrid())) == "dddf");
+  CHECK(kinds(shape_from(with(tiny_hybrid(), "full_attention_interval", 2))) == "dfdf");
   const json types{"full_attention", "linear_attention", "linear_attention", "full_attention"};
-  CHECK(kinds(shape_from(with(tiny(), "layer_types", types))) == "fddf");
-  CHECK(mistakes_of(with(tiny(), "layer_types", {"full_attention"})) ==
+  CHECK(kinds(shape_from(with(tiny_hybrid(), "layer_types", types))) == "fddf");
+  CHECK(mistakes_of(with(tiny_hybrid(), "layer_types", {"full_attention"})) ==
         "models/tiny/config.json#/layer_types: has 1 entries for 4 layers");
-  CHECK(mistakes_of(with(tiny(), "layer_types", {"mamba", "linear_attention", "linear_attention", "full_attention"}))
+  CHECK(mistakes_of(
+            with(tiny_hybrid(), "layer_types", {"mamba", "linear_attention", "linear_attention", "full_attention"}))
             .find("#/layer_types/0: layer type \"mamba\" is not modelled; known: full_attention, linear_attention") !=
         std::string::npos);
-  CHECK(mistakes_of(with(tiny(), "full_attention_interval", 5)).find("no layer attends") != std::string::npos);
+  CHECK(mistakes_of(with(tiny_hybrid(), "full_attention_interval", 5)).find("no layer attends") != std::string::npos);
 }
 
 TEST_CASE("a hybrid's keys: defaults, the format of states, what is not modelled") {
-  const auto s = shape_from(tiny());
+  const auto s = shape_from(tiny_hybrid());
   CHECK((s.qk_norm && s.output_gate));
   CHECK(s.rotary_share == 0.25);
   CHECK(s.delta_net->kernel == 4);
   CHECK(s.delta_net->state == DType::bf16);
-  CHECK(shape_from(with(tiny(), "mamba_ssm_dtype", "float32")).delta_net->state == DType::fp32);
-  CHECK(mistakes_of(with(tiny(), "mamba_ssm_dtype", "int8")).find("a state in \"int8\" is not modelled") !=
+  CHECK(shape_from(with(tiny_hybrid(), "mamba_ssm_dtype", "float32")).delta_net->state == DType::fp32);
+  CHECK(mistakes_of(with(tiny_hybrid(), "mamba_ssm_dtype", "int8")).find("a state in \"int8\" is not modelled") !=
         std::string::npos);
-  CHECK(mistakes_of(with(tiny(), "attn_output_gate", false)).find("#/attn_output_gate: ") != std::string::npos);
-  CHECK(mistakes_of(with(tiny(), "linear_num_key_heads", 3)).find("the 4 value heads") != std::string::npos);
-  const json tower{{"architectures", {"Qwen3_5ForConditionalGeneration"}}, {"text_config", tiny()}};
+  CHECK(mistakes_of(with(tiny_hybrid(), "attn_output_gate", false)).find("#/attn_output_gate: ") != std::string::npos);
+  CHECK(mistakes_of(with(tiny_hybrid(), "linear_num_key_heads", 3)).find("the 4 value heads") != std::string::npos);
+  const json tower{{"architectures", {"Qwen3_5ForConditionalGeneration"}}, {"text_config", tiny_hybrid()}};
   CHECK(shape_from(tower).delta_net == s.delta_net);
   CHECK(shape_from(tower).hidden == 16);
 }
@@ -64,7 +65,7 @@ TEST_CASE("a hybrid's keys: defaults, the format of states, what is not modelled
 TEST_CASE("the parameters of a hybrid add up by head") {
   // delta networks: 2 x 8 key and 24 value columns: 16 x (40 + 24 gates + 2 x 4) + 24 x 16 out = 1536; convolution
   // 40 x 4 + 2 x 4 + a norm of 6 = 174. Attention: 16 x (16 q + 16 gates + 2 x 8) + 16 x 16 = 1024, norms of heads 16.
-  const auto s = shape_from(tiny());
+  const auto s = shape_from(tiny_hybrid());
   CHECK(attention_parameters(s, AttentionKind::delta_net) == 1536);
   CHECK(attention_parameters(s) == 1024);
   const double mlp = 3 * 16 * 24, norms = 32;
@@ -72,10 +73,10 @@ TEST_CASE("the parameters of a hybrid add up by head") {
 }
 
 TEST_CASE("a hybrid's shares: the ranks divide the heads of its states too") {
-  const auto two = shard(shape_from(tiny()), 2);
+  const auto two = shard(shape_from(tiny_hybrid()), 2);
   CHECK(two.delta_net->key_heads == 1);
   CHECK(two.delta_net->value_heads == 2);
-  const auto many = shape_from(with(with(tiny(), "num_attention_heads", 4), "head_dim", 8));
+  const auto many = shape_from(with(with(tiny_hybrid(), "num_attention_heads", 4), "head_dim", 8));
   CHECK(refuses_shards(many, 4).value().find("divide the 2 key heads of the delta networks of tiny") !=
         std::string::npos);
 }

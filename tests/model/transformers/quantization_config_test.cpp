@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-json llama(bool experts = false) {
+json small(bool experts = false) {
   json config{{"architectures", {"LlamaForCausalLM"}},
               {"hidden_size", 64},
               {"intermediate_size", 96},
@@ -40,18 +40,18 @@ json llama(bool experts = false) {
   return config;
 }
 
-TransformerShape shape_of(const json& quantisation, json config = llama()) {
+TransformerShape quantised(const json& quantisation, json config = small()) {
   config["quantization_config"] = quantisation;
   return read_whole(Document::from_text(config.dump(), "m/config.json"), read_transformer);
 }
-Precision precision_of(const json& quantisation, json config = llama()) {
-  const auto p = shape_of(quantisation, std::move(config)).checkpoint;
+Precision precision_of(const json& quantisation, json config = small()) {
+  const auto p = quantised(quantisation, std::move(config)).checkpoint;
   REQUIRE(p.has_value());
   return *p;
 }
-std::string mistakes_of(const json& quantisation) {
+std::string mistakes_of_quantisation(const json& quantisation) {
   try {
-    shape_of(quantisation);
+    quantised(quantisation);
   } catch (const InputErrors& e) { return e.messages().front(); }
   return "none";
 }
@@ -68,7 +68,7 @@ json tensors(const json& weights, const json& inputs, const json& ignore = kHead
 }  // namespace
 
 TEST_CASE("a checkpoint without quantization_config has no formats of its own") {
-  const auto plain = read_whole(Document::from_text(llama().dump(), "m/config.json"), read_transformer);
+  const auto plain = read_whole(Document::from_text(small().dump(), "m/config.json"), read_transformer);
   CHECK(!plain.checkpoint);
 }
 
@@ -82,13 +82,13 @@ TEST_CASE("quant_method fp8: W8A8 with dynamic or static inputs, and in blocks w
   const Precision blocks = precision_of({{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}});
   CHECK(blocks.name == "fp8-block");
   CHECK(blocks.attention.scaling() == Scaling::blocks);
-  CHECK(mistakes_of({{"quant_method", "fp8"}, {"weight_block_size", {128}}})
+  CHECK(mistakes_of_quantisation({{"quant_method", "fp8"}, {"weight_block_size", {128}}})
             .ends_with("/quantization_config/weight_block_size: must be the two sizes of a block"));
 }
 
 TEST_CASE("modules_to_not_convert of every layer leave a class in 16 bits, of some layers they are told") {
   const auto with = [](const json& modules) {
-    return shape_of({{"quant_method", "fp8"}, {"modules_to_not_convert", modules}});
+    return quantised({{"quant_method", "fp8"}, {"modules_to_not_convert", modules}});
   };
   CHECK(with({"self_attn"}).checkpoint->attention.weights == DType::bf16);
   CHECK(with({"self_attn"}).checkpoint->mlp.weights == DType::fp8);
@@ -127,7 +127,8 @@ TEST_CASE("compressed-tensors: number formats and strategies of its group, the L
   CHECK(w4.mlp.scales.of(64, 1).value == 2 * 2);
   const json fp4{{"num_bits", 4}, {"type", "float"}, {"strategy", "tensor_group"}, {"group_size", 16}};
   CHECK(precision_of(tensors(fp4, fp4)).mlp == format_named("nvfp4")->layers);
-  CHECK(mistakes_of(tensors({{"num_bits", 3}, {"type", "int"}}, nullptr)).ends_with("only 4 and 8 bits are known"));
+  CHECK(mistakes_of_quantisation(tensors({{"num_bits", 3}, {"type", "int"}}, nullptr))
+            .ends_with("only 4 and 8 bits are known"));
 }
 
 TEST_CASE("modelopt: in config.json or in the hf_quant_config.json beside it") {
@@ -139,7 +140,7 @@ TEST_CASE("modelopt: in config.json or in the hf_quant_config.json beside it") {
   CHECK((p.mlp.weights == DType::fp4 && p.attention.weights == DType::bf16 && p.lm_head.weights == DType::bf16));
 
   const FreshFolder folder;
-  std::ofstream(folder.path() / "config.json") << llama().dump();
+  std::ofstream(folder.path() / "config.json") << small().dump();
   std::ofstream(folder.path() / "hf_quant_config.json")
       << R"({"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8", "exclude_modules": ["lm_head"]}})";
   const auto shape = read_file(folder.path() / "config.json", read_transformer);
@@ -157,7 +158,7 @@ TEST_CASE("modelopt: in config.json or in the hf_quant_config.json beside it") {
 
 TEST_CASE("mxfp4 is of experts alone") {
   const Precision p = precision_of(
-      {{"quant_method", "mxfp4"}, {"modules_to_not_convert", {"model.layers.*.self_attn", "lm_head"}}}, llama(true));
+      {{"quant_method", "mxfp4"}, {"modules_to_not_convert", {"model.layers.*.self_attn", "lm_head"}}}, small(true));
   CHECK((p.name == "mxfp4" && p.experts.weights == DType::fp4));
   CHECK((p.attention.weights == DType::bf16 && p.mlp.weights == DType::bf16));
 }
@@ -167,15 +168,15 @@ TEST_CASE("gptq, awq and bitsandbytes have weights alone in integers") {
   CHECK(gptq.name == "gptq");
   CHECK((gptq.mlp == format_named("gptq")->layers && !gptq.mlp.inputs && gptq.activations == DType::bf16));
   CHECK(precision_of({{"quant_method", "gptq"}, {"bits", 8}, {"group_size", -1}}).mlp.scales.of(64, 1).value == 3);
-  json half = llama();
+  json half = small();
   half["torch_dtype"] = "float16";
   CHECK(precision_of({{"quant_method", "awq"}, {"bits", 4}}, half).activations == DType::fp16);
   CHECK(precision_of({{"quant_method", "bitsandbytes"}, {"load_in_8bit", true}}).name == "int8");
-  CHECK(mistakes_of({{"quant_method", "gptq"}, {"bits", 5}}).ends_with("only 4 and 8 bits are known"));
+  CHECK(mistakes_of_quantisation({{"quant_method", "gptq"}, {"bits", 5}}).ends_with("only 4 and 8 bits are known"));
 }
 
 TEST_CASE("a method that is not known is told, and leaves precision to the scenario") {
-  const TransformerShape s = shape_of({{"quant_method", "tomorrow"}});
+  const TransformerShape s = quantised({{"quant_method", "tomorrow"}});
   CHECK(!s.checkpoint);
   REQUIRE(s.notes.size() == 1);
   CHECK(s.notes.front().find("\"tomorrow\" is not known") != std::string::npos);

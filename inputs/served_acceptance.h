@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Acceptance in files that serving engines write: the results of vLLM's `bench serve` and of SGLang's bench_serving
+// (JSON, or one JSON object a line), and the Prometheus metrics of vLLM, SGLang and llama.cpp as a server shows them
+// under /metrics. Counters of several engines are added up. docs/your_own.md, "Your acceptance".
+#pragma once
+#include <filesystem>
+#include <vector>
+
+namespace draftline {
+
+// Of all steps that verified drafts.
+struct ServedAcceptance {
+  std::vector<double>
+      per_position;        // share of the steps in which each draft was accepted; empty: the file has the mean
+  double mean_length = 1;  // tokens a step, the bonus token included
+
+  // Throws InputErrors if the file can't be read or says nothing of acceptance.
+  static ServedAcceptance read(const std::filesystem::path&);
+};
+
+}  // namespace draftline
