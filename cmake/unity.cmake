@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# DRAFTLINE_UNITY compiles several sources of a library as one, which takes half the time from scratch. So names at a
-# source's own level, `static` or in an unnamed namespace, differ within a library. A build without it, as preset tidy's,
-# sees a source that forgets an #include.
-option(DRAFTLINE_UNITY "compile several sources of a library as one" OFF)
+# DRAFTLINE_UNITY compiles several sources of a library, or of a test program (tests/CMakeLists.txt), as one, which takes
+# half the time from scratch. So names at a source's own level, `static` or in an unnamed namespace, differ within it. A
+# build without it, as preset tidy's, sees a source that forgets an #include.
+option(DRAFTLINE_UNITY "compile several sources as one" OFF)
 if(DRAFTLINE_UNITY)
   foreach(room IN ITEMS core model decoder methods trace inputs predict sim probes measure papers reports gate cli)
     set_target_properties(draftline_${room} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
