@@ -51,6 +51,6 @@ void add_validate(CLI::App&, Action& chosen);
 int interrupted_after(std::size_t done, std::size_t points);
 
 int text_width();  // terminal columns of standard output; 120 if it is no terminal
-Output to_standard_output(bool json, bool csv, Asked);
+Output to_standard_output(Format, Asked);
 
 }  // namespace draftline::cli

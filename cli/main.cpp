@@ -26,8 +26,7 @@ int text_width() {
   return size.ws_col;
 }
 
-Output to_standard_output(bool json, bool csv, Asked asked) {
-  const Format format = json ? Format::json : csv ? Format::csv : Format::table;
+Output to_standard_output(Format format, Asked asked) {
   return {std::cout, format, std::move(asked), static_cast<std::size_t>(text_width())};
 }
 

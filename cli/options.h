@@ -2,15 +2,21 @@
 // Checks of command-line options that several verbs share.
 #pragma once
 #include <filesystem>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
+#include "reports/output.h"
+
 namespace draftline::cli {
 
 // Accepts numbers from `least` to `most`, both included. Unlike CLI::Range it rejects NaN.
 CLI::Validator between(double least, double most);
+
+// Adds --json, --html and --csv, of which one at most may be given, and which set `format`. Returns --json.
+CLI::Option* add_formats(CLI::App& verb, Format& format, const std::string& about_json);
 
 struct OutputFile {
   std::string_view option;

@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/in_order.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "reports/plan_report.h"
 
@@ -14,7 +15,7 @@ namespace {
 
 struct PlanOptions {
   std::string scenario;
-  bool json = false, csv = false;
+  Format format = Format::table;
   int jobs = 1, most_devices = 1024;
   std::uint64_t seed = 0;
 };
@@ -54,8 +55,8 @@ int plan(const PlanOptions& o, const Common& common) {
   const bool meets = std::any_of(options.begin(), options.end(), [](const auto&f) { return f.obstacle.empty(); }),
              runs = std::any_of(options.begin(), options.end(), [](const auto&f) { return f.can_run; });
   const std::string reason = options.empty() ? "" : options.front().obstacle;
-  write_plan(to_standard_output(o.json, o.csv, {"plan", common.data, o.seed, {.most_devices = o.most_devices}}),
-             scenario, std::move(options));
+  write_plan(to_standard_output(o.format, {"plan", common.data, o.seed, {.most_devices = o.most_devices}}), scenario,
+             std::move(options));
   if (done < points) return Interruptible::exit_code();
   if (!runs) throw InputErrors(scenario.document.root().place() + ": no option of it can run; the first: " + reason);
   return meets ? kFine : kMissed;
@@ -69,8 +70,7 @@ void add_plan(CLI::App& app, Action& chosen) {
   verb->add_option("scenario", o->scenario,
                    "a scenario with \"workload\", \"slo\" and, if wished, \"prices\" (per device and hour)")
       ->required();
-  auto* json = verb->add_flag("--json", o->json, "one JSON document on standard output");
-  verb->add_flag("--csv", o->csv, "CSV on standard output")->excludes(json);
+  add_formats(*verb, o->format, "one JSON document on standard output");
   verb->add_option("--max-devices", o->most_devices, "look no further; 1024 if not given")
       ->check(CLI::Range(1, 100'000));
   verb->add_option("--jobs", o->jobs, "threads (1); the output does not depend on it")->check(CLI::Range(1, 1024));

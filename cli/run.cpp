@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/in_order.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "predict/sweep.h"
 #include "reports/point.h"
@@ -16,7 +17,8 @@ namespace {
 
 struct RunOptions {
   std::string scenario;
-  bool json = false, csv = false, dry_run = false, explain = false;
+  Format format = Format::table;
+  bool dry_run = false, explain = false;
   int jobs = 1;
   std::uint64_t seed = 0;
   std::size_t from = 0;
@@ -39,9 +41,8 @@ int run(const RunOptions& o, const Common& common) {
   if (o.from >= points) throw InputErrors("--from: the scenario has " + std::to_string(points) + " points");
   std::optional<RunReport> report;
   if (common.ranks.first())
-    report.emplace(
-        to_standard_output(o.json, o.csv, {"run", common.data, o.seed, {.from = o.from, .kernels = o.explain}}),
-        first.scenario());
+    report.emplace(to_standard_output(o.format, {"run", common.data, o.seed, {.from = o.from, .kernels = o.explain}}),
+                   first.scenario());
   Progress progress("predicting", points);
 
   // Each worker reads the scenario itself, so that nothing is shared or locked.
@@ -77,8 +78,7 @@ void add_run(CLI::App& app, Action& chosen) {
   auto o = std::make_shared<RunOptions>();
   verb->add_option("scenario", o->scenario, "a scenario file; any value in it may be a list (see scenarios/)")
       ->required();
-  auto* json = verb->add_flag("--json", o->json, "one JSON document on standard output, written as it goes");
-  verb->add_flag("--csv", o->csv, "CSV on standard output")->excludes(json);
+  auto* json = add_formats(*verb, o->format, "one JSON document on standard output, written as it goes");
   verb->add_flag("--dry-run", o->dry_run, "only print the scenario with its defaults, and how many points it has");
   verb->add_flag("--explain", o->explain, "with --json: the kernels of a step and their times")->needs(json);
   verb->add_option("--jobs", o->jobs, "threads (1); the output does not depend on it")->check(CLI::Range(1, 1024));

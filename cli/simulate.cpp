@@ -17,7 +17,8 @@ namespace {
 
 struct SimulateOptions {
   std::string scenario;
-  bool json = false, csv = false, dry_run = false, no_oracle = false, timing = false;
+  Format format = Format::table;
+  bool dry_run = false, no_oracle = false, timing = false;
   int jobs = 1;
   std::uint64_t seed = 0;
   std::size_t from = 0;
@@ -46,11 +47,11 @@ int simulate(const SimulateOptions& o, const Common& common) {
   if (o.records.any() && common.ranks.first()) records = std::make_unique<ServingRecords>(o.records);
   const auto requests = static_cast<std::size_t>(scenario.serving->choices.front().workload.requests);
   Progress progress("simulating", points > 1 ? points : requests);
-  ServingSweep::Options options{o.seed, o.json && !o.no_oracle, records.get(), {}};  // tables do not show the oracle
+  ServingSweep::Options options{
+      o.seed, o.format == Format::json && !o.no_oracle, records.get(), {}};  // tables do not show the oracle
   if (points == 1) options.progress = [&](std::int64_t n) { progress.at(static_cast<std::size_t>(n)); };
 
-  Output to =
-      to_standard_output(o.json, o.csv, {"simulate", common.data, o.seed, {.from = o.from, .oracle = !o.no_oracle}});
+  Output to = to_standard_output(o.format, {"simulate", common.data, o.seed, {.from = o.from, .oracle = !o.no_oracle}});
   to.timing = o.timing;
   std::unique_ptr<SimulateReport> report;
   std::string reason;
@@ -106,8 +107,7 @@ void add_simulate(CLI::App& app, Action& chosen) {
   auto* verb = app.add_subcommand("simulate", "serve a workload: arrivals, batches, KV blocks, speculation");
   auto o = std::make_shared<SimulateOptions>();
   verb->add_option("scenario", o->scenario, "a scenario file with a \"workload\" (docs/simulator.md)")->required();
-  auto* json = verb->add_flag("--json", o->json, "one JSON document on standard output");
-  verb->add_flag("--csv", o->csv, "CSV on standard output")->excludes(json);
+  add_formats(*verb, o->format, "one JSON document on standard output");
   verb->add_flag("--dry-run", o->dry_run, "only print the scenario with its defaults, and how many points it has");
   verb->add_option("--requests", o->records.requests, "write a row per request to this .csv or .jsonl file");
   verb->add_option("--steps", o->records.steps, "write a row per step to this .csv or .jsonl file");

@@ -18,23 +18,37 @@ struct Names {
   int tree_passes = 0;  // of the tree that is drafted where no draft length is given; 0: none that an engine takes
 };
 constexpr int kPasses2 = methods::kEagle2Passes, kPasses3 = methods::kEagle3Passes;
-constexpr std::array<Names, 15> kNames{{
-    {"eagle1", "eagle", "EAGLE"},
-    {"eagle2", "eagle", "EAGLE", "", "", false, kPasses2},
-    {"hass", "eagle", "EAGLE", "", "", false, kPasses2},
-    {"eagle3", "eagle3", "EAGLE3", "Eagle3", "draft-eagle3", false, kPasses3},
-    {"eagle3_1", "eagle3", "EAGLE3", "", "", false, kPasses3},
-    {"p_eagle", "eagle3", "", "", "", true},
-    {"draft_model", "draft_model", "STANDALONE", "DraftTarget", "draft-simple"},
-    {"pard", "draft_model", "", "PARD", "", true},
-    {"dflash", "dflash", "DFLASH", "DFlash", "draft-dflash"},
-    {"dspark", "dspark", "DSPARK"},
-    {"dflash2", "dflash", "DFLASH"},
-    {"medusa", "medusa"},
-    {"mtp_sequential", "mtp", "NEXTN", "MTP", "draft-mtp"},
-    {"prompt_lookup", "ngram", "NGRAM", "NGram"},
-    {"suffix_decoding", "suffix"},
-}};
+constexpr std::array kNames{
+    Names{.method = "eagle1", .vllm = "eagle", .sglang = "EAGLE"},
+    Names{.method = "eagle2", .vllm = "eagle", .sglang = "EAGLE", .tree_passes = kPasses2},
+    Names{.method = "hass", .vllm = "eagle", .sglang = "EAGLE", .tree_passes = kPasses2},
+    Names{.method = "eagle3",
+          .vllm = "eagle3",
+          .sglang = "EAGLE3",
+          .tensorrt_llm = "Eagle3",
+          .llama_cpp = "draft-eagle3",
+          .tree_passes = kPasses3},
+    Names{.method = "eagle3_1", .vllm = "eagle3", .sglang = "EAGLE3", .tree_passes = kPasses3},
+    Names{.method = "p_eagle", .vllm = "eagle3", .parallel = true},
+    Names{.method = "draft_model",
+          .vllm = "draft_model",
+          .sglang = "STANDALONE",
+          .tensorrt_llm = "DraftTarget",
+          .llama_cpp = "draft-simple"},
+    Names{.method = "pard", .vllm = "draft_model", .tensorrt_llm = "PARD", .parallel = true},
+    Names{.method = "dflash",
+          .vllm = "dflash",
+          .sglang = "DFLASH",
+          .tensorrt_llm = "DFlash",
+          .llama_cpp = "draft-dflash"},
+    Names{.method = "dspark", .vllm = "dspark", .sglang = "DSPARK"},
+    Names{.method = "dflash2", .vllm = "dflash", .sglang = "DFLASH"},
+    Names{.method = "medusa", .vllm = "medusa"},
+    Names{
+        .method = "mtp_sequential", .vllm = "mtp", .sglang = "NEXTN", .tensorrt_llm = "MTP", .llama_cpp = "draft-mtp"},
+    Names{.method = "prompt_lookup", .vllm = "ngram", .sglang = "NGRAM", .tensorrt_llm = "NGram"},
+    Names{.method = "suffix_decoding", .vllm = "suffix"},
+};
 
 // No engine has a drafter on a device of its own.
 Names names_of(const MethodSpec& m) {

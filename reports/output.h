@@ -9,7 +9,8 @@
 
 namespace draftline {
 
-enum class Format { table, csv, json };
+enum class Format { table, html, csv, json };
+inline bool for_people(Format f) { return f == Format::table || f == Format::html; }
 
 // The options of a verb that change its answer.
 struct AskedOptions {

@@ -7,7 +7,7 @@
 #include <span>
 #include <tuple>
 
-#include "reports/paragraph.h"
+#include "reports/page/page.h"
 #include "reports/plan_figures.h"
 #include "reports/point.h"
 
@@ -167,30 +167,78 @@ std::string worst_run(const FleetOption& o) {
     return to_text((*std::max_element(o.runs.begin(), o.runs.end(), longer)).*figure);
   };
   return "The worst of them has a TTFT p99 of " + worst(&FleetRun::ttft_p99) + " and a TPOT p99 of " +
-         worst(&FleetRun::tpot_p99) + ".\n";
+         worst(&FleetRun::tpot_p99) + ".";
 }
 
-// The recommendation, what it bears beyond the load, and how far chance decided.
-std::string recommendation(Options options, const Scenario& s) {
+// The recommendation, what it bears beyond the load, and how far chance decided: a line each.
+std::vector<std::string> recommendation(Options options, const Scenario& s) {
   const FleetOption& best = options.front();
-  if (!any_meets(options)) return "No option meets the targets" + load_text(best, s) + ".\n";
-  std::string text = "Recommended: " + name_of(best, best.replicas, s) + nodes_of(best);
-  if (has_prices(s)) text += "; " + significant(best.cost, 4) + " an hour";
-  text += best.capacity_at_least ? ".\nIt bears at least " : ".\nIt bears ";
-  text += to_text(best.replicas * best.capacity) + " where " + to_text(best.load) + " come (" +
-          percent(best.headroom()) + " headroom). With a replica to spare (N + 1): ";
-  text += has_prices(s) ? significant(best.cost_with_spare, 4) + " an hour"
-                        : significant(best.cost_with_spare, 4) + " devices";
+  if (!any_meets(options)) return {"No option meets the targets" + load_text(best, s) + "."};
+  std::string chosen = "Recommended: " + name_of(best, best.replicas, s) + nodes_of(best);
+  if (has_prices(s)) chosen += "; " + significant(best.cost, 4) + " an hour";
+  std::string bears = best.capacity_at_least ? "It bears at least " : "It bears ";
+  bears += to_text(best.replicas * best.capacity) + " where " + to_text(best.load) + " come (" +
+           percent(best.headroom()) + " headroom). With a replica to spare (N + 1): ";
+  bears += has_prices(s) ? significant(best.cost_with_spare, 4) + " an hour"
+                         : significant(best.cost_with_spare, 4) + " devices";
+  std::vector<std::string> lines{chosen + ".", bears + "."};
   const auto votes = votes_of(options);
   const auto runs = static_cast<int>(best.runs.size());
-  if (runs == 1) return text + ".\nOne simulation of each option: \"replications\" shows what chance does.\n";
-  text += ".\n" + std::to_string(runs) + " simulations of each option meet the targets";
-  if (votes_for(0, options, votes) == runs) return text + ", and each alone recommends the same.\n" + worst_run(best);
-  text += ", but which is the cheapest hangs on chance:";
-  for (const auto& [vote, count] : votes)
-    text += "\n  " + std::to_string(count) + " of " + std::to_string(runs) + " alone recommend " +
-            name_of(options[vote.option], vote.replicas, s);
-  return text + "\n" + worst_run(best);
+  if (runs == 1) {
+    lines.push_back("One simulation of each option: \"replications\" shows what chance does.");
+    return lines;
+  }
+  const std::string met = std::to_string(runs) + " simulations of each option meet the targets";
+  if (votes_for(0, options, votes) == runs) {
+    lines.push_back(met + ", and each alone recommends the same.");
+  } else {
+    lines.push_back(met + ", but which is the cheapest hangs on chance:");
+    for (const auto& [vote, count] : votes)
+      lines.push_back("  " + std::to_string(count) + " of " + std::to_string(runs) + " alone recommend " +
+                      name_of(options[vote.option], vote.replicas, s));
+  }
+  lines.push_back(worst_run(best));
+  return lines;
+}
+
+// Each fleet's price against the latency of its requests, and a line through those that no other fleet beats.
+Chart fleet_chart(Options options, const Scenario& s) {
+  Chart c;
+  c.title = "Fleets that meet the targets" + load_text(options.front(), s);
+  c.x = {has_prices(s) ? "price of an hour" : "devices", false, to_digits<4>};
+  c.y = {"end-to-end latency, mean", false, [](double seconds) { return to_text(Seconds{seconds}); }};
+  Series best{"no other is cheaper and faster", {}};
+  std::map<std::string, Series> by_method;
+  for (const PlannedFleet& one : planned(options)) {
+    const FleetOption& o = one.option;
+    if (!o.obstacle.empty()) continue;
+    const Estimate e2e = estimate(o.runs, [](const FleetRun& run) { return run.e2e_mean.value; });
+    const ChartPoint point{o.cost, e2e.value, {}, name_of(o, o.replicas, s)};
+    Series& series = by_method[s.method(o.point).spec.label() + (o.is_bound ? ", a bound" : "")];
+    series.points.push_back(point);
+    series.points.back().interval = e2e.interval;
+    series.joined = false;
+    if (one.pareto) best.points.push_back(point);
+  }
+  if (best.points.size() > 1) c.series.push_back(std::move(best));
+  for (auto& [name, series] : by_method) {
+    series.name = name;
+    c.series.push_back(std::move(series));
+  }
+  return c;
+}
+
+void write_page(const Output& to, const Scenario& s, const std::vector<Options>& loads, const Table& table) {
+  const auto page = new_page(to, s.name, s.document.root().input_files());
+  page->say(s.question);
+  for (const Options& of_load : loads) {
+    for (const std::string& sentence : recommendation(of_load, s)) page->say(sentence);
+    if (any_meets(of_load)) page->show(fleet_chart(of_load, s));
+  }
+  if (loads.empty()) page->say("No option meets the targets.");
+  page->show(table);
+  page->say(s.note);
+  page->finish();
 }
 
 }  // namespace
@@ -211,15 +259,8 @@ void write_plan(const Output& to, const Scenario& s, std::vector<FleetOption> op
       add_cells(row, columns, one);
       table.add(std::move(row));
     }
-  if (to.format == Format::csv) {
-    out << table.to_csv();
-  } else {
-    if (!s.question.empty()) out << paragraph(s.question, to.width);
-    for (const Options& of_load : loads) out << recommendation(of_load, s);
-    if (loads.empty()) out << "No option meets the targets.\n";
-    out << table.to_text(to.width);
-    if (!s.note.empty()) out << paragraph(s.note, to.width);
-  }
+  if (to.format != Format::csv) return write_page(to, s, loads, table);
+  out << table.to_csv();
   out.flush();
   if (!out) throw OutputError("standard output can't be written");
 }

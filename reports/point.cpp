@@ -74,6 +74,12 @@ void write_resolved(JsonWriter& w, const Scenario& s) {
   w.end_object();
 }
 
+// "TP 2", behind what is there; nothing if the point has no such input.
+void append_input(std::string& text, const Figure<PointOf>& f, const PointOf& p) {
+  const Cell cell = cell_of(f.get(p), f.unit, f.column.text);
+  if (!f.title.empty() && !cell.shown.empty()) text += (text.empty() ? "" : ", ") + f.title + " " + cell.shown;
+}
+
 }  // namespace
 
 void write_program(JsonWriter& w, int schema_version) {
@@ -117,8 +123,11 @@ void write_resolved(std::ostream& out, const Scenario& s) {
 
 PointInputs::PointInputs(const Scenario& s, Format format, std::initializer_list<std::string_view> without)
     : scenario_(s), all_(point_figures(&s)), columns_(columns_of(all_, s, format)) {
-  for (const std::string_view name : without)
-    std::erase_if(columns_, [&](const auto& f) { return f.json.text() == name; });
+  for (const std::string_view name : without) leave_out(name);
+}
+
+void PointInputs::leave_out(std::string_view name) {
+  std::erase_if(columns_, [&](const auto& f) { return f.json.text() == name; });
 }
 
 std::vector<Table::Column> PointInputs::titles() const {
@@ -131,6 +140,28 @@ std::vector<Cell> PointInputs::cells(const Point& p) const {
   std::vector<Cell> cells;
   add_cells(cells, columns_, PointOf{scenario_, p});
   return cells;
+}
+
+std::string PointInputs::text(const Point& p) const {
+  std::string text;
+  for (const auto& f : columns_) append_input(text, f, PointOf{scenario_, p});
+  return text;
+}
+
+std::string common_inputs(const Scenario& s) {
+  const Point first = point_at(s, 0);
+  std::string text;
+  for (const auto& f : point_figures(&s))
+    if (f.column.show_if && !f.column.show_if(s)) append_input(text, f, PointOf{s, first});
+  return text;
+}
+
+std::string method_text(const Scenario& s, const Point& p, bool with_length) {
+  const MethodChoice& m = s.method(p);
+  const auto k = m.spec.draft_length();
+  std::string text = m.spec.label() + (k && with_length ? ", k " + std::to_string(*k) : "");
+  if (differ_in_acceptance(s) && !m.acceptance.text().empty()) text += ", " + m.acceptance.text();
+  return text;
 }
 
 void PointInputs::write(JsonWriter& w, const Point& p) const {

@@ -18,14 +18,21 @@ class PointInputs {
  public:
   // `without`: names of inputs in JSON that are no columns.
   PointInputs(const Scenario&, Format, std::initializer_list<std::string_view> without = {});
+  void leave_out(std::string_view name);  // one more of these
   std::vector<Table::Column> titles() const;
   std::vector<Cell> cells(const Point&) const;  // one for each title
+  std::string text(const Point&) const;         // "device h100-sxm, TP 2"; "" if there is no column
   void write(JsonWriter&, const Point&) const;  // the member "inputs" of an open object
 
  private:
   const Scenario& scenario_;
   Figures<PointOf> all_, columns_;
 };
+
+// The inputs that all points have in common and whose columns are left out for that: "device h100-sxm, TP 1, ..".
+std::string common_inputs(const Scenario&);
+// "medusa, k 3"; with its acceptance where methods of the scenario differ in nothing else.
+std::string method_text(const Scenario&, const Point&, bool with_length = true);
 
 // Begins a document of results and leaves its object open: {"schema_version", "commit", "model", "input_files",
 // "question", "resolved".

@@ -5,7 +5,7 @@
 
 #include "core/quantity_text.h"
 #include "model/devices/fit_quality.h"
-#include "reports/paragraph.h"
+#include "reports/page/page.h"
 #include "reports/point.h"
 
 namespace draftline {
@@ -21,7 +21,8 @@ RunReport::RunReport(Output to, const Scenario& scenario)
       scenario_(scenario),
       inputs_(scenario, to_.format),
       columns_(columns_of(run_figures(), scenario, to_.format)),
-      table_(new_table()) {
+      table_(new_table()),
+      charts_(scenario) {
   if (to_.format != Format::json) return;
   json_ = std::make_unique<JsonWriter>(to_.stream);
   begin_document(*json_, kRunSchema, to_.asked, scenario);
@@ -42,13 +43,14 @@ void RunReport::add(const Outcome& o) {
   if (const auto* why = std::get_if<std::string>(&o.result)) {
     ++skipped_;
     if (reason_.empty()) reason_ = *why;
-    if (to_.format == Format::table) return;
+    if (for_people(to_.format)) return;
   }
   if (to_.format == Format::json) return add_json(o);
-  if (to_.format == Format::table) {
+  if (for_people(to_.format)) {
     note_interval(std::get<Prediction>(o.result));
     note_request(o);
   }
+  if (to_.format == Format::html) charts_.add(o);
   std::vector<Cell> row = inputs_.cells(o.point);
   add_cells(row, columns_, o);
   table_.add(std::move(row));
@@ -70,7 +72,7 @@ void RunReport::note_interval(const Prediction& p) {
 std::string RunReport::intervals() const {
   if (table_.rows() == 0) return {};
   if (step_times_.empty())
-    return "No 90 % intervals: the errors of the kernels that these steps wait for are not known.\n";
+    return "No 90 % intervals: the errors of the kernels that these steps wait for are not known.";
   const auto middle = [](const std::vector<Interval>& all) {
     const auto off = [&](double Interval::*end) {
       std::vector<double> ends;
@@ -82,7 +84,7 @@ std::string RunReport::intervals() const {
   std::string which = "a median point";
   if (step_times_.size() < table_.rows()) which += " of the " + std::to_string(step_times_.size()) + " that know them";
   return "90 % intervals, from kernels' errors (" + which + "): step " + middle(step_times_) +
-         (speedups_.empty() ? "" : ", speedup " + middle(speedups_)) + "\n";
+         (speedups_.empty() ? "" : ", speedup " + middle(speedups_));
 }
 
 // How much of the decode speedup a request misses, or has beyond it, as a ratio of at least 1.
@@ -99,11 +101,9 @@ std::string RunReport::requests() const {
   constexpr double kWorthAWord = 1.1;
   if (!farthest_ || apart(*farthest_) <= kWorthAWord) return {};
   const auto& p = std::get<Prediction>(farthest_->result);
-  const MethodSpec& m = scenario_.method(farthest_->point).spec;
-  const auto k = m.draft_length();
   return "Requests have prompts too: a decode speedup of " + significant(p.speedup) + " is " +
-         significant(p.speedup_with_prefill) + " to them (" + m.label() + (k ? ", k " + std::to_string(*k) : "") +
-         ", batch " + std::to_string(scenario_.batch_sizes[farthest_->point.batch]) + ", " +
+         significant(p.speedup_with_prefill) + " to them (" + method_text(scenario_, farthest_->point) + ", batch " +
+         std::to_string(scenario_.batch_sizes[farthest_->point.batch]) + ", " +
          std::to_string(scenario_.prompt_tokens[farthest_->point.prompt]) + " + " +
          std::to_string(scenario_.output_tokens[farthest_->point.output]) + " tokens).";
 }
@@ -119,8 +119,24 @@ std::string RunReport::experts() const {
          "server logs.";
 }
 
-void RunReport::write(const std::string& text) {
-  if (!text.empty()) to_.stream << paragraph(text, to_.width);
+void RunReport::write_page() {
+  const auto page = new_page(to_, scenario_.name, scenario_.document.root().input_files());
+  page->say(scenario_.question);
+  if (to_.format == Format::html) {
+    page->say("All points: " + common_inputs(scenario_) + ".");
+    charts_.show_on(*page);
+  }
+  page->show(table_);
+  page->say(requests());
+  if (!requests().empty()) page->say("Under a load, with queues: `draftline simulate` and a \"workload\".");
+  page->say(intervals());
+  page->say(experts());
+  for (const std::string& warning : warnings_) page->say("warning: " + warning);
+  page->say(scenario_.note);
+  if (skipped_ > 0)
+    page->say(std::to_string(skipped_) + (skipped_ == 1 ? " point skipped: " : " points skipped; the first: ") +
+              reason_);
+  page->finish();
 }
 
 void RunReport::finish() {
@@ -128,25 +144,15 @@ void RunReport::finish() {
     case Format::json:
       json_->end_array();
       json_->end_object();
-      json_->finish();
+      return json_->finish();
+    case Format::csv:
+      to_.stream << table_.to_csv(!header_written_);
+      to_.stream.flush();
+      if (!to_.stream) throw OutputError("standard output can't be written");
       return;
-    case Format::csv: to_.stream << table_.to_csv(!header_written_); break;
     case Format::table:
-      write(scenario_.question);
-      to_.stream << table_.to_text(to_.width);
-      write(requests());
-      if (!requests().empty()) write("Under a load, with queues: `draftline simulate` and a \"workload\".");
-      to_.stream << intervals();
-      write(experts());
-      for (const std::string& warning : warnings_) write("warning: " + warning);
-      write(scenario_.note);
-      if (skipped_ > 0)
-        write(std::to_string(skipped_) + (skipped_ == 1 ? " point skipped: " : " points skipped; the first: ") +
-              reason_);
-      break;
+    case Format::html: write_page();
   }
-  to_.stream.flush();
-  if (!to_.stream) throw OutputError("standard output can't be written");
 }
 
 // ---- JSON

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The output of `draftline run`: one result per point, as a table, CSV or a JSON document.
+// The output of `draftline run`: one result per point, as a table, a page of HTML, CSV or a JSON document.
 #pragma once
 #include <memory>
 #include <ostream>
@@ -7,6 +7,7 @@
 #include "core/json_writer.h"
 #include "reports/output.h"
 #include "reports/point.h"
+#include "reports/run_charts.h"
 #include "reports/run_figures.h"
 #include "reports/table.h"
 
@@ -26,7 +27,7 @@ class RunReport {
   void note_request(const Outcome&);
   std::string requests() const;
   std::string experts() const;
-  void write(const std::string& text);  // in lines of the width; nothing if it is empty
+  void write_page();
 
   Output to_;
   const Scenario& scenario_;
@@ -34,6 +35,7 @@ class RunReport {
   Figures<Outcome> columns_;
   std::unique_ptr<JsonWriter> json_;
   Table table_;
+  RunCharts charts_;
   std::size_t skipped_ = 0;
   std::string reason_;
   // 90 % intervals of the points of a table, as ratios to the predicted values.

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "reports/paragraph.h"
+#include "reports/page/page.h"
 
 namespace draftline {
 
@@ -20,7 +20,8 @@ SimulateReport::SimulateReport(Output to, const Scenario& scenario)
       inputs_(scenario, to_.format),
       figures_(simulate_figures(scenario.serving->targets)),
       columns_(columns_of(figures_, scenario, to_.format)),
-      table_(new_table()) {
+      table_(new_table()),
+      charts_(scenario) {
   if (to_.format != Format::json) return;
   json_ = std::make_unique<JsonWriter>(to_.stream);
   begin_document(*json_, kSimulateSchema, to_.asked, scenario);
@@ -41,7 +42,7 @@ void SimulateReport::add(const ServingOutcome& o) {
   if (const auto* why = std::get_if<std::string>(&o.result)) {
     ++skipped_;
     if (reason_.empty()) reason_ = *why;
-    if (to_.format == Format::table) return;
+    if (for_people(to_.format)) return;
   } else {
     const ServingResult& r = std::get<ServingResult>(o.result);
     const auto warn = [&](const std::string& text) {
@@ -55,6 +56,7 @@ void SimulateReport::add(const ServingOutcome& o) {
     }
   }
   if (to_.format == Format::json) return add_json(o);
+  if (to_.format == Format::html) charts_.add(o);
   std::vector<Cell> row = inputs_.cells(o.point);
   add_cells(row, columns_, o);
   table_.add(std::move(row));
@@ -71,39 +73,45 @@ std::string SimulateReport::overload() const {
          " the load is more than can be served: the queue grows, and their latencies with the length of the run";
 }
 
+void SimulateReport::write_page() {
+  const auto page = new_page(to_, scenario_.name, scenario_.document.root().input_files());
+  page->say(scenario_.question);
+  if (to_.format == Format::html) {
+    page->say("All points: " + common_inputs(scenario_) + ".");
+    charts_.show_on(*page);
+  }
+  page->show(table_);
+  const Serving& s = *scenario_.serving;
+  if (const auto warm_up = s.choices.front().workload.warm_up; warm_up > 0)
+    page->say("The first " + std::to_string(warm_up) + " requests warm the servers up and are left out.");
+  if (const int runs = s.replications.value_or(1); runs > 1)
+    page->say("Means of " + std::to_string(runs) + " runs; --json has their intervals.");
+  page->say(scenario_.note);
+  if (skipped_ > 0)
+    page->say(std::to_string(skipped_) + (skipped_ == 1 ? " point skipped: " : " points skipped; the first: ") +
+              reason_);
+  if (preemptions_ > 0)
+    page->say("Where KV blocks ran out, sequences were preempted, up to " + std::to_string(preemptions_) +
+              " times in a run.");
+  for (const std::string& w : warnings_) page->say("warning: " + w);
+  page->say(overload());
+  page->finish();
+}
+
 void SimulateReport::finish() {
   switch (to_.format) {
     case Format::json:
       if (!single_) json_->end_array();
       json_->end_object();
-      json_->finish();
+      return json_->finish();
+    case Format::csv:
+      to_.stream << table_.to_csv();
+      to_.stream.flush();
+      if (!to_.stream) throw OutputError("standard output can't be written");
       return;
-    case Format::csv: to_.stream << table_.to_csv(); break;
-    case Format::table: {
-      const auto write = [this](const std::string& text) {
-        if (!text.empty()) to_.stream << paragraph(text, to_.width);
-      };
-      write(scenario_.question);
-      to_.stream << table_.to_text(to_.width);
-      const Serving& s = *scenario_.serving;
-      if (const auto warm_up = s.choices.front().workload.warm_up; warm_up > 0)
-        to_.stream << "The first " << warm_up << " requests warm the servers up and are left out.\n";
-      if (const int runs = s.replications.value_or(1); runs > 1)
-        to_.stream << "Means of " << runs << " runs; --json has their intervals.\n";
-      write(scenario_.note);
-      if (skipped_ > 0)
-        write(std::to_string(skipped_) + (skipped_ == 1 ? " point skipped: " : " points skipped; the first: ") +
-              reason_);
-      if (preemptions_ > 0)
-        to_.stream << "Where KV blocks ran out, sequences were preempted, up to " << preemptions_
-                   << " times in a run.\n";
-      for (const std::string& w : warnings_) write("warning: " + w);
-      write(overload());
-      break;
-    }
+    case Format::table:
+    case Format::html: write_page();
   }
-  to_.stream.flush();
-  if (!to_.stream) throw OutputError("standard output can't be written");
 }
 
 // ---- JSON

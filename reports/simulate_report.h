@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The output of `draftline simulate`: one result per point, as a table, CSV or a JSON document.
+// The output of `draftline simulate`: one result per point, as a table, a page of HTML, CSV or a JSON document.
 #pragma once
 #include <memory>
 #include <ostream>
@@ -9,6 +9,7 @@
 #include "core/json_writer.h"
 #include "reports/output.h"
 #include "reports/point.h"
+#include "reports/serving_charts.h"
 #include "reports/simulate_figures.h"
 #include "reports/table.h"
 
@@ -22,6 +23,7 @@ class SimulateReport {
 
  private:
   void add_json(const ServingOutcome&);
+  void write_page();
   Table new_table() const;
   std::string overload() const;  // a warning that counts the rows whose load is too much; "" if none's is
 
@@ -32,6 +34,7 @@ class SimulateReport {
   Figures<ServingOutcome> figures_, columns_;
   std::unique_ptr<JsonWriter> json_;
   Table table_;
+  ServingCharts charts_;
   std::vector<std::string> warnings_;
   std::size_t skipped_ = 0, overloaded_ = 0;  // points
   std::int64_t preemptions_ = 0;

@@ -9,6 +9,7 @@
 #include "core/errors.h"
 #include "core/quantity_text.h"
 #include "core/utf8.h"
+#include "reports/page/html.h"
 
 namespace draftline {
 namespace {
@@ -167,11 +168,8 @@ std::string Table::to_markdown() const {
   };
   std::string head = "|", rule = "|", body;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
-    const bool right = std::all_of(lines_.begin(), lines_.end(), [&](const auto& row) {
-      return row.empty() || row[c].shown.empty() || row[c].is_number;
-    });
     head += cell(columns_[c].title);
-    rule += right ? "---:|" : "---|";
+    rule += is_number(c) ? "---:|" : "---|";
   }
   for (const auto& row : lines_) {
     if (row.empty()) continue;
@@ -180,6 +178,38 @@ std::string Table::to_markdown() const {
     body += "\n";
   }
   return head + "\n" + rule + "\n" + body;
+}
+
+std::string Table::to_html() const {
+  std::vector<std::size_t> shown;  // a mark that no row has is left out, as of text
+  for (std::size_t c = 0; c < columns_.size(); ++c)
+    if (!columns_[c].mark || has_any(c)) shown.push_back(c);
+  std::vector<std::string> kind(columns_.size());
+  for (const std::size_t c : shown) kind[c] = is_number(c) ? " class=\"number\"" : "";
+  const auto cell = [&](const std::string& name, std::size_t c, const std::string& text) {
+    return "<" + name + kind[c] + ">" + html_text(text) + "</" + name + ">";
+  };
+  std::string out = "<table>\n<thead><tr>";
+  for (const std::size_t c : shown) out += cell("th", c, columns_[c].title);
+  out += "</tr></thead>\n<tbody>\n";
+  bool behind_rule = false;
+  for (const auto& row : lines_) {
+    if (row.empty()) {
+      behind_rule = true;
+      continue;
+    }
+    out += behind_rule ? "<tr class=\"rule\">" : "<tr>";
+    behind_rule = false;
+    for (const std::size_t c : shown) out += cell("td", c, row[c].shown);
+    out += "</tr>\n";
+  }
+  return out + "</tbody>\n</table>\n";
+}
+
+bool Table::is_number(std::size_t column) const {
+  return std::all_of(lines_.begin(), lines_.end(), [&](const auto& row) {
+    return row.empty() || row[column].shown.empty() || row[column].is_number;
+  });
 }
 
 Table::Widths Table::widths_of(std::size_t column, bool limited) const {

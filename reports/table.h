@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table that is written as aligned text for a terminal, as Markdown, or as CSV (RFC 4180). A cell holds the text for
-// people ("1.70x", "3.21 ms") and the exact value for CSV.
+// A table that is written as aligned text for a terminal, as Markdown, as HTML, or as CSV (RFC 4180). A cell holds the
+// text for people ("1.70x", "3.21 ms") and the exact value for CSV.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -52,6 +52,7 @@ class Table {
   // numbers are not wrapped, so that the table may remain wider. The text ends with a newline.
   std::string to_text(std::size_t width = 0) const;
   std::string to_markdown() const;  // a table with pipes; columns of numbers are right-aligned
+  std::string to_html() const;      // an element <table>; class "number" of cells, "rule" of the row behind a rule
   std::string to_csv(bool with_header = true) const;
 
  private:
@@ -60,7 +61,8 @@ class Table {
     bool is_number = false;
   };
   Widths widths_of(std::size_t column, bool limited) const;
-  bool has_any(std::size_t column) const;  // whether a cell of it is not empty
+  bool has_any(std::size_t column) const;    // whether a cell of it is not empty
+  bool is_number(std::size_t column) const;  // whether every cell of it that is not empty is one
 
   std::vector<Column> columns_;
   std::vector<std::vector<Cell>> lines_;  // an empty one is a rule

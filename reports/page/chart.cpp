@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/page/chart.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "core/quantity_text.h"
+#include "reports/page/html.h"
+#include "reports/page/scale.h"
+
+namespace draftline {
+
+namespace {
+
+// Places in pixels; a chart with many series is higher, so that their names fit beside it.
+constexpr double kLeft = 68, kTop = 50, kWidth = 520, kHeight = 300, kBelow = 50, kNames = 300, kLine = 18;
+constexpr std::size_t kColours = 8;  // of html_page; further series are dashed
+
+bool drawable(const ChartAxis& axis, double v) { return std::isfinite(v) && (!axis.logarithmic || v > 0); }
+bool drawable(const Chart& c, const ChartPoint& p) { return drawable(c.x, p.x) && drawable(c.y, p.y); }
+
+std::string text_of(const ChartAxis& axis, double v) { return axis.text ? axis.text(v) : significant(v); }
+// Of a round value, which needs fewer digits: "5 ms" for "5.00 ms".
+std::string mark_text(const ChartAxis& axis, double v) {
+  const std::string text = text_of(axis, v), number = text.substr(0, text.find(' '));
+  const auto last = number.find_last_not_of('0');
+  if (number.find('.') == std::string::npos || last == std::string::npos) return text;
+  return number.substr(0, number[last] == '.' ? last : last + 1) + text.substr(number.size());
+}
+
+std::string number(double v) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f", v);
+  return text.data();
+}
+
+// An element with the attributes, as name and value: tag("line", {{"x1", number(1)}, ..}).
+using Attributes = std::vector<std::pair<std::string_view, std::string>>;
+std::string opened(std::string_view name, const Attributes& attributes) {
+  std::string text = "<" + std::string(name);
+  for (const auto& [key, value] : attributes) text += " " + std::string(key) + "=\"" + html_text(value) + "\"";
+  return text;
+}
+std::string tag(std::string_view name, const Attributes& attributes) { return opened(name, attributes) + "/>\n"; }
+std::string tag(std::string_view name, const Attributes& attributes, const std::string& inside) {
+  return opened(name, attributes) + ">" + inside + "</" + std::string(name) + ">\n";
+}
+std::string words(double x, double y, std::string_view anchor, const std::string& text) {
+  return tag("text", {{"x", number(x)}, {"y", number(y)}, {"text-anchor", std::string(anchor)}}, html_text(text));
+}
+std::string line(std::string_view kind, double x1, double y1, double x2, double y2) {
+  return tag(
+      "line",
+      {{"class", std::string(kind)}, {"x1", number(x1)}, {"y1", number(y1)}, {"x2", number(x2)}, {"y2", number(y2)}});
+}
+std::string dot(double x, double y, const std::string& inside) {
+  return tag("circle", {{"cx", number(x)}, {"cy", number(y)}, {"r", "3.5"}}, inside);
+}
+
+class Drawing {
+ public:
+  explicit Drawing(const Chart& c)
+      : chart_(c),
+        height_(std::max(kHeight, kLine * static_cast<double>(c.series.size() + 1))),
+        x_(c.x.logarithmic, values_of_x(), kLeft, kLeft + kWidth, c.x.few_values),
+        y_(c.y.logarithmic, values_of_y(), kTop + height_, kTop, c.y.few_values) {}
+
+  std::string svg() const {
+    const double width = kLeft + kWidth + kNames, height = kTop + height_ + kBelow;
+    std::string inside = tag("g", {{"class", "title"}}, words(0, 16, "start", chart_.title));
+    if (chart_.y.title != chart_.title) inside += words(0, 38, "start", chart_.y.title);
+    inside += axes();
+    if (chart_.level) inside += level();
+    if (chart_.diagonal) inside += diagonal();
+    for (std::size_t i = 0; i < chart_.series.size(); ++i) inside += series(i);
+    return tag(
+        "svg",
+        {{"viewBox", "0 0 " + number(width) + " " + number(height)}, {"role", "img"}, {"aria-label", chart_.title}},
+        "\n" + inside);
+  }
+
+ private:
+  std::vector<double> values_of_x() const {
+    std::vector<double> values;
+    for (const Series& s : chart_.series)
+      for (const ChartPoint& p : s.points)
+        if (drawable(chart_, p)) values.push_back(p.x);
+    return values;
+  }
+  std::vector<double> values_of_y() const {
+    std::vector<double> values;
+    const auto note = [&](double v) {
+      if (drawable(chart_.y, v)) values.push_back(v);
+    };
+    for (const Series& s : chart_.series)
+      for (const ChartPoint& p : s.points) {
+        if (!drawable(chart_, p)) continue;
+        note(p.y);
+        if (p.interval) note(p.interval->low), note(p.interval->high);
+      }
+    if (chart_.level) note(*chart_.level);
+    return values;
+  }
+
+  std::string axes() const {
+    const double bottom = kTop + height_, right = kLeft + kWidth;
+    std::string text;
+    for (const double v : x_.ticks()) {
+      text += line("grid", x_.place(v), kTop, x_.place(v), bottom);
+      text += words(x_.place(v), bottom + 18, "middle", mark_text(chart_.x, v));
+    }
+    for (const double v : y_.ticks()) {
+      text += line("grid", kLeft, y_.place(v), right, y_.place(v));
+      text += words(kLeft - 8, y_.place(v) + 4, "end", mark_text(chart_.y, v));
+    }
+    return text + words(kLeft + kWidth / 2, bottom + 40, "middle", chart_.x.title);
+  }
+
+  std::string level() const {
+    const double y = y_.place(*chart_.level);
+    return line("level", kLeft, y, kLeft + kWidth, y) + words(kLeft + 6, y - 5, "start", chart_.level_name);
+  }
+
+  std::string diagonal() const {
+    const auto x = values_of_x(), y = values_of_y();
+    const double low = std::max(*std::min_element(x.begin(), x.end()), *std::min_element(y.begin(), y.end())),
+                 high = std::min(*std::max_element(x.begin(), x.end()), *std::max_element(y.begin(), y.end()));
+    return line("level", x_.place(low), y_.place(low), x_.place(high), y_.place(high));
+  }
+
+  std::string pointed_at(const Series& s, const ChartPoint& p) const {
+    std::string text = s.name + "\n" + chart_.x.title + ": " + text_of(chart_.x, p.x) + "\n" + chart_.y.title + ": " +
+                       text_of(chart_.y, p.y);
+    if (p.interval)
+      text += " (" + text_of(chart_.y, p.interval->low) + " to " + text_of(chart_.y, p.interval->high) + ")";
+    return p.label.empty() ? text : text + "\n" + p.label;
+  }
+
+  std::string at(double x, double y) const { return number(x_.place(x)) + "," + number(y_.place(y)) + " "; }
+
+  std::string series(std::size_t index) const {
+    const Series& s = chart_.series[index];
+    std::vector<ChartPoint> points;
+    for (const ChartPoint& p : s.points)
+      if (drawable(chart_, p)) points.push_back(p);
+    std::string path, upper, lower, bars, dots;
+    for (const ChartPoint& p : points) {
+      path += at(p.x, p.y);
+      dots += dot(x_.place(p.x), y_.place(p.y), tag("title", {}, html_text(pointed_at(s, p))));
+      if (!p.interval || !drawable(chart_.y, p.interval->low) || !drawable(chart_.y, p.interval->high)) continue;
+      upper += at(p.x, p.interval->high);
+      lower = at(p.x, p.interval->low) + lower;
+      bars += line("bar", x_.place(p.x), y_.place(p.interval->low), x_.place(p.x), y_.place(p.interval->high));
+    }
+    std::string inside;
+    if (!s.joined) inside = bars;
+    else if (points.size() > 1)
+      inside = tag("polygon", {{"points", upper + lower}}) + tag("polyline", {{"points", path}});
+    inside += dots;
+    const double y = kTop + kLine * (static_cast<double>(index) + 0.5), x = kLeft + kWidth + 16;
+    inside += s.joined ? line("key", x, y, x + 22, y) : dot(x + 11, y, "");
+    inside += words(x + 28, y + 4, "start", s.name);
+    const std::string style = "series c" + std::to_string(index % kColours) + " d" + std::to_string(index / kColours);
+    return tag("g", {{"class", style}}, "\n" + inside);
+  }
+
+  const Chart& chart_;
+  const double height_;
+  const Scale x_, y_;
+};
+
+}  // namespace
+
+bool Chart::empty() const {
+  return std::none_of(series.begin(), series.end(), [&](const Series& s) {
+    return std::any_of(s.points.begin(), s.points.end(), [&](const ChartPoint& p) { return drawable(*this, p); });
+  });
+}
+
+std::string to_svg(const Chart& c) { return c.empty() ? "" : Drawing(c).svg(); }
+
+bool far_apart(const std::vector<double>& values) {
+  constexpr double kFar = 8;
+  if (values.empty()) return false;
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  return *low > 0 && *high >= kFar * *low;
+}
+
+}  // namespace draftline

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// A chart of a report: series of points over two axes, drawn as SVG. Colours are those of the page around it.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json_writer.h"
+
+namespace draftline {
+
+struct ChartAxis {
+  std::string title;                      // "batch size"
+  bool logarithmic = false;               // values that are not positive are left out
+  std::string (*text)(double) = nullptr;  // of a value; null: three significant digits
+  bool few_values = false;                // these are marked, if there is room, and no round ones: batch sizes
+};
+
+struct ChartPoint {
+  double x = 0, y = 0;                    // a point with a value that is not finite is left out
+  std::optional<Interval> interval = {};  // of y
+  std::string label = {};                 // what is shown of it beside its values, when it is pointed at
+};
+
+struct Series {
+  std::string name;
+  std::vector<ChartPoint> points;
+  bool joined = true;  // by a line, with a band for the intervals; otherwise each point has a bar for its own
+};
+
+struct Chart {
+  std::string title;
+  ChartAxis x, y;
+  std::vector<Series> series;
+  std::optional<double> level = {};  // a dashed horizontal line, and its name
+  std::string level_name = {};
+  bool diagonal = false;  // a dashed line where y = x
+
+  bool empty() const;  // whether no point can be drawn
+};
+
+std::string to_svg(const Chart&);
+
+// Whether values are so far apart that a logarithmic axis shows them better: all positive, the largest at least 8 times
+// the smallest.
+bool far_apart(const std::vector<double>&);
+
+}  // namespace draftline

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Charts with the same axes, one for each setup that a report tells apart.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "reports/page/chart.h"
+
+namespace draftline {
+
+class ChartSet {
+ public:
+  explicit ChartSet(Chart common);  // titles, axes and lines of every chart
+  // A point of a series of the chart with that subtitle. Charts and series keep the order in which they are named.
+  void add(const std::string& subtitle, const std::string& series, ChartPoint);
+  const std::vector<Chart>& charts() const { return charts_; }
+  // What of the results is not drawn, as a sentence: beyond 12 charts, or 24 series in one; "" if all is.
+  std::string left_out() const;
+
+ private:
+  Chart common_;
+  std::vector<Chart> charts_;
+  bool too_many_charts_ = false, too_many_series_ = false;
+};
+
+}  // namespace draftline

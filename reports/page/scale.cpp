@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/page/scale.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace draftline {
+
+// The smallest of 1, 2 and 5 times a power of ten that is at least `least`.
+static double round_step(double least) {
+  const double power = std::pow(10, std::floor(std::log10(least)));
+  for (const double step : {1.0, 2.0, 5.0})
+    if (step * power >= least * (1 - 1e-9)) return step * power;
+  return 10 * power;
+}
+
+Scale::Scale(bool logarithmic, std::vector<double> values, double from, double to, bool at_values)
+    : logarithmic_(logarithmic), from_(from), to_(to) {
+  constexpr double kMargin = 0.04;  // of the axis, at each end
+  constexpr double kLeastGap = 30;  // pixels between marks
+  constexpr std::size_t kMostValues = 14;
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  low_ = values.front();
+  high_ = values.back();
+  // A linear axis begins at 0 where that costs less than half of it.
+  if (!logarithmic_ && !at_values && low_ > 0 && low_ < high_ / 2) low_ = 0;
+  if (low_ == high_) {
+    const double apart = low_ == 0 ? 1 : std::abs(low_) / 2;
+    high_ = low_ + apart;
+    low_ -= apart;
+  }
+  const double margin = kMargin * (position(high_) - position(low_));
+  const auto back = [&](double p) { return logarithmic_ ? std::exp(p) : p; };
+  const double first = position(low_), last = position(high_);
+  if (low_ != 0) low_ = back(first - margin);
+  high_ = back(last + margin);
+  if (at_values && values.size() <= kMostValues) {
+    ticks_ = values;
+    for (std::size_t i = 1; i < ticks_.size(); ++i)
+      if (std::abs(place(ticks_[i]) - place(ticks_[i - 1])) < kLeastGap) ticks_.clear();
+  }
+  if (ticks_.empty()) ticks_ = round_ticks();
+}
+
+double Scale::position(double value) const { return logarithmic_ ? std::log(value) : value; }
+
+double Scale::place(double value) const {
+  return from_ + (to_ - from_) * (position(value) - position(low_)) / (position(high_) - position(low_));
+}
+
+std::vector<double> Scale::round_ticks() const {
+  constexpr int kMost = 6, kFew = 3;
+  std::vector<double> ticks;
+  if (logarithmic_) {
+    for (double power = std::pow(10, std::floor(std::log10(low_))); power <= high_; power *= 10)
+      for (const double digit : {1.0, 2.0, 5.0})
+        if (const double v = digit * power; v >= low_ && v <= high_) ticks.push_back(v);
+    const auto is_power = [](double v) { return std::abs(std::log10(v) - std::round(std::log10(v))) < 1e-9; };
+    if (ticks.size() > 2 * kMost) std::erase_if(ticks, [&](double v) { return !is_power(v); });
+    if (ticks.size() >= kFew) return ticks;
+    ticks.clear();
+  }
+  const double step = round_step((high_ - low_) / kMost);
+  for (double i = std::ceil(low_ / step); i * step <= high_; ++i) ticks.push_back(i * step);
+  return ticks;
+}
+
+}  // namespace draftline

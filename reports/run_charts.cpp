@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/run_charts.h"
+
+#include <array>
+#include <cmath>
+
+#include "reports/run_figures.h"
+
+namespace draftline {
+
+namespace {
+
+constexpr std::string_view kPlain = "autoregressive";
+
+struct AlongWhat {
+  std::string_view key;  // of the inputs
+  const char* title;
+};
+constexpr std::array<AlongWhat, 4> kAlong{AlongWhat{"batch_size", "batch size"},
+                                          {"prompt_tokens", "prompt tokens"},
+                                          {"output_tokens", "output tokens"},
+                                          {"draft_length", "draft length k"}};
+
+std::vector<double> as_numbers(const std::vector<int>& values) { return {values.begin(), values.end()}; }
+
+}  // namespace
+
+RunCharts::Along RunCharts::along_of(const Scenario& s) {
+  if (s.batch_sizes.size() > 1) return Along::batch_size;
+  if (s.prompt_tokens.size() > 1) return Along::prompt_tokens;
+  return s.output_tokens.size() > 1 ? Along::output_tokens : Along::draft_length;
+}
+
+// A chart's axes, by which list it is along.
+static Chart speedup_chart(const Scenario& s, std::size_t along) {
+  Chart c;
+  c.title = "Decode speedup";
+  c.x = {kAlong[along].title, false, to_digits<6>, true};
+  const std::vector<int>* lists[] = {&s.batch_sizes, &s.prompt_tokens, &s.output_tokens};
+  if (along < std::size(lists)) c.x.logarithmic = far_apart(as_numbers(*lists[along]));
+  c.y = {"over plain decoding at the same batch, with 90 % intervals"};
+  c.level = 1;
+  c.level_name = "plain decoding";
+  return c;
+}
+
+static Chart rate_chart() {
+  Chart c;
+  c.title = "Throughput of a device against the speed that a user sees";
+  c.x = {"tokens/s of a sequence"};
+  c.y = {"tokens/s of a device"};
+  return c;
+}
+
+RunCharts::RunCharts(const Scenario& s)
+    : scenario_(s),
+      along_(along_of(s)),
+      differing_(s, Format::html,
+                 {"", "batch_size", "draft_length", "acceptance", "random_weights",
+                  kAlong[static_cast<std::size_t>(along_)].key}),
+      speedups_(speedup_chart(s, static_cast<std::size_t>(along_))),
+      rates_(rate_chart()) {}
+
+double RunCharts::place_of(const Point& p) const {
+  switch (along_) {
+    case Along::batch_size: return scenario_.batch_sizes[p.batch];
+    case Along::prompt_tokens: return scenario_.prompt_tokens[p.prompt];
+    case Along::output_tokens: return scenario_.output_tokens[p.output];
+    case Along::draft_length: return scenario_.method(p).spec.draft_length().value_or(NAN);
+  }
+  return NAN;
+}
+
+void RunCharts::add(const Outcome& o) {
+  const auto* p = std::get_if<Prediction>(&o.result);
+  if (p == nullptr) return;
+  const std::string setup = differing_.text(o.point),
+                    series = method_text(scenario_, o.point, along_ != Along::draft_length);
+  const MethodChoice& method = scenario_.method(o.point);
+  if (method.spec.name() != kPlain && std::isfinite(place_of(o.point)))
+    speedups_.add(setup, series, {place_of(o.point), p->speedup, speedup_interval(*p)});
+  if (along_ != Along::batch_size) return;
+  const int devices = scenario_.parallel[o.point.parallel].devices + (method.drafter_device ? 1 : 0),
+            batch = scenario_.batch_sizes[o.point.batch];
+  rates_.add(setup, series,
+             {p->throughput.value / batch, p->throughput.value / devices, {}, "batch " + std::to_string(batch)});
+}
+
+void RunCharts::show_on(Page& page) const {
+  for (const ChartSet* set : {&speedups_, &rates_})
+    for (const Chart& c : set->charts()) page.show(c);
+  page.say(rates_.left_out().empty() ? speedups_.left_out() : rates_.left_out());
+}
+
+}  // namespace draftline

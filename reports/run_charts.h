@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The charts of `draftline run --html`: the decode speedup of each method, and what a device produces against what one
+// sequence sees.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "predict/sweep.h"
+#include "reports/page/chart_set.h"
+#include "reports/page/page.h"
+#include "reports/point.h"
+
+namespace draftline {
+
+class RunCharts {
+ public:
+  explicit RunCharts(const Scenario&);  // the scenario must outlive the charts
+  void add(const Outcome&);
+  void show_on(Page&) const;
+
+ private:
+  // The first of a scenario's lists that has several values; charts are along its values.
+  enum class Along { batch_size, prompt_tokens, output_tokens, draft_length };
+  static Along along_of(const Scenario&);
+  double place_of(const Point&) const;
+
+  const Scenario& scenario_;
+  Along along_;
+  PointInputs differing_;  // what tells one chart from another
+  ChartSet speedups_, rates_;
+};
+
+}  // namespace draftline

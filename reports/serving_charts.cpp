@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/serving_charts.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "core/quantity_text.h"
+#include "reports/simulate_figures.h"
+
+namespace draftline {
+
+namespace {
+
+// "6 /s" -> 6 and "/s".
+struct NumberWithUnit {
+  double value;
+  std::string unit;
+};
+std::optional<NumberWithUnit> number_in(const std::string& text) {
+  NumberWithUnit n{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n.value);
+  if (error != std::errc()) return std::nullopt;
+  n.unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  n.unit.erase(0, n.unit.find_first_not_of(' '));
+  return n;
+}
+
+// The numbers of an axis, one for each choice; empty unless all are numbers of one unit, and not all the same.
+std::vector<double> numbers_of(const Serving& s, std::size_t axis) {
+  std::vector<double> numbers;
+  std::set<std::string> units;
+  for (const ServingChoice& c : s.choices) {
+    const auto n = number_in(c.varying[axis]);
+    if (!n) return {};
+    numbers.push_back(n->value);
+    units.insert(n->unit);
+  }
+  const bool same = std::all_of(numbers.begin(), numbers.end(), [&](double v) { return v == numbers.front(); });
+  return units.size() > 1 || same ? std::vector<double>() : numbers;
+}
+
+std::optional<std::size_t> axis_of(const Serving& s) {
+  for (std::size_t i = 0; i < s.axes.size(); ++i)
+    if (!numbers_of(s, i).empty()) return i;
+  return std::nullopt;
+}
+
+std::string as_time(double seconds) { return to_text(Seconds{seconds}); }
+
+const auto& figure_at(const Figures<ServingOutcome>& all, const std::string& path) {
+  return *std::find_if(all.begin(), all.end(), [&](const auto& f) { return f.json.text() == path; });
+}
+
+}  // namespace
+
+ServingCharts::ServingCharts(const Scenario& s)
+    : scenario_(s), axis_(axis_of(*s.serving)), differing_(s, Format::html) {
+  for (const std::string& axis : s.serving->axes) differing_.leave_out(axis);
+  for (const char* of_series : {"", "draft_length", "acceptance", "random_weights"}) differing_.leave_out(of_series);
+  add_chart("Time per output token, 99th percentile", "tpot/p99");
+  add_chart("Time to first token, 99th percentile", "ttft/p99");
+  if (has_targets(s)) add_chart("Requests/s within the targets", "goodput");
+  else if (axis_) add_chart("Output tokens/s", "throughput");
+}
+
+void ServingCharts::add_chart(const std::string& title, const std::string& path) {
+  const Serving& serving = *scenario_.serving;
+  Chart c;
+  c.title = title;
+  c.x = {"output tokens/s", false, to_digits<5>};
+  if (axis_) {
+    const std::string unit = number_in(serving.choices.front().varying[*axis_])->unit;
+    c.x = {serving.axes[*axis_] + (unit.empty() ? "" : " (" + unit + ")"), far_apart(numbers_of(serving, *axis_)),
+           to_digits<5>, true};
+  }
+  const bool is_time = path.find('/') != std::string::npos;
+  c.y = {title, path == "ttft/p99", is_time ? as_time : to_digits<5>};
+  for (const LatencyTargets::Target& t : serving.targets.targets)
+    if (is_time && path == std::string(t.of == LatencyTargets::Target::Of::ttft ? "ttft" : "tpot") + "/p99" &&
+        t.of != LatencyTargets::Target::Of::e2e && t.share == 0.99) {
+      c.level = t.limit.value;
+      c.level_name = t.name;
+    }
+  drawn_.push_back({path, ChartSet(std::move(c))});
+}
+
+std::string ServingCharts::series_of(const Point& p) const {
+  std::string name = method_text(scenario_, p);
+  const Serving& s = *scenario_.serving;
+  for (std::size_t i = 0; i < s.axes.size(); ++i)
+    if (i != axis_) name += ", " + s.axes[i] + " " + s.choices[p.serving].varying[i];
+  return name;
+}
+
+void ServingCharts::add(const ServingOutcome& o) {
+  if (!std::holds_alternative<ServingResult>(o.result)) return;
+  const Figures<ServingOutcome> figures = simulate_figures();
+  const auto reading = [&](const std::string& path) { return figure_at(figures, path).get(o); };
+  const auto value = [](const Reading& r) {
+    const double* v = std::get_if<double>(&r.value);
+    return v ? *v : NAN;
+  };
+  const double x = axis_ ? number_in(scenario_.serving->choices[o.point.serving].varying[*axis_])->value
+                         : value(reading("throughput"));
+  const bool grows = std::get<ServingResult>(o.result).runs.front().diverges;
+  for (Drawn& d : drawn_) {
+    const Reading y = reading(d.path);
+    d.charts.add(differing_.text(o.point), series_of(o.point),
+                 {x, value(y), y.interval, grows ? "the queue grows" : ""});
+  }
+}
+
+void ServingCharts::show_on(Page& page) const {
+  for (const Drawn& d : drawn_)
+    for (const Chart& c : d.charts.charts()) page.show(c);
+  page.say(drawn_.front().charts.left_out());
+}
+
+}  // namespace draftline

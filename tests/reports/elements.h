@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be checked of HTML and SVG without a browser.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace draftline {
+
+inline int count_of(std::string_view text, std::string_view part) {
+  int n = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string_view::npos; at += part.size()) ++n;
+  return n;
+}
+
+// The first element that is closed but not open, or never closed; "" if there is none. Elements without an end are
+// `meta`, the declaration and what ends in "/>".
+inline std::string badly_nested(std::string_view text) {
+  std::vector<std::string> open;
+  for (std::size_t at = 0; (at = text.find('<', at)) != std::string_view::npos; ++at) {
+    const std::size_t end = text.find('>', at);
+    if (end == std::string_view::npos) return std::string(text.substr(at));
+    const std::string_view tag = text.substr(at + 1, end - at - 1);
+    const bool closes = tag.starts_with('/');
+    const std::string name(tag.substr(closes ? 1 : 0, tag.find_first_of(" \n", closes ? 1 : 0)));
+    if (tag.ends_with('/') || tag.starts_with('!') || name == "meta") continue;
+    if (!closes) {
+      open.push_back(name);
+    } else {
+      if (open.empty() || open.back() != name) return name;
+      open.pop_back();
+    }
+  }
+  return open.empty() ? "" : open.back();
+}
+
+}  // namespace draftline

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reports as pages of HTML: whole, self-contained, and safe whatever a scenario's names are.
+#include "reports/page/page.h"
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "reports/plan_report.h"
+#include "reports/run_report.h"
+#include "reports/simulate_report.h"
+#include "sim/capacity.h"
+#include "tests/catch.h"
+#include "tests/core/messages.h"
+#include "tests/reports/elements.h"
+
+namespace draftline {
+
+namespace {
+
+const std::string kData = std::string(DRAFTLINE_SOURCE_DIR) + "/data";
+constexpr const char* kSetup = R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm",
+    "method": [{"name": "autoregressive"},
+               {"name": "eagle3", "draft_length": [1, 3], "acceptance": {"rate": 0.7}}],)";
+
+void check_is_a_page(const std::string& html) {
+  CHECK(html.starts_with("<!DOCTYPE html>\n"));
+  CHECK(html.ends_with("</html>\n"));
+  CHECK(badly_nested(html) == "");
+  for (const char* elsewhere : {"http:", "https:", "<script", "src=", "@import", "url("})
+    CHECK(!contains(html, elsewhere));
+}
+
+std::string ran(const std::string& more, Format format = Format::html) {
+  Sweep sweep(Document::from_text(kSetup + more + "}", "s.json"), kData);
+  std::ostringstream out;
+  RunReport report({out, format, {"run", kData}, 100}, sweep.scenario());
+  for (std::size_t i = 0; i < sweep.scenario().points(); ++i) report.add(sweep.at(i));
+  report.finish();
+  return out.str();
+}
+
+std::string simulated(const std::string& more) {
+  ServingSweep sweep(Document::from_text(kSetup + more + "}", "s.json"), kData);
+  std::ostringstream out;
+  SimulateReport report({out, Format::html, {"simulate", kData}}, sweep.scenario());
+  for (std::size_t i = 0; i < sweep.scenario().points(); ++i) report.add(sweep.at(i, {}));
+  report.finish();
+  return out.str();
+}
+
+}  // namespace
+
+TEST_CASE("a page of run has what the table has, and the speedups as points with intervals") {
+  const std::string scenario = R"("question": "Does it pay?", "note": "Perhaps.", "batch_size": [1, 16, 256])",
+                    html = ran(scenario);
+  check_is_a_page(html);
+  CHECK(contains(html, "<p>Does it pay?</p>"));
+  CHECK(contains(html, "<p>Perhaps.</p>"));
+  CHECK(contains(html, "<p>All points: device h100-sxm, TP 1, transformer llama-3.1-8b, precision bf16, engine vllm-"));
+  CHECK(contains(html, "<li>data/devices/h100-sxm.json "));
+  CHECK(count_of(html, "<svg") == 2);
+  CHECK(count_of(html, "<tr>") == 1 + 9);
+  CHECK(count_of(html, "<title>eagle3, k 3\nbatch size: ") == 3);
+  CHECK(count_of(html, "<title>autoregressive\nbatch size: ") == 0);  // its speedup is the dashed line
+  CHECK(contains(html, ">plain decoding</text>"));
+  const auto json = nlohmann::json::parse(ran(scenario, Format::json)).at("results");
+  const auto& speedup = json[6].at("speedup");
+  REQUIRE(json[6].at("inputs").at("draft_length") == 3);
+  CHECK(contains(html, "batch size: 1.00000\nover plain decoding at the same batch, with 90 % intervals: " +
+                           significant(speedup.at("value")) + " (" + significant(speedup.at("low")) + " to " +
+                           significant(speedup.at("high")) + ")</title>"));
+}
+
+TEST_CASE("charts of run are along the first list with several values, one for each setup") {
+  const std::string lengths = ran(R"("batch_size": 4, "prompt_tokens": [512, 8192], "tensor_parallel": [1, 2])");
+  CHECK(count_of(lengths, "<svg") == 2);
+  CHECK(contains(lengths, "aria-label=\"Decode speedup: TP 1\""));
+  CHECK(contains(lengths, "aria-label=\"Decode speedup: TP 2\""));
+  CHECK(count_of(lengths, ">prompt tokens</text>") == 2);
+  const std::string drafts = ran(R"("batch_size": 4)");
+  CHECK(count_of(drafts, "<svg") == 1);
+  CHECK(count_of(drafts, "<title>eagle3\ndraft length k: ") == 2);  // one series, over k
+}
+
+TEST_CASE("a page of simulate shows latencies over the load, and the targets") {
+  const std::string workload =
+      R"("slo": {"tpot_p99": "20 ms"}, "workload": {"requests": 50, "arrivals": {"process": "poisson", "rate": )";
+  const std::string html = simulated(workload + R"(["2 /s", "8 /s"]}})");
+  check_is_a_page(html);
+  CHECK(count_of(html, "<svg") == 3);
+  CHECK(count_of(html, ">rate (/s)</text>") == 3);
+  CHECK(count_of(html, ">tpot_p99</text>") == 1);
+  CHECK(count_of(html, "<title>autoregressive\nrate (/s): 8.0000\nRequests/s within the targets: ") == 1);
+  const std::string single = simulated(workload + R"("2 /s"}})");  // no load to draw over
+  CHECK(count_of(single, ">output tokens/s</text>") == 3);
+}
+
+TEST_CASE("a page of plan shows fleets by price and latency, and joins those that no other beats") {
+  ServingSweep sweep(Document::from_text(kSetup + std::string(R"("slo": {"ttft_p99": "1 s"}, "prices": {"h100-sxm": 2},
+      "workload": {"requests": 60, "arrivals": {"process": "poisson", "rate": "4 /s"}}})"),
+                                         "s.json"),
+                     kData);
+  std::vector<FleetOption> options;
+  for (std::size_t i = 0; i < sweep.scenario().points(); ++i)
+    options.push_back(smallest_fleet(sweep, i, sweep.scenario().serving->prices, 8, 0));
+  std::ostringstream out;
+  write_plan({out, Format::html, {"plan", kData}}, sweep.scenario(), options);
+  const std::string html = out.str();
+  check_is_a_page(html);
+  CHECK(contains(html, "<p>Recommended: 1 x h100-sxm, eagle3 with "));
+  CHECK(count_of(html, "<svg") == 1);
+  CHECK(count_of(html, "\nprice of an hour: 2.000\nend-to-end latency, mean: ") == 3);
+  CHECK(contains(html, "\n1 x h100-sxm, eagle3 with 1 draft</title>"));
+}
+
+TEST_CASE("names from a scenario can't leave their place in a page") {
+  const std::string html = ran(R"("name": "</title><script>alert(1)</script>", "note": "a < b & \"c\"")");
+  check_is_a_page(html);
+  CHECK(contains(html, "<h1>&lt;/title&gt;&lt;script&gt;alert(1)&lt;/script&gt;</h1>"));
+  CHECK(contains(html, "<p>a &lt; b &amp; &quot;c&quot;</p>"));
+}
+
+TEST_CASE("a table of HTML has numbers of a class of their own, and rules as a row's class") {
+  Table t({"method", "batch", {"late", "late", false, true}});
+  t.add({"a<b", 8, Cell()});
+  t.add_rule();
+  t.add({"c", Cell(), Cell()});
+  CHECK(t.to_html() ==
+        "<table>\n<thead><tr><th>method</th><th class=\"number\">batch</th></tr></thead>\n<tbody>\n"
+        "<tr><td>a&lt;b</td><td class=\"number\">8</td></tr>\n"
+        "<tr class=\"rule\"><td>c</td><td class=\"number\"></td></tr>\n</tbody>\n</table>\n");
+}
+
+}  // namespace draftline
