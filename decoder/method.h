@@ -65,7 +65,9 @@ class Method {
   virtual const PromptSelection* selection() const { return nullptr; }
   // The tree of ranks, if the drafts are always candidates of these ranks; null otherwise.
   virtual const RankTree* tree() const { return nullptr; }
-  virtual int depth() const { return 0; }              // most drafts on a path
+  virtual int depth() const { return 0; }  // most drafts on a path
+  // The longest chain that its trained weights can draft, whatever its draft length; none: any, or not known.
+  virtual std::optional<int> longest_chain() const { return std::nullopt; }
   virtual int usual_depth() const { return depth(); }  // drafts on the longest path of the step that is priced
   // Whether all steps record the same tape, whatever the text is.
   virtual bool static_plan() const { return true; }

@@ -2,6 +2,7 @@
 // DFlash (Chen et al. 2026, section 4): a block of the root and K masks goes through the block drafter in one pass, and
 // each mask's row predicts one draft. K + 1 -> block_size, the drafts that are verified -> draft_length.
 #include "methods/drafting/block_drafter.h"
+#include "methods/drafting/published_drafter.h"
 #include "methods/entries.h"
 
 namespace draftline::methods {
@@ -13,24 +14,25 @@ constexpr BlockDrafts kDFlashDrafts{16, false};
 class DFlash : public Method {
  public:
   DFlash(Context& c, BlockShape block, int draft_length)
-      : target_(c.target), drafter_(c, "dflash.", std::move(block)), length_(draft_length) {}
+      : drafter_(c, "dflash.", std::move(block)), length_(draft_length) {}
   int depth() const override { return length_; }
+  std::optional<int> longest_chain() const override { return drafter_.most_drafts(kDFlashDrafts); }
   std::vector<int> auxiliary_layers() const override { return drafter_.auxiliary_layers(); }
   void extend(Ops& ops, const Session& s, const Committed& c) override { drafter_.extend(ops, s, c); }
 
   Proposal propose(Ops& ops, Session& s) override {
-    const Tensor logits = target_.logits(ops, drafter_.mask_states(ops, s));
-    return propose_chain(ops, s, ops.argmax(logits), length_);
+    const Tensor best = ops.argmax(drafter_.logits(ops, drafter_.mask_states(ops, s)));
+    return propose_chain(ops, s, drafter_.head().target_ids(ops, best), length_);
   }
 
  private:
-  const Transformer& target_;
   BlockDrafter drafter_;
   int length_;
 };
 
 std::unique_ptr<Method> make_dflash(const MethodSpec& spec, Context& c) {
-  const BlockShape block = read_block(spec, c.target, kDFlashDrafts);
+  const auto published = published_drafter(spec, c, DrafterKind::dflash);
+  const BlockShape block = read_block(spec, c, kDFlashDrafts, published);
   return std::make_unique<DFlash>(c, block, spec.draft_length().value_or(kDFlashDrafts.of(block.block)));
 }
 
@@ -45,14 +47,16 @@ Entry dflash() {
           .parameters =
               "draft_length (15), block_size (draft_length + 1; drafted whole), layers (5), target_layers ([[layers "
               "from 0]]; as many as layers, spread evenly), mask_token (the last of the vocabulary), "
-              "window: entries that the block sees of its text (all)",
+              "or checkpoint: a folder whose config.json "
+              "says these; window: entries that the block sees of its text (all)",
           .make = make_dflash,
           .examples = {R"("draft_length": 3, "layers": 2)", R"("draft_length": 2, "block_size": 5, "layers": 1)",
                        R"("draft_length": 4, "layers": 1, "target_layers": [0, 2, 5], "mask_token": 0)",
                        R"("draft_length": 3, "layers": 2, "window": 5)"},
-          .lengths = {.most = 64, .fit = [](const MethodSpec& spec, const TransformerShape&) {
-                        return fits_block(spec, kDFlashDrafts);
-                      }}};
+          .lengths = {.most = 64,
+                      .fit = [](const MethodSpec& spec,
+                                const TransformerShape&) { return fits_block(spec, kDFlashDrafts); }},
+          .checkpoint = DrafterKind::dflash};
 }
 
 }  // namespace draftline::methods

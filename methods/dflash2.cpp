@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "methods/drafting/block_drafter.h"
+#include "methods/drafting/published_drafter.h"
 #include "methods/entries.h"
 
 namespace draftline::methods {
@@ -28,6 +29,7 @@ class DFlash2 : public Method {
         after_(c.weights.table("dflash2.after", c.target.vocabulary(), selector.rank)),
         gate_(c.weights.matrix("dflash2.gate", c.target.shape.hidden, selector.rank)) {}
   int depth() const override { return length_; }
+  std::optional<int> longest_chain() const override { return drafter_.most_drafts(kDFlash2Drafts); }
   std::vector<int> auxiliary_layers() const override { return drafter_.auxiliary_layers(); }
   void extend(Ops& ops, const Session& s, const Committed& c) override { drafter_.extend(ops, s, c); }
 
@@ -50,19 +52,26 @@ class DFlash2 : public Method {
 std::unique_ptr<Method> make_dflash2(const MethodSpec& spec, Context& c) {
   const Reader& in = spec.in();
   const int hidden = c.target.shape.hidden, most = std::min(64, c.target.vocabulary());
-  BlockShape block = read_block(spec, c.target, kDFlash2Drafts);
+  const auto published = published_drafter(spec, c, DrafterKind::dflash2);
+  BlockShape block = read_block(spec, c, kDFlash2Drafts, published);
+  refuse_beside_checkpoint(spec, {"conv_kernel_size", "conv_group_size", "selector_rank", "selector_top_k"});
   const auto taps = in.find("conv_kernel_size"), group = in.find("conv_group_size");
+  const auto rank = in.find("selector_rank"), candidates = in.find("selector_top_k");
+  Selector selector{rank ? rank->integer(1, 4096) : 256,
+                    candidates ? candidates->integer(1, most) : std::min(16, most)};
   block.conv_taps = taps ? taps->integer(1, 16) : 2;
   if (group) block.conv_group = group->integer(1, hidden);
+  if (published) {
+    block.conv_taps = published->block.conv_taps;
+    block.conv_group = published->block.conv_group;
+    selector = {published->block.selector_rank, std::min(published->block.selector_top_k, most)};
+  }
   if (hidden % block.conv_group != 0) {
     (group ? *group : in)
         .fail("groups of " + std::to_string(block.conv_group) + " columns must divide the target's " +
               std::to_string(hidden));
     block.conv_group = hidden;
   }
-  const auto rank = in.find("selector_rank"), candidates = in.find("selector_top_k");
-  const Selector selector{rank ? rank->integer(1, 4096) : 256,
-                          candidates ? candidates->integer(1, most) : std::min(16, most)};
   return std::make_unique<DFlash2>(c, block, spec.draft_length().value_or(kDFlash2Drafts.of(block.block)), selector);
 }
 
@@ -78,15 +87,16 @@ Entry dflash2() {
       .parameters =
           "draft_length (7), block_size (draft_length + 1; drafted whole), layers (5), target_layers ([[layers "
           "from 0]]; as many as layers, spread evenly), mask_token (the last of the vocabulary), conv_kernel_size "
-          "(2), conv_group_size (16), selector_rank (256), selector_top_k (16), window: entries that the block sees of "
-          "its text (all)",
+          "(2), conv_group_size (16), selector_rank (256), selector_top_k (16), or checkpoint: "
+          "a folder whose config.json says these; window: entries that the block sees of its text (all)",
       .make = make_dflash2,
       .examples =
           {R"("draft_length": 3, "layers": 2, "selector_rank": 6, "selector_top_k": 4)",
            R"("draft_length": 3, "block_size": 5, "layers": 2, "selector_rank": 5, "conv_kernel_size": 3, "conv_group_size": 4)"},
-      .lengths = {.most = 64, .fit = [](const MethodSpec& spec, const TransformerShape&) {
-                    return fits_block(spec, kDFlash2Drafts);
-                  }}};
+      .lengths = {.most = 64,
+                  .fit = [](const MethodSpec& spec,
+                            const TransformerShape&) { return fits_block(spec, kDFlash2Drafts); }},
+      .checkpoint = DrafterKind::dflash2};
 }
 
 }  // namespace draftline::methods

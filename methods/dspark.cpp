@@ -6,6 +6,7 @@
 #include "methods/drafting/batch_index.h"
 #include "methods/drafting/block_drafter.h"
 #include "methods/drafting/drafted_chain.h"
+#include "methods/drafting/published_drafter.h"
 #include "methods/entries.h"
 
 namespace draftline::methods {
@@ -17,27 +18,28 @@ constexpr BlockDrafts kDSparkDrafts{7, true};
 class DSpark : public Method {
  public:
   DSpark(Context& c, BlockShape block, int draft_length, int rank)
-      : target_(c.target),
-        drafter_(c, "dspark.", std::move(block)),
+      : drafter_(c, "dspark.", std::move(block)),
         length_(draft_length),
         before_(c.weights.table("dspark.w1", c.target.vocabulary(), rank)),
-        after_(c.weights.matrix("dspark.w2", rank, c.target.vocabulary())),
+        after_(c.weights.matrix("dspark.w2", rank, drafter_.vocabulary())),
         confidence_(c.weights.matrix("dspark.confidence", c.target.shape.hidden + rank, 1)) {}
   int depth() const override { return length_; }
+  std::optional<int> longest_chain() const override { return drafter_.most_drafts(kDSparkDrafts); }
   std::vector<int> auxiliary_layers() const override { return drafter_.auxiliary_layers(); }
   void extend(Ops& ops, const Session& s, const Committed& c) override { drafter_.extend(ops, s, c); }
 
   Proposal propose(Ops& ops, Session& s) override {
-    const int b = s.sequences, n = drafter_.shape().block, vocabulary = target_.vocabulary();
+    const int b = s.sequences, n = drafter_.shape().block, vocabulary = drafter_.vocabulary();
     const Tensor states = drafter_.states(ops, s);
-    const Tensor logits = reshape(target_.logits(ops, states), b, n * vocabulary);
+    const Tensor logits = reshape(drafter_.logits(ops, states), b, n * vocabulary);
     DraftedChain chain(ops, s);
     std::vector<Tensor> before;
     Tensor token = s.root;
     for (int j = 0; j < n; ++j) {
       before.push_back(ops.embed(before_, token));
       const Tensor biased = ops.add(columns(logits, j * vocabulary, vocabulary), ops.linear(before.back(), after_));
-      token = chain.next(biased);
+      token = drafter_.head().reduced() ? chain.add(drafter_.head().target_ids(ops, ops.argmax(biased)))
+                                        : chain.next(biased);
     }
     const Tensor order = ops.constant(BatchIndex::interleave(b, n));
     const Tensor features = ops.gather({states, ops.gather(ops.concat_rows(before), order)});
@@ -46,17 +48,18 @@ class DSpark : public Method {
   }
 
  private:
-  const Transformer& target_;
   BlockDrafter drafter_;
   int length_;
   Weight before_, after_, confidence_;
 };
 
 std::unique_ptr<Method> make_dspark(const MethodSpec& spec, Context& c) {
-  const BlockShape block = read_block(spec, c.target, kDSparkDrafts);
-  const auto rank = spec.in().find("markov_rank");
-  return std::make_unique<DSpark>(c, block, spec.draft_length().value_or(kDSparkDrafts.of(block.block)),
-                                  rank ? rank->integer(1, 4096) : 256);
+  const auto published = published_drafter(spec, c, DrafterKind::dspark);
+  const BlockShape block = read_block(spec, c, kDSparkDrafts, published);
+  refuse_beside_checkpoint(spec, {"markov_rank"});
+  const auto given = spec.in().find("markov_rank");
+  const int rank = published ? published->block.markov_rank : given ? given->integer(1, 4096) : 256;
+  return std::make_unique<DSpark>(c, block, spec.draft_length().value_or(kDSparkDrafts.of(block.block)), rank);
 }
 
 }  // namespace
@@ -70,13 +73,15 @@ Entry dspark() {
           .parameters =
               "draft_length (7), block_size (draft_length; drafted whole), markov_rank (256), layers (5), "
               "target_layers ([[layers from 0]]; as many as layers, spread evenly), mask_token (the last of the "
-              "vocabulary), window: entries that the block sees of its text (all)",
+              "vocabulary), or checkpoint: a folder whose config.json "
+              "says these; window: entries that the block sees of its text (all)",
           .make = make_dspark,
           .examples = {R"("draft_length": 3, "layers": 2, "markov_rank": 4)",
                        R"("draft_length": 2, "block_size": 4, "layers": 1, "markov_rank": 8)"},
-          .lengths = {.most = 64, .fit = [](const MethodSpec& spec, const TransformerShape&) {
-                        return fits_block(spec, kDSparkDrafts);
-                      }}};
+          .lengths = {.most = 64,
+                      .fit = [](const MethodSpec& spec,
+                                const TransformerShape&) { return fits_block(spec, kDSparkDrafts); }},
+          .checkpoint = DrafterKind::dspark};
 }
 
 }  // namespace draftline::methods

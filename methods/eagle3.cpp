@@ -17,7 +17,7 @@ namespace {
 class Eagle3 : public FeatureDrafter {
  public:
   Eagle3(Context& c, const DraftShape& shape, const DrafterConfig& drafter)
-      : FeatureDrafter(c, shape, drafter, "eagle3."), network_(c, "eagle3.", 1, drafter, cache_) {}
+      : FeatureDrafter(c, shape, drafter, "eagle3."), network_(c, "eagle3.", drafter, cache_) {}
   std::vector<int> auxiliary_layers() const override { return network_.auxiliary_layers(); }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {

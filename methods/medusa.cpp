@@ -26,10 +26,11 @@ std::vector<std::vector<int>> medusa_tree() {
 
 class Medusa : public Method {
  public:
-  // `blocks`: residual blocks of each head.
-  Medusa(Context& c, RankTree tree, int blocks, std::optional<Relaxed> typical)
+  Medusa(Context& c, RankTree tree, const std::optional<DrafterConfig>& published, std::optional<Relaxed> typical)
       : target_(c.target), tree_(std::move(tree)), typical_(typical) {
     const TransformerShape& s = target_.shape;
+    const int blocks = published ? published->blocks : 1;  // residual blocks of each head
+    if (published) trained_heads_ = published->heads;
     for (int i = 0; i < depth(); ++i) {
       const std::string name = "medusa." + std::to_string(i) + ".";
       Head head;
@@ -42,6 +43,7 @@ class Medusa : public Method {
     }
   }
   int depth() const override { return tree_.tree.depth(); }
+  std::optional<int> longest_chain() const override { return trained_heads_; }
   const RankTree* tree() const override { return &tree_; }
   std::vector<int> auxiliary_layers() const override { return {target_.shape.layers}; }
 
@@ -78,6 +80,7 @@ class Medusa : public Method {
   const Transformer& target_;
   RankTree tree_;
   std::vector<Head> heads_;
+  std::optional<int> trained_heads_;
   std::optional<Relaxed> typical_;
 };
 
@@ -90,7 +93,7 @@ std::unique_ptr<Method> build(const MethodSpec& spec, Context& c, std::optional<
         .at("checkpoint")
         .fail("has " + std::to_string(published->heads) + " heads, and " + std::to_string(tree.tree.depth()) +
               " levels are drafted");
-  return std::make_unique<Medusa>(c, std::move(tree), published ? published->blocks : 1, typical);
+  return std::make_unique<Medusa>(c, std::move(tree), published, typical);
 }
 
 }  // namespace

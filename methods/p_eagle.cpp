@@ -7,6 +7,7 @@
 #include "methods/drafting/eagle3_network.h"
 #include "methods/drafting/feature_drafter.h"
 #include "methods/drafting/masked_rows.h"
+#include "methods/drafting/published_drafter.h"
 #include "methods/entries.h"
 
 namespace draftline::methods {
@@ -15,12 +16,12 @@ namespace {
 
 class PEagle : public Method {
  public:
-  PEagle(Context& c, int layers, int draft_length, const DrafterConfig& drafter, int mask_token)
+  PEagle(Context& c, int draft_length, const DrafterConfig& drafter, int mask_token)
       : target_(c.target),
         length_(draft_length),
         mask_token_(mask_token),
-        cache_(make_cache(c.ops, drafter.layer, layers, c.capacity)),
-        network_(c, "p_eagle.", layers, drafter, cache_),
+        cache_(make_cache(c.ops, drafter.layer, drafter.layers, c.capacity)),
+        network_(c, "p_eagle.", drafter, cache_),
         mask_state_(c.weights.table("p_eagle.mask_state", 1, c.target.shape.hidden)) {}
   int depth() const override { return length_; }
   std::vector<int> auxiliary_layers() const override { return network_.auxiliary_layers(); }
@@ -48,28 +49,35 @@ class PEagle : public Method {
 
 std::unique_ptr<Method> make_p_eagle(const MethodSpec& spec, Context& c) {
   const auto layers = spec.in().find("layers");
-  DrafterConfig drafter;
-  drafter.kind = DrafterKind::eagle3;
-  drafter.layer = drafter_layer_shape(c.target.shape);
-  drafter.vocabulary = read_draft_vocabulary(spec, c.target).value_or(std::min(32000, c.target.vocabulary()));
-  return std::make_unique<PEagle>(c, layers ? layers->integer(1, 16) : 4, spec.draft_length().value_or(5), drafter,
-                                  read_mask_token(spec, c.target));
+  const auto published = published_drafter(spec, c, DrafterKind::p_eagle);
+  refuse_beside_checkpoint(spec, {"layers", "draft_vocabulary", "mask_token"});
+  DrafterConfig drafter = published.value_or(DrafterConfig{});
+  if (!published) {
+    drafter.layer = drafter_layer_shape(c.target.shape);
+    drafter.layers = layers ? layers->integer(1, 16) : 4;
+    drafter.vocabulary = read_draft_vocabulary(spec, c.target).value_or(std::min(32000, c.target.vocabulary()));
+  }
+  return std::make_unique<PEagle>(c, spec.draft_length().value_or(5), drafter,
+                                  drafter.mask_token.value_or(read_mask_token(spec, c.target)));
 }
 
 }  // namespace
 
 Entry p_eagle() {
-  return {
-      .name = "p_eagle",
-      .title = "EAGLE-3 with masks: all drafts in one pass",
-      .source = "peagle2026",
-      .locator = "section 3",
-      .lossless = Losslessness::lossless,
-      .parameters = "draft_length (5), layers (4), draft_vocabulary (32000), mask_token (the last of the vocabulary)",
-      .make = make_p_eagle,
-      .examples = {R"("draft_length": 3)", R"("draft_length": 1, "layers": 1)",
-                   R"("draft_length": 4, "layers": 2, "draft_vocabulary": 7, "mask_token": 0)"},
-      .lengths = {.most = 64}};
+  return {.name = "p_eagle",
+          .title = "EAGLE-3 with masks: all drafts in one pass",
+          .source = "peagle2026",
+          .locator = "section 3",
+          .lossless = Losslessness::lossless,
+          .parameters =
+              "draft_length (5), layers (4), draft_vocabulary (32000), mask_token (the last of the vocabulary), or "
+              "checkpoint: a "
+              "folder whose config.json says these",
+          .make = make_p_eagle,
+          .examples = {R"("draft_length": 3)", R"("draft_length": 1, "layers": 1)",
+                       R"("draft_length": 4, "layers": 2, "draft_vocabulary": 7, "mask_token": 0)"},
+          .lengths = {.most = 64},
+          .checkpoint = DrafterKind::p_eagle};
 }
 
 }  // namespace draftline::methods

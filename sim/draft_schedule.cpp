@@ -7,10 +7,13 @@ namespace draftline {
 
 DraftSchedule::DraftSchedule(Predictor& predictor, const Setup& s, const MethodChoice& m)
     : predictor_(predictor), setup_(s) {
-  const int depth = predictor.method(s, m).usual_depth();
+  const Method& method = predictor.method(s, m);
+  const int depth = method.usual_depth();
   if (m.spec.draft_length() != depth || predictor.verified_rows(s, m) != depth + 1) return;  // no chain
   const Acceptance acceptance = m.acceptance.of_other_lengths(depth);
-  for (int k = 1; k <= m.acceptance.longest_chain().value_or(depth); ++k)
+  const int known = m.acceptance.longest_chain().value_or(depth),
+            longest = std::min(known, method.longest_chain().value_or(known));
+  for (int k = 1; k <= longest; ++k)
     if (const auto spec = m.spec.with_draft_length(k, *s.transformer))
       lengths_.push_back({*spec, acceptance, m.drafter_device});
 }

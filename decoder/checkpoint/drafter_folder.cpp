@@ -2,6 +2,7 @@
 #include "decoder/checkpoint/drafter_folder.h"
 
 #include <algorithm>
+#include <array>
 
 #include "core/errors.h"
 #include "core/json_parse.h"
@@ -15,6 +16,10 @@ DrafterConfig read_config(const std::filesystem::path& folder, DrafterKind kind)
   std::error_code failure;
   if (!std::filesystem::is_directory(folder, failure))
     throw InputErrors(printable(folder.string(), 1000) + ": no such folder");
+  constexpr std::array kLoaded{DrafterKind::eagle, DrafterKind::eagle3, DrafterKind::medusa, DrafterKind::mtp};
+  if (std::find(kLoaded.begin(), kLoaded.end(), kind) == kLoaded.end())
+    throw InputErrors(printable(folder.string(), 1000) +
+                      ": weights of such a drafter can't be loaded; `draftline run` prices its config.json");
   return read_file(folder / "config.json", [&](const Reader& in) { return read_drafter(in, kind); });
 }
 
@@ -59,6 +64,7 @@ DrafterFolder::DrafterFolder(const std::filesystem::path& folder, DrafterKind ki
     case DrafterKind::eagle3: add_eagle3(target, check); break;
     case DrafterKind::medusa: add_medusa(target, check); break;
     case DrafterKind::mtp: add_mtp(target, check); break;
+    default: break;  // refused by read_config()
   }
   check.finish();
 }
@@ -101,9 +107,10 @@ void DrafterFolder::add_eagle(const HuggingFaceFolder& target, TensorCheck& chec
 
 void DrafterFolder::add_eagle3(const HuggingFaceFolder& target, TensorCheck& check) {
   const int d = config_.layer.hidden;
+  const int joined = static_cast<int>(config_.auxiliary_layers.empty() ? 3 : config_.auxiliary_layers.size()) * d;
   const std::string layer = files_.has("midlayer.hidden_norm.weight") ? "midlayer." : "layers.0.";
-  if (config_.norm_before_fc) add(stored_vector("fusion_norm", "input_norm.weight", 3 * d));
-  add(stored_matrix("fc", "fc.weight", 3 * d, d));
+  if (config_.norm_before_fc) add(stored_vector("fusion_norm", "input_norm.weight", joined));
+  add(stored_matrix("fc", "fc.weight", joined, d));
   add(stored_vector("token_norm", layer + "input_layernorm.weight", d));
   add(stored_vector("state_norm", layer + "hidden_norm.weight", d));
   add_layer(layer, {.inputs = 2 * d, .input_norm = false});

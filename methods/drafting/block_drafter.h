@@ -8,16 +8,20 @@
 #include <string>
 #include <vector>
 
+#include "methods/drafting/draft_head.h"
 #include "methods/method.h"
 
 namespace draftline::methods {
 
 struct BlockShape {
-  int block = 16;  // rows of the block, the root's included
-  int layers = 5;
-  std::vector<int> target_layers;  // from 0; the state that leaves each
+  int block = 16;            // rows of the block, the root's included
+  int trained = 0;           // of the blocks that its checkpoint was trained on; 0: no checkpoint, or not known
+  TransformerShape layer;    // of one of its layers
+  std::vector<int> windows;  // of each layer: entries that a root sees, itself included; 0: all. The block's other
+                             // rows see them too
+  std::vector<int> target_layers;  // by the states that enter them
   int mask_token = 0;
-  int window = 0;  // entries that a root sees, itself included; 0: all. The block's other rows see them too
+  std::optional<int> vocabulary = {};  // of an LM head of its own
   int conv_taps = 0, conv_group = 16;  // DFlash 2's convolution around each sublayer; 0 taps: none
 };
 // How many drafts a block of so many rows gives: DFlash's root row predicts nothing, DSpark's the first draft.
@@ -27,9 +31,10 @@ struct BlockDrafts {
   int of(int block) const { return root_predicts ? block : block - 1; }
 };
 
-// Reads "block_size" (by default what the draft length needs, or else the usual block), "layers", "target_layers",
-// "mask_token" and "window". Mistakes are noted, among them a draft length beyond the block's.
-BlockShape read_block(const MethodSpec&, const Transformer& target, const BlockDrafts&);
+// Reads "block_size" (by default what the draft length needs, or else the checkpoint's or the usual block), "window",
+// and either "layers", "target_layers" and "mask_token" or what a checkpoint says of them. Mistakes are noted, among
+// them a draft length beyond the block's.
+BlockShape read_block(const MethodSpec&, const Context&, const BlockDrafts&, const std::optional<DrafterConfig>&);
 // Whether a draft length fits the parameter "block_size".
 bool fits_block(const MethodSpec&, const BlockDrafts&);
 
@@ -37,12 +42,16 @@ class BlockDrafter {
  public:
   BlockDrafter(Context&, const std::string& prefix, BlockShape);
   const BlockShape& shape() const { return block_; }
-  std::vector<int> auxiliary_layers() const;
+  const std::vector<int>& auxiliary_layers() const { return block_.target_layers; }
+  std::optional<int> most_drafts(const BlockDrafts&) const;  // of a checkpoint whose blocks are known
 
   void extend(Ops&, const Session&, const Committed&) const;
   // The normed states of a block behind each root, [sequences * block, hidden], or of its masks, one less for each.
   Tensor states(Ops&, const Session&) const;
   Tensor mask_states(Ops&, const Session&) const;
+  const DraftHead& head() const { return head_; }
+  Tensor logits(Ops& ops, Tensor states) const { return head_.logits(ops, target_, states); }
+  int vocabulary() const { return block_.vocabulary.value_or(target_.vocabulary()); }  // columns of the logits
 
  private:
   struct Convolution {
@@ -51,18 +60,19 @@ class BlockDrafter {
   struct Layer {
     LayerWeights rest;  // without qkv
     Weight q, kv;       // apart, as the committed tokens need no queries
+    Cache cache;        // of the layers with the same window; this is the one `in_cache`
+    int in_cache = 0;
     std::optional<Convolution> attention_conv, mlp_conv;
   };
-  float epsilon() const { return static_cast<float>(shape_.norm_epsilon); }
+  float epsilon() const { return static_cast<float>(block_.layer.norm_epsilon); }
   Tensor keys(Ops&, const Layer&, Tensor kv) const;
   Tensor values(Tensor kv) const;
   // A sublayer between its convolutions, if it has any.
   Tensor convolved(Ops&, const std::optional<Convolution>&, Tensor y, const std::function<Tensor(Tensor)>&) const;
 
   const Transformer& target_;
-  TransformerShape shape_;
   BlockShape block_;
-  Cache cache_;
+  DraftHead head_;
   Weight fc_, state_norm_, out_norm_;
   std::vector<Layer> layers_;
 };

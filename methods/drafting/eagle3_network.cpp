@@ -5,16 +5,17 @@
 
 namespace draftline::methods {
 
-Eagle3Network::Eagle3Network(Context& c, const std::string& prefix, int layers, const DrafterConfig& drafter,
-                             Cache cache)
+Eagle3Network::Eagle3Network(Context& c, const std::string& prefix, const DrafterConfig& drafter, Cache cache)
     : target_(c.target), drafter_(drafter), cache_(cache) {
   const int d = c.target.shape.hidden;
-  if (drafter.norm_before_fc || drafter.norm_each_state) fusion_norm_ = c.weights.vector(prefix + "fusion_norm", 3 * d);
-  fc_ = c.weights.matrix(prefix + "fc", 3 * d, d);
+  const int joined = static_cast<int>(auxiliary_layers().size()) * d;
+  if (drafter.norm_before_fc || drafter.norm_each_state)
+    fusion_norm_ = c.weights.vector(prefix + "fusion_norm", joined);
+  fc_ = c.weights.matrix(prefix + "fc", joined, d);
   token_norm_ = c.weights.vector(prefix + "token_norm", d);
   state_norm_ = c.weights.vector(prefix + "state_norm", d);
   layers_.push_back(make_layer(c.weights, prefix + "layer.", drafter.layer, {.inputs = 2 * d, .input_norm = false}));
-  for (int i = 1; i < layers; ++i)
+  for (int i = 1; i < drafter.layers; ++i)
     layers_.push_back(make_layer(c.weights, prefix + "layers." + std::to_string(i) + ".", drafter.layer));
   out_norm_ = c.weights.vector(prefix + "out_norm", d);
   head_ = DraftHead(c.target, c.weights, prefix, drafter.vocabulary);

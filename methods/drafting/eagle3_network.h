@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The network of EAGLE-3 drafters (Li et al. 2025, section 3): fc 3d -> d joins the target's hidden states of a low, a
-// middle and a high layer; the first decoder layer reads [norm(embedding), norm(state)], 2d wide, with the state as
-// residual; P-EAGLE puts plain layers behind it. The LM head has a reduced vocabulary, whose ids are mapped to the
-// target's.
+// middle and a high layer, or of as many as a checkpoint says; the first decoder layer reads [norm(embedding),
+// norm(state)], 2d wide, with the state as residual; P-EAGLE puts plain layers behind it. The LM head has a reduced
+// vocabulary, whose ids are mapped to the target's.
 #pragma once
 #include <string>
 #include <vector>
@@ -13,8 +13,8 @@ namespace draftline::methods {
 
 class Eagle3Network {
  public:
-  // `prefix`: begins the names of its weights. Of the drafter its layer, its vocabulary and where its norms are.
-  Eagle3Network(Context&, const std::string& prefix, int layers, const DrafterConfig&, Cache);
+  // `prefix`: begins the names of its weights. Of the drafter its layers, its vocabulary and where its norms are.
+  Eagle3Network(Context&, const std::string& prefix, const DrafterConfig&, Cache);
   std::vector<int> auxiliary_layers() const;
 
   Tensor fused(Ops&, const Committed&) const;  // [rows of the path, hidden]

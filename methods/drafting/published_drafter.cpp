@@ -26,8 +26,10 @@ std::optional<DrafterConfig> published_drafter(const MethodSpec& spec, const Con
   if (in->failed()) return std::nullopt;
   check_size(*in, "hidden size", d.layer.hidden, c.target.shape.hidden);
   if (c.target.ranks == 1) check_size(*in, "vocabulary", d.layer.vocabulary, c.target.shape.vocabulary);
+  // What leaves the last layer is had normed alone, which is not what EAGLE-3 was trained on.
+  const int last = c.target.shape.layers - (kind == DrafterKind::eagle3 ? 1 : 0);
   for (const int layer : d.auxiliary_layers)
-    if (layer >= c.target.shape.layers)
+    if (layer > last)
       in->fail("the drafter reads the state that enters layer " + std::to_string(layer) + ", the target has " +
                std::to_string(c.target.shape.layers) + " layers");
   if (in->failed()) return std::nullopt;
@@ -38,6 +40,12 @@ std::optional<DrafterConfig> published_drafter(const MethodSpec& spec, const Con
       return std::nullopt;
     }
   return d;
+}
+
+void refuse_beside_checkpoint(const MethodSpec& spec, std::initializer_list<std::string_view> parameters) {
+  if (!spec.in().find("checkpoint")) return;
+  for (const std::string_view parameter : parameters)
+    if (const auto given = spec.in().find(parameter)) given->fail("the checkpoint says this");
 }
 
 DrafterConfig drafter_config(const MethodSpec& spec, const Context& c, DrafterKind kind) {

@@ -2,6 +2,9 @@
 // The network of a trained drafter: that of the folder which the parameter "checkpoint" names, or its paper's for this
 // target.
 #pragma once
+#include <initializer_list>
+#include <string_view>
+
 #include "methods/method.h"
 
 namespace draftline::methods {
@@ -11,5 +14,7 @@ namespace draftline::methods {
 std::optional<DrafterConfig> published_drafter(const MethodSpec&, const Context&, DrafterKind);
 // The same; without the parameter, a layer of the target's widths (drafter_layer_shape).
 DrafterConfig drafter_config(const MethodSpec&, const Context&, DrafterKind);
+// Notes those of these parameters that are given beside a checkpoint, which decides them.
+void refuse_beside_checkpoint(const MethodSpec&, std::initializer_list<std::string_view> parameters);
 
 }  // namespace draftline::methods

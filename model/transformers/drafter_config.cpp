@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "model/transformers/block_drafter_config.h"
 #include "model/transformers/config_families.h"
 #include "model/transformers/config_keys.h"
 
@@ -20,9 +21,13 @@ constexpr int kMostHeads = 64;
 
 // EAGLE's files name architectures of their own for a layer that is Llama's.
 void read_llama_layer(const Reader& in, DrafterConfig& d) {
-  constexpr std::array kSame{kLlama, std::string_view("LlamaForCausalLMEagle"),
-                             std::string_view("EagleLlamaForCausalLM"), std::string_view("LlamaForCausalLMEagle3"),
-                             std::string_view("Eagle3LlamaForCausalLM")};
+  constexpr std::array kSame{kLlama,
+                             std::string_view("LlamaForCausalLMEagle"),
+                             std::string_view("EagleLlamaForCausalLM"),
+                             std::string_view("LlamaForCausalLMEagle3"),
+                             std::string_view("Eagle3LlamaForCausalLM"),
+                             std::string_view("PEagleDraftModel"),
+                             std::string_view("PeagleLlamaForCausalLM")};
   if (const auto names = given(in, "architectures"))
     for (const Reader& name : names->items())
       if (std::find(kSame.begin(), kSame.end(), name.text()) == kSame.end())
@@ -56,25 +61,36 @@ void read_auxiliary_layers(const Reader& in, bool speculators, DrafterConfig& d)
   }
   if (!ids) return;
   for (const Reader& id : ids->items()) d.auxiliary_layers.push_back(id.integer(0, config::kMostLayers));
-  if (d.auxiliary_layers.size() != 3) return ids->fail("must be three layers of the target");
+  constexpr std::size_t kMost = 16;
+  if (d.auxiliary_layers.empty() || d.auxiliary_layers.size() > kMost)
+    return ids->fail("must be 1 to " + std::to_string(kMost) + " layers of the target");
   if (!speculators && d.auxiliary_layers.front() == 1)
     for (int& layer : d.auxiliary_layers) ++layer;
 }
 
+// EAGLE-3, and P-EAGLE, which has plain layers behind the first and a mask token.
 void read_eagle3(const Reader& in, DrafterConfig& d) {
+  const bool parallel = d.kind == DrafterKind::p_eagle;
   const auto type = given(in, "speculators_model_type");
+  Reader layer = in;
   if (type) {
-    if (type->text() != "eagle3") return type->fail("\"" + type->text() + "\" is not modelled; \"eagle3\" is");
-    const Reader layer = in.at("transformer_layer_config");
+    const std::string wanted = parallel ? "peagle" : "eagle3";
+    if (type->text() != wanted)
+      return type->fail("\"" + type->text() + "\" is not modelled here; \"" + wanted + "\" is");
+    layer = in.at("transformer_layer_config");
     d.layer = read_transformer(layer);
-    demand_one_layer(layer, d);
-    d.norm_before_residual = in.at("norm_before_residual").boolean();  // its readers differ in what absence means
-    refuse(in, "fc_norm", "a norm of each of the three states is not modelled");
+    const auto normed = given(in, "norm_before_residual");
+    if (!normed && !parallel) in.at("norm_before_residual");  // its readers differ in what absence means
+    d.norm_before_residual = normed && normed->boolean();
+    refuse(in, "fc_norm", "a norm of each of the target's states is not modelled");
   } else {
     read_llama_layer(in, d);
-    demand_one_layer(in, d);
     d.norm_before_residual = flag(in, "norm_before_residual", false);
   }
+  if (parallel) d.layers = d.layer.layers;
+  else demand_one_layer(layer, d);
+  if (const auto mask = given(in, {"ptd_token_id", "pard_token", "mask_token_id"}); mask && parallel)
+    d.mask_token = mask->integer(0, config::kMostVocabulary);
   d.norm_before_fc = flag(in, "norm_before_fc", false);
   d.normed_state = flag(in, "norm_output", false);
   if (const auto width = given(in, "target_hidden_size"); width && width->positive_int() != d.layer.hidden)
@@ -121,9 +137,13 @@ DrafterConfig read_drafter(const Reader& in, DrafterKind kind) {
   d.kind = kind;
   switch (kind) {
     case DrafterKind::eagle: read_eagle(in, d); break;
-    case DrafterKind::eagle3: read_eagle3(in, d); break;
+    case DrafterKind::eagle3:
+    case DrafterKind::p_eagle: read_eagle3(in, d); break;
     case DrafterKind::medusa: read_medusa(in, d); break;
     case DrafterKind::mtp: read_mtp(in, d); break;
+    case DrafterKind::dflash:
+    case DrafterKind::dspark:
+    case DrafterKind::dflash2: config::read_block_drafter(in, d); break;
   }
   return d;
 }

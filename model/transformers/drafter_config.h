@@ -1,31 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shape of a published drafter, read from the config.json of its folder: EAGLE-1 and -2, EAGLE-3 (SafeAILab's,
-// SpecForge's and ModelOpt's form, and that of the speculators library), Medusa heads, and the MTP module in a target's
-// own folder. Keys follow EAGLE's cnets.py, speculators 0.3, Medusa and vLLM 0.12.
+// SpecForge's and ModelOpt's form, and that of the speculators library), Medusa heads, the MTP module in a target's own
+// folder, P-EAGLE, and block drafters (model/transformers/block_drafter_config). Keys follow EAGLE's cnets.py,
+// speculators 0.3, Medusa and vLLM 0.12.
 #pragma once
+#include <optional>
 #include <vector>
 
 #include "model/transformers/transformer_shape.h"
 
 namespace draftline {
 
-enum class DrafterKind { eagle, eagle3, medusa, mtp };
+enum class DrafterKind { eagle, eagle3, medusa, mtp, p_eagle, dflash, dspark, dflash2 };
+
+// What DFlash, DSpark and DFlash 2 have beyond other drafters. A number is 0 if the file does not say it.
+struct BlockDrafterConfig {
+  int rows = 0;              // of the block that it was trained on, the root's included
+  std::vector<int> windows;  // of each layer, in entries of the text; 0: all
+  int markov_rank = 0;       // DSpark
+  int conv_taps = 0, conv_group = 0, selector_rank = 0, selector_top_k = 0;  // DFlash 2
+};
 
 struct DrafterConfig {
   DrafterKind kind = DrafterKind::eagle;
   TransformerShape
       layer;           // of its decoder layer; `vocabulary`: the target's, 0 if the file does not say. Not of Medusa
-  int vocabulary = 0;  // EAGLE-3: rows of its LM head
-  // EAGLE-3: hidden states of the target that it reads, i = the state that enters layer i; empty: 2, L / 2 and L - 3.
+  int layers = 1;      // P-EAGLE and block drafters have several
+  int vocabulary = 0;  // rows of its own LM head; 0: it has the target's
+  // Hidden states of the target that EAGLE-3 and block drafters read, i = the state that enters layer i. If empty, the
+  // method has a rule.
   std::vector<int> auxiliary_layers;
   bool norm_before_residual = false;  // EAGLE-3: the residual is the normed state
-  bool norm_before_fc = false;        // EAGLE-3: a norm over the three states together
+  bool norm_before_fc = false;        // EAGLE-3: a norm over the states together
   bool norm_each_state = false;       // EAGLE-3.1: a norm over each of them
   // The next pass of the drafter reads its state after the last norm (MTP of MiMo and Qwen3-Next; EAGLE-3 with
   // "norm_output").
   bool normed_state = false;
-  bool own_embedding = false;  // its embedding is not the target's; only its weights tell
-  int heads = 0, blocks = 1;   // Medusa: heads, and residual blocks of each
+  bool own_embedding = false;     // its embedding is not the target's; only its weights tell
+  int heads = 0, blocks = 1;      // Medusa: heads, and residual blocks of each
+  std::optional<int> mask_token;  // P-EAGLE and block drafters, if the file says it
+  BlockDrafterConfig block;       // of block drafters
 };
 
 // A drafter's config.json; mistakes are noted, also for what the networks of methods/ do not have.

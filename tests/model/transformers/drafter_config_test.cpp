@@ -65,8 +65,9 @@ TEST_CASE("layer ids that begin with 1 count what leaves a layer, but not the sp
   CHECK(layers(eagle3_config(nested({2, 16, 29}))) == std::vector{2, 16, 29});
   CHECK(layers(eagle3_config({{"eagle_aux_hidden_state_layer_ids", {24, 30, 35}}})) == std::vector{24, 30, 35});
   CHECK(layers(speculators_config({{"eagle_aux_hidden_state_layer_ids", {1, 15, 28}}})) == std::vector{1, 15, 28});
-  CHECK(contains(mistake(eagle3_config(nested({1, 2})), DrafterKind::eagle3),
-                 "config.json#/eagle_config/eagle_aux_hidden_state_layer_ids: must be three layers of the target"));
+  CHECK(layers(eagle3_config(nested({2, 46, 91, 93}))).size() == 4);
+  CHECK(contains(mistake(eagle3_config(nested(Json::array())), DrafterKind::eagle3),
+                 "config.json#/eagle_config/eagle_aux_hidden_state_layer_ids: must be 1 to 16 layers of the target"));
 }
 
 TEST_CASE("drafters that the networks of methods can't hold are refused at the key that says so") {

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// config.json of drafters that propose a block at once: the forms in which they are published, and what is refused.
+#include "model/transformers/block_drafter_config.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tests/core/messages.h"
+
+using namespace draftline;
+using Json = nlohmann::json;
+
+namespace {
+
+using enum DrafterKind;
+
+Json with(Json config, const Json& more) {
+  config.update(more);
+  return config;
+}
+const Json kFiveLayers{{"model_type", "qwen3"},  {"hidden_size", 4096},       {"intermediate_size", 12288},
+                       {"num_hidden_layers", 5}, {"num_attention_heads", 32}, {"num_key_value_heads", 8},
+                       {"head_dim", 128},        {"vocab_size", 151936},      {"rope_theta", 1000000},
+                       {"rms_norm_eps", 1e-6},   {"attention_bias", false}};
+
+// z-lab's Qwen3-8B-DFlash-b16.
+const Json kDFlash =
+    with(kFiveLayers, {{"architectures", {"DFlashDraftModel"}},
+                       {"block_size", 16},
+                       {"num_target_layers", 36},
+                       {"dflash_config", {{"mask_token_id", 151669}, {"target_layer_ids", {1, 9, 17, 25, 33}}}}});
+// DeepSpec's dspark_qwen3_4b_block7: everything at the top.
+const Json kDSpark = with(kFiveLayers, {{"architectures", {"Qwen3DSparkModel"}},
+                                        {"hidden_size", 2560},
+                                        {"intermediate_size", 9728},
+                                        {"block_size", 7},
+                                        {"mask_token_id", 151669},
+                                        {"target_layer_ids", {-1, 9, 17, 25, 33}},
+                                        {"markov_rank", 256},
+                                        {"markov_head_type", "vanilla"},
+                                        {"enable_confidence_head", true}});
+// Of z-lab's Qwen3.8-27B-DFlash2.
+const Json kDFlash2 = with(kFiveLayers, {{"architectures", {"DFlash2DraftModel"}},
+                                         {"layer_types", std::vector<std::string>(5, "sliding_attention")},
+                                         {"sliding_window", 2048},
+                                         {"is_causal", false},
+                                         {"dflash_config",
+                                          {{"block_size", 8},
+                                           {"mask_token_id", 248},
+                                           {"target_layer_ids", {5, 19, 33}},
+                                           {"conv_kernel_size", 2},
+                                           {"conv_group_size", 16},
+                                           {"selector_rank", 256},
+                                           {"selector_top_k", 16}}}});
+Json speculators(const std::string& type, const Json& more = Json::object()) {
+  return with({{"architectures", {"DFlashDraftModel"}},
+               {"speculators_model_type", type},
+               {"transformer_layer_config", kFiveLayers},
+               {"block_size", 8},
+               {"draft_vocab_size", 32000},
+               {"aux_hidden_state_layer_ids", {2, 10, 18}},
+               {"mask_token_id", 151669}},
+              more);
+}
+
+DrafterConfig read_block(const Json& config, DrafterKind kind) {
+  return read_whole(Document::from_text(config.dump(), "config.json"),
+                    [&](const Reader& in) { return read_drafter(in, kind); });
+}
+std::string block_mistake(const Json& config, DrafterKind kind) {
+  return mistake_of([&] { read_block(config, kind); });
+}
+
+}  // namespace
+
+TEST_CASE("a DFlash's block, layers and the states it reads, which z-lab counts as they leave a layer") {
+  const DrafterConfig d = read_block(kDFlash, dflash);
+  CHECK(d.layers == 5);
+  CHECK(d.layer.intermediate == 12288);
+  CHECK(d.layer.qk_norm);
+  CHECK(d.vocabulary == 0);  // embedding and LM head are the target's
+  CHECK(d.auxiliary_layers == std::vector{2, 10, 18, 26, 34});
+  CHECK(d.mask_token == 151669);
+  CHECK(d.block.rows == 16);
+  CHECK(d.block.windows == std::vector(5, 0));
+  Json nested = kDFlash;  // as newer files have it
+  nested.erase("block_size");
+  nested["dflash_config"]["block_size"] = 8;
+  CHECK(read_block(nested, dflash).block.rows == 8);
+  nested["dflash_config"].erase("block_size");
+  CHECK(read_block(nested, dflash).block.rows == 0);
+}
+
+TEST_CASE("the speculators library counts states as they enter a layer, and has an LM head of its own") {
+  const DrafterConfig d = read_block(speculators("dflash"), dflash);
+  CHECK(d.auxiliary_layers == std::vector{2, 10, 18});
+  CHECK(d.vocabulary == 32000);
+  CHECK(d.layer.hidden == 4096);
+  CHECK(d.block.rows == 8);
+  CHECK(read_block(speculators("dspark"), dspark).block.markov_rank == 256);
+}
+
+TEST_CASE("windows are those of layer_types, or of all layers where only use_swa says so") {
+  const auto windows = [](const Json& more) { return read_block(with(kDFlash, more), dflash).block.windows; };
+  CHECK(
+      windows({{"layer_types",
+                {"sliding_attention", "sliding_attention", "full_attention", "sliding_attention", "sliding_attention"}},
+               {"sliding_window", 4096}}) == std::vector{4096, 4096, 0, 4096, 4096});
+  Json own = kDFlash.at("dflash_config");  // as ModelOpt writes it
+  own.update({{"use_swa", true}, {"swa_window_size", 1024}});
+  CHECK(windows({{"layer_types", std::vector<std::string>(5, "full_attention")}, {"dflash_config", own}}) ==
+        std::vector(5, 1024));
+  own.erase("swa_window_size");
+  CHECK(contains(block_mistake(with(kDFlash, {{"dflash_config", own}}), dflash),
+                 "#/dflash_config/use_swa: needs \"swa_window_size\" or \"sliding_window\""));
+}
+
+TEST_CASE("DSpark's head, and DFlash 2's convolutions and selector") {
+  const DrafterConfig spark = read_block(kDSpark, dspark), second = read_block(kDFlash2, dflash2);
+  CHECK(spark.block.markov_rank == 256);
+  CHECK(spark.block.rows == 7);
+  CHECK(spark.auxiliary_layers == std::vector{0, 10, 18, 26, 34});  // -1: the embedding
+  CHECK(second.block.conv_taps == 2);
+  CHECK(second.block.conv_group == 16);
+  CHECK(second.block.selector_rank == 256);
+  CHECK(second.block.selector_top_k == 16);
+  CHECK(second.block.windows == std::vector(5, 2048));
+}
+
+TEST_CASE("a block drafter of another kind than the method's is told, whatever its form") {
+  CHECK(contains(block_mistake(kDSpark, dflash),
+                 "#/architectures/0: is of a \"dspark\" drafter, the method is \"dflash\""));
+  CHECK(contains(block_mistake(kDFlash, dflash2), "is of a \"dflash\" drafter, the method is \"dflash2\""));
+  CHECK(contains(block_mistake(speculators("eagle3"), dspark),
+                 "#/speculators_model_type: is of a \"eagle3\" drafter, the method is \"dspark\""));
+  Json modelopt = kDFlash;  // which names all of them DFlash
+  modelopt["dflash_config"].update({{"projector_type", "dspark"}, {"markov_rank", 64}});
+  CHECK(read_block(modelopt, dspark).block.markov_rank == 64);
+  CHECK(contains(block_mistake(modelopt, dflash), "#/dflash_config/projector_type: is of a \"dspark\" drafter"));
+  CHECK(contains(block_mistake(with(kDSpark, {{"architectures", {"Gemma4DSparkModel"}}}), dspark),
+                 "a block drafter of the architecture \"Gemma4DSparkModel\" is not modelled"));
+}
+
+TEST_CASE("what no block drafter's network here has is refused at its key") {
+  CHECK(contains(block_mistake(with(kDFlash, {{"attention_bias", true}}), dflash), "#/attention_bias: biases"));
+  CHECK(contains(block_mistake(with(kDSpark, {{"markov_head_type", "rnn"}}), dspark), "#/markov_head_type: only the"));
+  CHECK(contains(block_mistake(with(kDSpark, {{"markov_rank", 0}}), dspark), "#/markov_rank: must be at least 1"));
+  CHECK(contains(block_mistake(with(kDFlash, {{"target_hidden_size", 2048}}), dflash), "#/target_hidden_size: "));
+  CHECK(
+      contains(block_mistake(with(kDFlash, {{"num_hidden_layers", 33}}), dflash), "#/num_hidden_layers: more than 32"));
+  CHECK(
+      contains(block_mistake(speculators("dflash", {{"sample_from_anchor", true}}), dflash), "#/sample_from_anchor: "));
+  CHECK(contains(block_mistake(speculators("dspark", {{"sample_from_anchor", false}}), dspark),
+                 "#/sample_from_anchor: a DSpark whose root's row"));
+  CHECK(contains(block_mistake(speculators("dflash", {{"draft_vocab_size", 200000}}), dflash),
+                 "#/draft_vocab_size: is larger"));
+  Json without = kDFlash2;
+  without["dflash_config"].erase("selector_rank");
+  CHECK(contains(block_mistake(without, dflash2), "#/dflash_config: missing key \"selector_rank\""));
+  without = kDFlash;
+  without["dflash_config"]["target_layer_ids"] = Json::array();
+  CHECK(contains(block_mistake(without, dflash), "target_layer_ids: must be 1 to 16 layers"));
+}
+
+TEST_CASE("a P-EAGLE is EAGLE-3 with more layers and a mask token") {
+  Json native{{"architectures", {"LlamaForCausalLMEagle3"}},
+              {"hidden_size", 64},
+              {"intermediate_size", 96},
+              {"num_hidden_layers", 4},
+              {"num_attention_heads", 4},
+              {"num_key_value_heads", 2},
+              {"vocab_size", 200},
+              {"rope_theta", 500000.0},
+              {"rms_norm_eps", 1e-5},
+              {"hidden_act", "silu"},
+              {"ptd_token_id", 199}};
+  const DrafterConfig d = read_block(native, p_eagle);
+  CHECK(d.layers == 4);
+  CHECK(d.mask_token == 199);
+  CHECK(d.vocabulary == 200);
+  CHECK(contains(block_mistake(native, eagle3), "#/num_hidden_layers: only drafters of one layer"));
+  Json layer = native;
+  layer.erase("architectures");
+  layer["model_type"] = "llama";
+  const Json theirs{{"speculators_model_type", "peagle"},
+                    {"draft_vocab_size", 50},
+                    {"mask_token_id", 7},
+                    {"transformer_layer_config", layer},
+                    {"eagle_aux_hidden_state_layer_ids", {2, 10, 18, 26, 34}}};
+  const DrafterConfig t = read_block(theirs, p_eagle);
+  CHECK(t.vocabulary == 50);
+  CHECK(t.auxiliary_layers.size() == 5);
+  CHECK(!t.norm_before_residual);
+}
