@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "sim/fleet_cost.h"
@@ -55,9 +56,9 @@ class Trials {
   const FleetRun* at(int replicas, int replication) {
     const auto [known, fresh] = runs_.try_emplace({replicas, replication});
     if (fresh) known->second = run(replicas, replication);
-    const auto& [figures, requests] = known->second;
-    if (figures) return &*figures;
-    missed_ = {replicas, replication, requests};
+    const Trial& trial = known->second;
+    if (trial.figures) return &*trial.figures;
+    missed_ = {replicas, replication, trial.requests};
     return nullptr;
   }
 
@@ -73,6 +74,16 @@ class Trials {
       (at(middle, replication) != nullptr ? high : low) = middle;
     }
     return high <= most_ ? std::optional(high) : std::nullopt;
+  }
+
+  // The replications, from the one whose fleet comes nearest to a target on; all must meet them.
+  std::vector<int> nearest_first(int replicas, int replications) const {
+    std::vector<int> order(static_cast<std::size_t>(replications));
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+      return runs_.at({replicas, a}).nearness > runs_.at({replicas, b}).nearness;
+    });
+    return order;
   }
 
   // What the last fleet that missed a target missed, as text; "" if none did. Servers have `each` devices.
@@ -96,6 +107,7 @@ class Trials {
   struct Trial {
     std::optional<FleetRun> figures;  // none: it misses a target
     std::int64_t requests = 0;
+    double nearness = 0;  // to the targets: the largest share of a limit
   };
   struct Miss {
     int replicas, replication;
@@ -105,11 +117,14 @@ class Trials {
   Trial run(int replicas, int replication) {
     point_.fleet.replicas = replicas;
     const LastingRun r = lasting_run(point_, seed_of_replication(seed_, replication), targets_);
-    if (!r.meets) return {std::nullopt, r.requests};
+    if (!r.meets) return {std::nullopt, r.requests, 1};
+    double nearness = 0;
+    for (const LatencyTargets::Target& t : targets_.targets)
+      nearness = std::max(nearness, r.run.figures.value_of(t) / t.limit);
     const ServingFigures& f = r.run.figures;
     const double output = static_cast<double>(f.output_tokens) / static_cast<double>(f.requests);
     return {FleetRun{{output * mean_rate(point_.workload)}, f.ttft.quantile(0.99), f.tpot.quantile(0.99), f.e2e.mean()},
-            r.requests};
+            r.requests, nearness};
   }
 
   ServingPoint& point_;
@@ -124,11 +139,14 @@ struct Capacity {
   PerSecond rate;
   bool at_least;  // the requests were too few to say what misses
 };
-// The largest load that the fleet serves within the targets in every replication, by replica: of the first by doubling
-// and bisection, of the others by bisection where they bear less. All bear the workload.
-Capacity capacity_of(ServingPoint& point, std::uint64_t seed, int replications, const LatencyTargets& targets) {
+// The largest load that the fleet serves within the targets in every replication, by replica. All bear the workload.
+// `replications`: that which will bear least comes first, as the others then need to be tried once.
+Capacity capacity_of(ServingPoint& point, std::uint64_t seed, const std::vector<int>& replications,
+                     const LatencyTargets& targets) {
+  constexpr double kPrecise = 1.02;  // the ratio of the bounds at the end
   const Workload whole = point.workload;
   const double rate = mean_rate(whole);
+  const int replicas = point.fleet.replicas;
   double highest_served = rate;
   std::optional<double> lowest_missed;
   bool at_least = false;
@@ -139,20 +157,24 @@ Capacity capacity_of(ServingPoint& point, std::uint64_t seed, int replications, 
     at_least = run.meets;
     return false;
   };
-  for (int replication = 0; replication < replications; ++replication) {
+  for (const int replication : replications) {
     const auto narrow = [&](double r) {
       if (serves(r, replication)) highest_served = r;
       else lowest_missed = r;
     };
-    if (replication > 0) {
-      if (serves(highest_served, replication)) continue;
+    if (!lowest_missed) {
+      // One replica less misses the workload, so that the bound is near where there are many.
+      const double step = replicas == 1 ? 2 : std::max(kPrecise, replicas / (replicas - 1.0));
+      while (!lowest_missed) narrow(step * highest_served);
+    } else if (!serves(highest_served, replication)) {
       lowest_missed = std::exchange(highest_served, rate);
+      // Replications bear much the same, so that the bound is near: steps begin small, and each is its square.
+      for (double step = kPrecise; *lowest_missed > step * highest_served; step *= step) narrow(*lowest_missed / step);
     }
-    while (!lowest_missed) narrow(2 * highest_served);
-    while (*lowest_missed / highest_served > 1.02) narrow(std::sqrt(highest_served * *lowest_missed));
+    while (*lowest_missed / highest_served > kPrecise) narrow(std::sqrt(highest_served * *lowest_missed));
   }
   point.workload = whole;
-  return {{highest_served / point.fleet.replicas}, at_least};
+  return {{highest_served / replicas}, at_least};
 }
 
 }  // namespace
@@ -227,7 +249,7 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
   }
   option.load = {mean_rate(point->workload)};
   point->fleet.replicas = option.replicas;
-  const Capacity capacity = capacity_of(*point, seed, replications, targets);
+  const Capacity capacity = capacity_of(*point, seed, trials.nearest_first(option.replicas, replications), targets);
   option.capacity = capacity.rate;
   option.capacity_at_least = capacity.at_least;
   return option;
