@@ -21,8 +21,7 @@ struct Selector {
 class DFlash2 : public Method {
  public:
   DFlash2(Context& c, BlockShape block, int draft_length, const Selector& selector)
-      : target_(c.target),
-        drafter_(c, "dflash2.", std::move(block)),
+      : drafter_(c, "dflash2.", std::move(block)),
         length_(draft_length),
         candidates_(selector.candidates),
         before_(c.weights.table("dflash2.before", c.target.vocabulary(), selector.rank)),
@@ -35,7 +34,7 @@ class DFlash2 : public Method {
 
   Proposal propose(Ops& ops, Session& s) override {
     const Tensor states = drafter_.mask_states(ops, s);
-    const TopK best = ops.top_k(target_.logits(ops, states), candidates_);
+    const TopK best = ops.top_k(drafter_.logits(ops, states), candidates_);
     const Tensor ids = reshape(best.ids, states.rows * candidates_, 1);
     const Tensor walked = ops.walk_candidates(best, ops.linear(states, gate_), ops.embed(before_, s.root),
                                               ops.embed(before_, ids), ops.embed(after_, ids));
@@ -43,7 +42,6 @@ class DFlash2 : public Method {
   }
 
  private:
-  const Transformer& target_;
   BlockDrafter drafter_;
   int length_, candidates_;
   Weight before_, after_, gate_;

@@ -21,7 +21,7 @@ class DSpark : public Method {
       : drafter_(c, "dspark.", std::move(block)),
         length_(draft_length),
         before_(c.weights.table("dspark.w1", c.target.vocabulary(), rank)),
-        after_(c.weights.matrix("dspark.w2", rank, drafter_.vocabulary())),
+        after_(c.weights.matrix("dspark.w2", rank, drafter_.columns_of_logits())),
         confidence_(c.weights.matrix("dspark.confidence", c.target.shape.hidden + rank, 1)) {}
   int depth() const override { return length_; }
   std::optional<int> longest_chain() const override { return drafter_.most_drafts(kDSparkDrafts); }
@@ -29,7 +29,7 @@ class DSpark : public Method {
   void extend(Ops& ops, const Session& s, const Committed& c) override { drafter_.extend(ops, s, c); }
 
   Proposal propose(Ops& ops, Session& s) override {
-    const int b = s.sequences, n = drafter_.shape().block, vocabulary = drafter_.vocabulary();
+    const int b = s.sequences, n = drafter_.shape().block, vocabulary = drafter_.columns_of_logits();
     const Tensor states = drafter_.states(ops, s);
     const Tensor logits = reshape(drafter_.logits(ops, states), b, n * vocabulary);
     DraftedChain chain(ops, s);

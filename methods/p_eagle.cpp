@@ -19,11 +19,16 @@ class PEagle : public Method {
   PEagle(Context& c, int draft_length, const DrafterConfig& drafter, int mask_token)
       : target_(c.target),
         length_(draft_length),
+        trained_(drafter.trained_drafts),
         mask_token_(mask_token),
-        cache_(make_cache(c.ops, drafter.layer, drafter.layers, c.capacity)),
+        cache_(make_cache(c.ops, drafter.layer, drafter.layers, c.capacity, window_of(drafter))),
         network_(c, "p_eagle.", drafter, cache_),
-        mask_state_(c.weights.table("p_eagle.mask_state", 1, c.target.shape.hidden)) {}
+        mask_state_(c.weights.table("p_eagle.mask_state", 1, c.target.shape.hidden)) {
+    if (drafter.own_embedding)
+      embedding_ = c.weights.embedding("p_eagle.embedding", c.target.shape.vocabulary, c.target.shape.hidden);
+  }
   int depth() const override { return length_; }
+  std::optional<int> longest_chain() const override { return trained_; }
   std::vector<int> auxiliary_layers() const override { return network_.auxiliary_layers(); }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
@@ -31,7 +36,7 @@ class PEagle : public Method {
     const Tensor mask = ops.embed(mask_state_, ops.constant({0}));
     const Tensor states = ops.gather(ops.concat_rows({network_.fused(ops, c), mask}), m.index);
     const Tensor tokens = ops.gather(ops.concat_rows({c.next, ops.constant({mask_token_})}), m.index);
-    const Tensor out = network_.forward(ops, states, target_.embed(ops, tokens), ops.pass({m.rows, s.slots}));
+    const Tensor out = network_.forward(ops, states, embed(ops, tokens), ops.pass({m.rows, s.slots}));
     const Tensor logits = network_.logits(ops, ops.gather(out, m.newest, 0, length_));
     ops.store(drafts(ops, s), network_.target_ids(ops, ops.argmax(logits)));
   }
@@ -40,11 +45,18 @@ class PEagle : public Method {
 
  private:
   Tensor drafts(Ops& ops, const Session& s) const { return s.state(ops, "p_eagle.drafts", length_, 1, DType::int32); }
+  Tensor embed(Ops& ops, Tensor tokens) const {
+    if (!embedding_) return target_.embed(ops, tokens);
+    return ops.sum_over_ranks(ops.embed(*embedding_, tokens), target_.ranks);
+  }
   const Transformer& target_;
-  int length_, mask_token_;
+  int length_;
+  std::optional<int> trained_;
+  int mask_token_;
   Cache cache_;
   Eagle3Network network_;
   Weight mask_state_;
+  std::optional<Weight> embedding_;
 };
 
 std::unique_ptr<Method> make_p_eagle(const MethodSpec& spec, Context& c) {

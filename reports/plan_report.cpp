@@ -7,6 +7,7 @@
 #include <span>
 #include <tuple>
 
+#include "reports/page/chart_set.h"
 #include "reports/page/page.h"
 #include "reports/plan_figures.h"
 #include "reports/point.h"
@@ -201,40 +202,45 @@ std::vector<std::string> recommendation(Options options, const Scenario& s) {
   return lines;
 }
 
-// Each fleet's price against the latency of its requests, and a line through those that no other fleet beats.
-Chart fleet_chart(Options options, const Scenario& s) {
-  Chart c;
-  c.title = "Fleets that meet the targets" + load_text(options.front(), s);
-  c.x = {has_prices(s) ? "price of an hour" : "devices", false, to_digits<4>};
-  c.y = {"end-to-end latency, mean", false, [](double seconds) { return to_text(Seconds{seconds}); }};
-  Series best{"no other is cheaper and faster", {}};
-  std::map<std::string, Series> by_method;
-  for (const PlannedFleet& one : planned(options)) {
-    const FleetOption& o = one.option;
-    if (!o.obstacle.empty()) continue;
-    const Estimate e2e = estimate(o.runs, [](const FleetRun& run) { return run.e2e_mean.value; });
-    const ChartPoint point{o.cost, e2e.value, {}, name_of(o, o.replicas, s)};
-    Series& series = by_method[s.method(o.point).spec.label() + (o.is_bound ? ", a bound" : "")];
-    series.points.push_back(point);
-    series.points.back().interval = e2e.interval;
-    series.joined = false;
-    if (one.pareto) best.points.push_back(point);
+// Each fleet's price against the latency of its requests, and a line through those that no other fleet beats. One chart
+// for each workload.
+ChartSet fleet_charts(const std::vector<Options>& loads, const Scenario& s) {
+  Chart common;
+  common.title = "Fleets that meet the targets";
+  common.x = {has_prices(s) ? "price of an hour" : "devices", false, to_digits<4>};
+  common.y = {"end-to-end latency, mean", false, [](double seconds) { return to_text(Seconds{seconds}); }};
+  ChartSet charts(std::move(common));
+  for (const Options& options : loads) {
+    std::string load = load_text(options.front(), s);
+    load.erase(0, load.find_first_not_of(' '));
+    const auto all = planned(options);
+    const auto point_of = [&](const FleetOption& o) {
+      const Estimate e2e = estimate(o.runs, [](const FleetRun& run) { return run.e2e_mean.value; });
+      return ChartPoint{o.cost, e2e.value, e2e.interval, name_of(o, o.replicas, s)};
+    };
+    const bool several = std::count_if(all.begin(), all.end(), [](const PlannedFleet& f) { return f.pareto; }) > 1;
+    for (const PlannedFleet& one : all) {
+      if (!one.pareto || !several) continue;
+      ChartPoint best = point_of(one.option);
+      best.interval.reset();
+      charts.add(load, "no other is cheaper and faster", std::move(best));
+    }
+    for (const PlannedFleet& one : all)
+      if (one.meets_targets())
+        charts.add(load, s.method(one.option.point).spec.label() + (one.option.is_bound ? ", a bound" : ""),
+                   point_of(one.option), false);
   }
-  if (best.points.size() > 1) c.series.push_back(std::move(best));
-  for (auto& [name, series] : by_method) {
-    series.name = name;
-    c.series.push_back(std::move(series));
-  }
-  return c;
+  return charts;
 }
 
 void write_page(const Output& to, const Scenario& s, const std::vector<Options>& loads, const Table& table) {
   const auto page = new_page(to, s.name, s.document.root().input_files());
   page->say(s.question);
-  for (const Options& of_load : loads) {
+  for (const Options& of_load : loads)
     for (const std::string& sentence : recommendation(of_load, s)) page->say(sentence);
-    if (any_meets(of_load)) page->show(fleet_chart(of_load, s));
-  }
+  const ChartSet charts = fleet_charts(loads, s);
+  for (const Chart& c : charts.charts()) page->show(c);
+  if (to.format == Format::html) page->say(charts.left_out());
   if (loads.empty()) page->say("No option meets the targets.");
   page->show(table);
   page->say(s.note);

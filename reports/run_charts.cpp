@@ -66,7 +66,10 @@ double RunCharts::place_of(const Point& p) const {
     case Along::batch_size: return scenario_.batch_sizes[p.batch];
     case Along::prompt_tokens: return scenario_.prompt_tokens[p.prompt];
     case Along::output_tokens: return scenario_.output_tokens[p.output];
-    case Along::draft_length: return scenario_.method(p).spec.draft_length().value_or(NAN);
+    case Along::draft_length: {
+      const auto k = scenario_.method(p).spec.draft_length();
+      return k ? static_cast<double>(*k) : std::nan("");
+    }
   }
   return NAN;
 }
@@ -87,8 +90,8 @@ void RunCharts::add(const Outcome& o) {
 }
 
 void RunCharts::show_on(Page& page) const {
-  for (const ChartSet* set : {&speedups_, &rates_})
-    for (const Chart& c : set->charts()) page.show(c);
+  for (const Chart& c : speedups_.charts()) page.show(c);
+  for (const Chart& c : rates_.charts(false)) page.show(c);  // along the batch sizes
   page.say(rates_.left_out().empty() ? speedups_.left_out() : rates_.left_out());
 }
 

@@ -59,24 +59,24 @@ ServingCharts::ServingCharts(const Scenario& s)
     : scenario_(s), axis_(axis_of(*s.serving)), differing_(s, Format::html) {
   for (const std::string& axis : s.serving->axes) differing_.leave_out(axis);
   for (const char* of_series : {"", "draft_length", "acceptance", "random_weights"}) differing_.leave_out(of_series);
-  add_chart("Time per output token, 99th percentile", "tpot/p99");
-  add_chart("Time to first token, 99th percentile", "ttft/p99");
-  if (has_targets(s)) add_chart("Requests/s within the targets", "goodput");
-  else if (axis_) add_chart("Output tokens/s", "throughput");
+  add_chart("Time per output token", "TPOT p99", "tpot/p99");
+  add_chart("Time to first token", "TTFT p99", "ttft/p99");
+  if (has_targets(s)) add_chart("Goodput", "requests/s within the targets", "goodput");
+  else if (axis_) add_chart("Throughput", "output tokens/s", "throughput");
 }
 
-void ServingCharts::add_chart(const std::string& title, const std::string& path) {
+void ServingCharts::add_chart(const std::string& title, const std::string& what, const std::string& path) {
   const Serving& serving = *scenario_.serving;
   Chart c;
   c.title = title;
   c.x = {"output tokens/s", false, to_digits<5>};
   if (axis_) {
-    const std::string unit = number_in(serving.choices.front().varying[*axis_])->unit;
-    c.x = {serving.axes[*axis_] + (unit.empty() ? "" : " (" + unit + ")"), far_apart(numbers_of(serving, *axis_)),
+    const std::string of_axis = number_in(serving.choices.front().varying[*axis_])->unit;
+    c.x = {serving.axes[*axis_] + (of_axis.empty() ? "" : " (" + of_axis + ")"), far_apart(numbers_of(serving, *axis_)),
            to_digits<5>, true};
   }
   const bool is_time = path.find('/') != std::string::npos;
-  c.y = {title, path == "ttft/p99", is_time ? as_time : to_digits<5>};
+  c.y = {what, path == "ttft/p99", is_time ? as_time : to_digits<5>};
   for (const LatencyTargets::Target& t : serving.targets.targets)
     if (is_time && path == std::string(t.of == LatencyTargets::Target::Of::ttft ? "ttft" : "tpot") + "/p99" &&
         t.of != LatencyTargets::Target::Of::e2e && t.share == 0.99) {

@@ -25,7 +25,7 @@ class ServingCharts {
     std::string path;
     ChartSet charts;
   };
-  void add_chart(const std::string& title, const std::string& path);
+  void add_chart(const std::string& title, const std::string& what, const std::string& path);
   std::string series_of(const Point&) const;
 
   const Scenario& scenario_;

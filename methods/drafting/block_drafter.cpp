@@ -55,7 +55,8 @@ BlockShape read_block(const MethodSpec& spec, const Context& c, const BlockDraft
   BlockShape b;
   if (published) {
     b.layer = published->layer;
-    b.windows = published->block.windows;
+    b.windows = published->windows;
+    b.own_embedding = published->own_embedding;
     b.target_layers = published->auxiliary_layers;
     b.trained = published->block.rows;
     if (published->vocabulary > 0) b.vocabulary = published->vocabulary;
@@ -96,6 +97,8 @@ BlockDrafter::BlockDrafter(Context& c, const std::string& prefix, BlockShape blo
     : target_(c.target), block_(std::move(block)), head_(c.target, c.weights, prefix, block_.vocabulary) {
   const TransformerShape& shape = block_.layer;
   const int d = shape.hidden, q = shape.q_columns(), kv = 2 * shape.kv_columns();
+  if (block_.own_embedding)
+    embedding_ = c.weights.embedding(prefix + "embedding", c.target.shape.vocabulary, c.target.shape.hidden);
   const auto convolution = [&](const std::string& name) {
     const int taps = block_.conv_taps;
     return Convolution{c.weights.matrix(name + "kernel", d, 2 * taps * (d / block_.conv_group)),
@@ -177,7 +180,7 @@ Tensor BlockDrafter::states(Ops& ops, const Session& s) const {
     for (int j = 0; j < block_.block; ++j) index.push_back(j == 0 ? q : s.sequences);
   const Tensor tokens = ops.gather(ops.concat_rows({s.root, ops.constant({block_.mask_token})}), ops.constant(index));
   const PassRef pass = ops.pass({.rows = ops.uniform(s.sequences, block_.block), .slots = s.slots, .causal = false});
-  Stream x{target_.embed(ops, tokens)};
+  Stream x{embedding_ ? ops.sum_over_ranks(ops.embed(*embedding_, tokens), target_.ranks) : target_.embed(ops, tokens)};
   for (const Layer& l : layers_) {
     const Tensor y = x.norm(ops, *l.rest.attention_norm, epsilon());
     x.push(ops, convolved(ops, l.attention_conv, y, [&](Tensor rows) {

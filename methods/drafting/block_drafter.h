@@ -2,7 +2,8 @@
 // The network of drafters that propose a block at once (DFlash: Chen et al. 2026, section 4, and z-lab/dflash). Hidden
 // states of some of the target's layers are fused, fc n*d -> d and a norm, and become keys and values in each layer of
 // the drafter as soon as their tokens are committed. A block is the root and mask tokens: one pass over that cache in
-// which every row of the block attends to all others. Embedding and LM head are the target's.
+// which every row of the block attends to all others. Embedding and LM head are the target's, but of
+// files of the speculators library, which have their own.
 #pragma once
 #include <functional>
 #include <string>
@@ -22,6 +23,7 @@ struct BlockShape {
   std::vector<int> target_layers;  // by the states that enter them
   int mask_token = 0;
   std::optional<int> vocabulary = {};  // of an LM head of its own
+  bool own_embedding = false;
   int conv_taps = 0, conv_group = 16;  // DFlash 2's convolution around each sublayer; 0 taps: none
 };
 // How many drafts a block of so many rows gives: DFlash's root row predicts nothing, DSpark's the first draft.
@@ -51,7 +53,7 @@ class BlockDrafter {
   Tensor mask_states(Ops&, const Session&) const;
   const DraftHead& head() const { return head_; }
   Tensor logits(Ops& ops, Tensor states) const { return head_.logits(ops, target_, states); }
-  int vocabulary() const { return block_.vocabulary.value_or(target_.vocabulary()); }  // columns of the logits
+  int columns_of_logits() const { return head_.columns(target_); }
 
  private:
   struct Convolution {
@@ -73,6 +75,7 @@ class BlockDrafter {
   const Transformer& target_;
   BlockShape block_;
   DraftHead head_;
+  std::optional<Weight> embedding_;
   Weight fc_, state_norm_, out_norm_;
   std::vector<Layer> layers_;
 };

@@ -10,6 +10,10 @@ DraftHead::DraftHead(const Transformer& network, WeightStore& weights, const std
   if (*vocabulary < network.vocabulary()) offsets_ = weights.vector(prefix + "id_offsets", *vocabulary);
 }
 
+int DraftHead::columns(const Transformer& network) const {
+  return head_ ? head_->out * network.ranks : network.vocabulary();
+}
+
 Tensor DraftHead::logits(Ops& ops, const Transformer& network, Tensor normed) const {
   return head_ ? ops.gather_over_ranks(ops.linear(normed, *head_), network.ranks) : network.logits(ops, normed);
 }

@@ -15,6 +15,7 @@ class DraftHead {
   // Logits are the network's own, or with a `vocabulary` those of a head of that many tokens.
   DraftHead(const Transformer& network, WeightStore&, const std::string& prefix, std::optional<int> vocabulary);
   bool reduced() const { return offsets_.has_value(); }
+  int columns(const Transformer& network) const;  // of the logits; the last rank's share may be padded
   Tensor logits(Ops&, const Transformer& network, Tensor normed) const;  // [n, hidden] -> [n, vocabulary]
   Tensor target_ids(Ops& ops, Tensor ids) const { return offsets_ ? ops.map_ids(ids, *offsets_) : ids; }
 

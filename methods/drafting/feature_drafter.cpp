@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "methods/drafting/batch_index.h"
+#include "methods/drafting/published_drafter.h"
 
 namespace draftline::methods {
 
@@ -50,7 +51,7 @@ FeatureDrafter::FeatureDrafter(Context& c, const DraftShape& shape, const Drafte
     : target_(c.target),
       shape_(shape),
       layer_shape_(drafter.layer),
-      cache_(make_cache(c.ops, layer_shape_, 1, c.capacity)) {
+      cache_(make_cache(c.ops, layer_shape_, 1, c.capacity, window_of(drafter))) {
   if (drafter.own_embedding)
     embedding_ = c.weights.embedding(prefix + "embedding", c.target.shape.vocabulary, c.target.shape.hidden);
 }

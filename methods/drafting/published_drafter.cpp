@@ -26,8 +26,10 @@ std::optional<DrafterConfig> published_drafter(const MethodSpec& spec, const Con
   if (in->failed()) return std::nullopt;
   check_size(*in, "hidden size", d.layer.hidden, c.target.shape.hidden);
   if (c.target.ranks == 1) check_size(*in, "vocabulary", d.layer.vocabulary, c.target.shape.vocabulary);
-  // What leaves the last layer is had normed alone, which is not what EAGLE-3 was trained on.
-  const int last = c.target.shape.layers - (kind == DrafterKind::eagle3 ? 1 : 0);
+  // What leaves the last layer is had normed alone, which is not what a drafter was trained on. Block drafters, which
+  // are priced and not loaded, may read it: it costs the same.
+  const bool is_eagle = kind == DrafterKind::eagle3 || kind == DrafterKind::p_eagle;
+  const int last = c.target.shape.layers - (is_eagle ? 1 : 0);
   for (const int layer : d.auxiliary_layers)
     if (layer > last)
       in->fail("the drafter reads the state that enters layer " + std::to_string(layer) + ", the target has " +
@@ -41,6 +43,8 @@ std::optional<DrafterConfig> published_drafter(const MethodSpec& spec, const Con
     }
   return d;
 }
+
+Window window_of(const DrafterConfig& d) { return {d.windows.empty() ? 0 : d.windows.front()}; }
 
 void refuse_beside_checkpoint(const MethodSpec& spec, std::initializer_list<std::string_view> parameters) {
   if (!spec.in().find("checkpoint")) return;

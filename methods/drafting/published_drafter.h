@@ -14,6 +14,7 @@ namespace draftline::methods {
 std::optional<DrafterConfig> published_drafter(const MethodSpec&, const Context&, DrafterKind);
 // The same; without the parameter, a layer of the target's widths (drafter_layer_shape).
 DrafterConfig drafter_config(const MethodSpec&, const Context&, DrafterKind);
+Window window_of(const DrafterConfig&);  // of its layers, which have the same; not of a block drafter
 // Notes those of these parameters that are given beside a checkpoint, which decides them.
 void refuse_beside_checkpoint(const MethodSpec&, std::initializer_list<std::string_view> parameters);
 

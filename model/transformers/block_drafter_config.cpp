@@ -7,6 +7,7 @@
 
 #include "model/transformers/config_families.h"
 #include "model/transformers/config_keys.h"
+#include "model/transformers/drafter_keys.h"
 
 namespace draftline::config {
 
@@ -66,29 +67,31 @@ void check_kind(const Form& f, const KindOfBlock& wanted) {
   }
 }
 
-// z-lab, ModelOpt and DeepSpec count what leaves a layer, -1 being the embedding; speculators what enters it.
-void read_states(const Form& f, DrafterConfig& d) {
-  constexpr std::size_t kMost = 16;
-  const auto ids = f.speculators ? std::optional(f.root.at("aux_hidden_state_layer_ids")) : f.find("target_layer_ids");
-  if (!ids) return;
-  const int later = f.speculators ? 0 : 1;
-  for (const Reader& id : ids->items()) d.auxiliary_layers.push_back(id.integer(-later, kMostLayers) + later);
-  if (d.auxiliary_layers.empty() || d.auxiliary_layers.size() > kMost)
-    ids->fail("must be 1 to " + std::to_string(kMost) + " layers of the target");
+// z-lab, ModelOpt and DeepSpec count what leaves a layer, speculators what enters it.
+void read_block_states(const Form& f, DrafterConfig& d) {
+  if (f.speculators) return read_states(f.root.at("aux_hidden_state_layer_ids"), 0, d);
+  if (const auto ids = f.find("target_layer_ids")) read_states(*ids, 1, d);
 }
 
-// Windows are those of layer_types; or of all layers where no layer_types has one and "use_swa" says so (vLLM's rule,
-// and how ModelOpt writes a window).
+// Which layers have a window, layer_types says, or "use_swa" of all of them where no layer_types has one; how long it
+// is, "swa_window_size" before "sliding_window". That is vLLM's rule, and how ModelOpt writes a window.
 void read_windows(const Form& f, DrafterConfig& d) {
-  for (int i = 0; i < d.layers; ++i)
-    d.block.windows.push_back(d.layer.layer(i).attention == AttentionKind::full ? 0 : d.layer.window);
+  d.windows.assign(static_cast<std::size_t>(d.layers), 0);
+  std::vector<bool> slides(d.windows.size());
+  if (const auto types = given(f.layer, "layer_types")) {  // a word for each layer, as reading these has found
+    const auto each = types->items();
+    for (std::size_t i = 0; i < slides.size(); ++i) slides[i] = each[i].text() == "sliding_attention";
+  }
+  const bool any = std::find(slides.begin(), slides.end(), true) != slides.end();
   const auto swa = f.find("use_swa");
-  if (!swa || !swa->boolean()) return;
-  if (std::any_of(d.block.windows.begin(), d.block.windows.end(), [](int w) { return w > 0; })) return;
+  const bool all = !any && swa && swa->boolean();
+  if (!any && !all) return;
   auto window = f.find("swa_window_size");
-  if (!window) window = f.find("sliding_window");
-  if (window) std::fill(d.block.windows.begin(), d.block.windows.end(), window->positive_int(kMostPositions));
-  else swa->fail("needs \"swa_window_size\" or \"sliding_window\"");
+  if (!window) window = given(f.layer, "sliding_window");
+  if (!window) return f.root.fail("a window needs \"swa_window_size\" or \"sliding_window\"");
+  const int entries = window->positive_int(kMostPositions);
+  for (std::size_t i = 0; i < slides.size(); ++i)
+    if (slides[i] || all) d.windows[i] = entries;
 }
 
 void read_markov_head(const Form& f, DrafterConfig& d) {
@@ -111,13 +114,23 @@ void read_selector(const Form& f, DrafterConfig& d) {
   d.block.selector_top_k = needed("selector_top_k", 64);
 }
 
+// Their layers are Qwen3's, whatever the target's are.
+void check_layer(const Form& f) {
+  if (const auto type = given(f.layer, "model_type"); type && type->text() != "qwen3")
+    type->fail("a block drafter with layers of \"" + type->text() + "\" is not modelled; those of \"qwen3\" are");
+  if (!f.speculators && !f.nested && !f.find("target_layer_ids"))
+    f.root.fail("is no block drafter's: it has neither \"dflash_config\" nor \"target_layer_ids\"");
+}
+
 }  // namespace
 
 void read_block_drafter(const Reader& in, DrafterConfig& d) {
   constexpr int kMostBlockLayers = 32, kMostRows = 65;
   const bool speculators = given(in, "speculators_model_type").has_value();
+  const bool root_predicts = d.kind == DrafterKind::dspark;
   const Form f{speculators, in, speculators ? in.at("transformer_layer_config") : in, given(in, "dflash_config")};
   check_kind(f, about(d.kind));
+  check_layer(f);
   if (in.failed()) return;
   d.layer = read_transformer_as("Qwen3ForCausalLM", f.layer);
   if (in.failed()) return;
@@ -126,20 +139,17 @@ void read_block_drafter(const Reader& in, DrafterConfig& d) {
     return f.layer.at("num_hidden_layers").fail("more than " + std::to_string(kMostBlockLayers) + " are not modelled");
   if (d.layer.qkv_bias || d.layer.o_bias)
     f.layer.at("attention_bias").fail("biases of a block drafter are not modelled");
-  if (const auto width = f.find("target_hidden_size"); width && width->positive_int() != d.layer.hidden)
-    width->fail("a drafter of another hidden size than its target's is not modelled");
-  if (speculators) {  // with tables of its own
-    const auto own = given(in, "draft_vocab_size");
-    d.vocabulary = own ? own->positive_int(kMostVocabulary) : d.layer.vocabulary;
-    if (own && d.vocabulary > d.layer.vocabulary) own->fail("is larger than the target's vocabulary");
-    if (own && d.vocabulary < d.layer.vocabulary && d.kind == DrafterKind::dflash2)
-      own->fail("a selector over a part of the vocabulary is not modelled");
+  refuse_other_width(in, d);
+  if (speculators) {  // which stores tables of its own
+    read_own_head(in, d);
+    d.own_embedding = true;
+    if (d.vocabulary < d.layer.vocabulary && d.kind == DrafterKind::dflash2)
+      in.at("draft_vocab_size").fail("a selector over a part of the vocabulary is not modelled");
   }
-  read_states(f, d);
+  read_block_states(f, d);
   read_windows(f, d);
-  d.block.rows = f.number("block_size", 1, kMostRows, 0);
-  if (const auto mask = f.find("mask_token_id")) d.mask_token = mask->integer(0, kMostVocabulary);
-  const bool root_predicts = d.kind == DrafterKind::dspark;
+  d.block.rows = f.number("block_size", root_predicts ? 1 : 2, kMostRows, 0);
+  if (const auto mask = f.find("mask_token_id")) d.mask_token = mask->integer(0, d.layer.vocabulary - 1);
   if (const auto anchor = f.find("sample_from_anchor"); anchor && anchor->boolean() != root_predicts)
     anchor->fail(root_predicts ? "a DSpark whose root's row predicts nothing is not modelled"
                                : "a block whose root's row predicts a draft is modelled as DSpark's alone");

@@ -7,6 +7,7 @@
 #include "model/transformers/block_drafter_config.h"
 #include "model/transformers/config_families.h"
 #include "model/transformers/config_keys.h"
+#include "model/transformers/drafter_keys.h"
 
 namespace draftline {
 
@@ -60,12 +61,21 @@ void read_auxiliary_layers(const Reader& in, bool speculators, DrafterConfig& d)
     if (!ids) ids = given(*nested, kIds);
   }
   if (!ids) return;
-  for (const Reader& id : ids->items()) d.auxiliary_layers.push_back(id.integer(0, config::kMostLayers));
-  constexpr std::size_t kMost = 16;
-  if (d.auxiliary_layers.empty() || d.auxiliary_layers.size() > kMost)
-    return ids->fail("must be 1 to " + std::to_string(kMost) + " layers of the target");
+  config::read_states(*ids, 0, d);
+  if (d.auxiliary_layers.empty()) return;
   if (!speculators && d.auxiliary_layers.front() == 1)
     for (int& layer : d.auxiliary_layers) ++layer;
+}
+
+// What P-EAGLE has beyond EAGLE-3: a mask token, and with speculators the depth to which it was trained.
+void read_parallel(const Reader& in, DrafterConfig& d) {
+  if (const auto mask = given(in, {"ptd_token_id", "pard_token", "mask_token_id"}))
+    d.mask_token = mask->integer(0, d.layer.vocabulary - 1);
+  const auto speculators = given(in, "speculators_config");
+  const auto proposals = speculators ? given(*speculators, "proposal_methods") : std::nullopt;
+  if (!proposals) return;
+  for (const Reader& one : proposals->items())
+    if (const auto drafts = given(one, "speculative_tokens")) d.trained_drafts = drafts->positive_int(1024);
 }
 
 // EAGLE-3, and P-EAGLE, which has plain layers behind the first and a mask token.
@@ -82,6 +92,7 @@ void read_eagle3(const Reader& in, DrafterConfig& d) {
     const auto normed = given(in, "norm_before_residual");
     if (!normed && !parallel) in.at("norm_before_residual");  // its readers differ in what absence means
     d.norm_before_residual = normed && normed->boolean();
+    d.own_embedding = parallel;  // which is trained, too
     refuse(in, "fc_norm", "a norm of each of the target's states is not modelled");
   } else {
     read_llama_layer(in, d);
@@ -89,15 +100,16 @@ void read_eagle3(const Reader& in, DrafterConfig& d) {
   }
   if (parallel) d.layers = d.layer.layers;
   else demand_one_layer(layer, d);
-  if (const auto mask = given(in, {"ptd_token_id", "pard_token", "mask_token_id"}); mask && parallel)
-    d.mask_token = mask->integer(0, config::kMostVocabulary);
+  if (d.layer.experts || d.layer.latent || d.layer.delta_net)
+    layer.fail("a drafter with experts, latent attention or recurrent states is not modelled");
+  d.windows = config::windows_of(d.layer);
+  if (std::any_of(d.windows.begin(), d.windows.end(), [&](int w) { return w != d.windows.front(); }))
+    layer.at("layer_types").fail("layers with and without a window in one drafter of this kind are not modelled");
+  if (parallel && !in.failed()) read_parallel(in, d);
   d.norm_before_fc = flag(in, "norm_before_fc", false);
   d.normed_state = flag(in, "norm_output", false);
-  if (const auto width = given(in, "target_hidden_size"); width && width->positive_int() != d.layer.hidden)
-    width->fail("a drafter of another hidden size than its target's is not modelled");
-  const auto own = given(in, "draft_vocab_size");
-  d.vocabulary = own ? own->positive_int(config::kMostVocabulary) : d.layer.vocabulary;
-  if (own && d.vocabulary > d.layer.vocabulary) own->fail("is larger than the target's vocabulary");
+  config::refuse_other_width(in, d);
+  config::read_own_head(in, d);
   read_auxiliary_layers(in, type.has_value(), d);
 }
 

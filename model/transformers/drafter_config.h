@@ -15,9 +15,8 @@ enum class DrafterKind { eagle, eagle3, medusa, mtp, p_eagle, dflash, dspark, df
 
 // What DFlash, DSpark and DFlash 2 have beyond other drafters. A number is 0 if the file does not say it.
 struct BlockDrafterConfig {
-  int rows = 0;              // of the block that it was trained on, the root's included
-  std::vector<int> windows;  // of each layer, in entries of the text; 0: all
-  int markov_rank = 0;       // DSpark
+  int rows = 0;         // of the block that it was trained on, the root's included
+  int markov_rank = 0;  // DSpark
   int conv_taps = 0, conv_group = 0, selector_rank = 0, selector_top_k = 0;  // DFlash 2
 };
 
@@ -36,10 +35,12 @@ struct DrafterConfig {
   // The next pass of the drafter reads its state after the last norm (MTP of MiMo and Qwen3-Next; EAGLE-3 with
   // "norm_output").
   bool normed_state = false;
-  bool own_embedding = false;     // its embedding is not the target's; only its weights tell
-  int heads = 0, blocks = 1;      // Medusa: heads, and residual blocks of each
-  std::optional<int> mask_token;  // P-EAGLE and block drafters, if the file says it
-  BlockDrafterConfig block;       // of block drafters
+  bool own_embedding = false;  // its embedding is not the target's; of EAGLE and EAGLE-3 only the weights tell
+  int heads = 0, blocks = 1;   // Medusa: heads, and residual blocks of each
+  std::vector<int> windows;    // of each layer of EAGLE-3, P-EAGLE and block drafters, in entries of the text; 0: all
+  std::optional<int> mask_token;      // P-EAGLE and block drafters, if the file says it
+  std::optional<int> trained_drafts;  // P-EAGLE, if the file says it
+  BlockDrafterConfig block;           // of block drafters
 };
 
 // A drafter's config.json; mistakes are noted, also for what the networks of methods/ do not have.

@@ -14,8 +14,8 @@ namespace draftline {
 
 namespace {
 
-// Places in pixels; a chart with many series is higher, so that their names fit beside it.
-constexpr double kLeft = 68, kTop = 50, kWidth = 520, kHeight = 300, kBelow = 50, kNames = 300, kLine = 18;
+// Places in pixels.
+constexpr double kLeft = 68, kTop = 28, kWidth = 640, kHeight = 300, kBelow = 48, kRight = 24;
 constexpr std::size_t kColours = 8;  // of html_page; further series are dashed
 
 bool drawable(const ChartAxis& axis, double v) { return std::isfinite(v) && (!axis.logarithmic || v > 0); }
@@ -26,7 +26,7 @@ std::string text_of(const ChartAxis& axis, double v) { return axis.text ? axis.t
 std::string mark_text(const ChartAxis& axis, double v) {
   const std::string text = text_of(axis, v), number = text.substr(0, text.find(' '));
   const auto last = number.find_last_not_of('0');
-  if (number.find('.') == std::string::npos || last == std::string::npos) return text;
+  if (number.find('.') == std::string::npos || number.find('e') != std::string::npos) return text;
   return number.substr(0, number[last] == '.' ? last : last + 1) + text.substr(number.size());
 }
 
@@ -59,26 +59,27 @@ std::string dot(double x, double y, const std::string& inside) {
   return tag("circle", {{"cx", number(x)}, {"cy", number(y)}, {"r", "3.5"}}, inside);
 }
 
+// The class of a series: its colour, and how it is told from others of that colour.
+std::string style_of(std::size_t series) {
+  return "c" + std::to_string(series % kColours) + " d" + std::to_string(series / kColours);
+}
+
 class Drawing {
  public:
   explicit Drawing(const Chart& c)
       : chart_(c),
-        height_(std::max(kHeight, kLine * static_cast<double>(c.series.size() + 1))),
         x_(c.x.logarithmic, values_of_x(), kLeft, kLeft + kWidth, c.x.few_values),
-        y_(c.y.logarithmic, values_of_y(), kTop + height_, kTop, c.y.few_values) {}
+        y_(c.y.logarithmic, values_of_y(), kTop + kHeight, kTop, c.y.few_values) {}
 
   std::string svg() const {
-    const double width = kLeft + kWidth + kNames, height = kTop + height_ + kBelow;
-    std::string inside = tag("g", {{"class", "title"}}, words(0, 16, "start", chart_.title));
-    if (chart_.y.title != chart_.title) inside += words(0, 38, "start", chart_.y.title);
-    inside += axes();
+    std::string inside = words(0, 16, "start", chart_.y.title) + axes();
     if (chart_.level) inside += level();
-    if (chart_.diagonal) inside += diagonal();
     for (std::size_t i = 0; i < chart_.series.size(); ++i) inside += series(i);
-    return tag(
-        "svg",
-        {{"viewBox", "0 0 " + number(width) + " " + number(height)}, {"role", "img"}, {"aria-label", chart_.title}},
-        "\n" + inside);
+    return tag("svg",
+               {{"viewBox", "0 0 " + number(kLeft + kWidth + kRight) + " " + number(kTop + kHeight + kBelow)},
+                {"role", "img"},
+                {"aria-label", chart_.title}},
+               "\n" + inside);
   }
 
  private:
@@ -105,7 +106,7 @@ class Drawing {
   }
 
   std::string axes() const {
-    const double bottom = kTop + height_, right = kLeft + kWidth;
+    const double bottom = kTop + kHeight, right = kLeft + kWidth;
     std::string text;
     for (const double v : x_.ticks()) {
       text += line("grid", x_.place(v), kTop, x_.place(v), bottom);
@@ -123,15 +124,8 @@ class Drawing {
     return line("level", kLeft, y, kLeft + kWidth, y) + words(kLeft + 6, y - 5, "start", chart_.level_name);
   }
 
-  std::string diagonal() const {
-    const auto x = values_of_x(), y = values_of_y();
-    const double low = std::max(*std::min_element(x.begin(), x.end()), *std::min_element(y.begin(), y.end())),
-                 high = std::min(*std::max_element(x.begin(), x.end()), *std::max_element(y.begin(), y.end()));
-    return line("level", x_.place(low), y_.place(low), x_.place(high), y_.place(high));
-  }
-
   std::string pointed_at(const Series& s, const ChartPoint& p) const {
-    std::string text = s.name + "\n" + chart_.x.title + ": " + text_of(chart_.x, p.x) + "\n" + chart_.y.title + ": " +
+    std::string text = s.name + "\n" + chart_.x.title + ": " + mark_text(chart_.x, p.x) + "\n" + chart_.y.title + ": " +
                        text_of(chart_.y, p.y);
     if (p.interval)
       text += " (" + text_of(chart_.y, p.interval->low) + " to " + text_of(chart_.y, p.interval->high) + ")";
@@ -158,16 +152,10 @@ class Drawing {
     if (!s.joined) inside = bars;
     else if (points.size() > 1)
       inside = tag("polygon", {{"points", upper + lower}}) + tag("polyline", {{"points", path}});
-    inside += dots;
-    const double y = kTop + kLine * (static_cast<double>(index) + 0.5), x = kLeft + kWidth + 16;
-    inside += s.joined ? line("key", x, y, x + 22, y) : dot(x + 11, y, "");
-    inside += words(x + 28, y + 4, "start", s.name);
-    const std::string style = "series c" + std::to_string(index % kColours) + " d" + std::to_string(index / kColours);
-    return tag("g", {{"class", style}}, "\n" + inside);
+    return tag("g", {{"class", style_of(index)}}, "\n" + inside + dots);
   }
 
   const Chart& chart_;
-  const double height_;
   const Scale x_, y_;
 };
 
@@ -179,7 +167,21 @@ bool Chart::empty() const {
   });
 }
 
-std::string to_svg(const Chart& c) { return c.empty() ? "" : Drawing(c).svg(); }
+// The names of the series, each behind its line or its point.
+static std::string names_of(const Chart& c) {
+  std::string items;
+  for (std::size_t i = 0; i < c.series.size(); ++i) {
+    const std::string key = c.series[i].joined ? line("key", 0, 6, 22, 6) : dot(11, 6, "");
+    items += tag("li", {{"class", style_of(i)}},
+                 tag("svg", {{"viewBox", "0 0 22 12"}, {"class", "key"}}, key) + html_text(c.series[i].name));
+  }
+  return tag("ul", {{"class", "names"}}, "\n" + items);
+}
+
+std::string to_html(const Chart& c) {
+  if (c.empty()) return "";
+  return tag("figure", {}, "\n" + tag("figcaption", {}, html_text(c.title)) + Drawing(c).svg() + names_of(c));
+}
 
 bool far_apart(const std::vector<double>& values) {
   constexpr double kFar = 8;

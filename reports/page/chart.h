@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A chart of a report: series of points over two axes, drawn as SVG. Colours are those of the page around it.
+// A chart of a report: series of points over two axes, as an element of HTML: a drawing in SVG, and the series' names
+// below it. Colours are those of the page around it.
 #pragma once
 #include <optional>
 #include <string>
@@ -25,7 +26,7 @@ struct ChartPoint {
 struct Series {
   std::string name;
   std::vector<ChartPoint> points;
-  bool joined = true;  // by a line, with a band for the intervals; otherwise each point has a bar for its own
+  bool joined = true;  // by a line in their order, with a band for the intervals; otherwise each has a bar for its own
 };
 
 struct Chart {
@@ -39,7 +40,7 @@ struct Chart {
   bool empty() const;  // whether no point can be drawn
 };
 
-std::string to_svg(const Chart&);
+std::string to_html(const Chart&);  // "" of an empty one
 
 // Whether values are so far apart that a logarithmic axis shows them better: all positive, the largest at least 8 times
 // the smallest.

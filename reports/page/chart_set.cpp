@@ -9,7 +9,7 @@ static constexpr std::size_t kMostCharts = 12, kMostSeries = 24;  // 24 can be t
 
 ChartSet::ChartSet(Chart common) : common_(std::move(common)) {}
 
-void ChartSet::add(const std::string& subtitle, const std::string& series, ChartPoint point) {
+void ChartSet::add(const std::string& subtitle, const std::string& series, ChartPoint point, bool joined) {
   const std::string title = common_.title + (subtitle.empty() ? "" : ": " + subtitle);
   auto chart = std::find_if(charts_.begin(), charts_.end(), [&](const Chart& c) { return c.title == title; });
   if (chart == charts_.end()) {
@@ -23,17 +23,27 @@ void ChartSet::add(const std::string& subtitle, const std::string& series, Chart
   if (one == chart->series.end()) {
     too_many_series_ |= chart->series.size() == kMostSeries;
     if (chart->series.size() == kMostSeries) return;
-    one = chart->series.insert(chart->series.end(), {series, {}});
+    one = chart->series.insert(chart->series.end(), {series, {}, joined});
   }
   one->points.push_back(std::move(point));
 }
 
+std::vector<Chart> ChartSet::charts(bool by_x) const {
+  std::vector<Chart> all = charts_;
+  if (by_x)
+    for (Chart& c : all)
+      for (Series& s : c.series)
+        std::stable_sort(s.points.begin(), s.points.end(), [](const auto& a, const auto& b) { return a.x < b.x; });
+  return all;
+}
+
 std::string ChartSet::left_out() const {
-  if (too_many_charts_)
-    return "Only the first " + std::to_string(kMostCharts) + " setups are drawn; the table has all.";
+  std::string text;
+  if (too_many_charts_) text = "Only the first " + std::to_string(kMostCharts) + " setups are drawn";
   if (too_many_series_)
-    return "Only the first " + std::to_string(kMostSeries) + " methods of a chart are drawn; the table has all.";
-  return "";
+    text += (text.empty() ? "Only the first " : ", and the first ") + std::to_string(kMostSeries) +
+            " curves of a chart" + (text.empty() ? " are drawn" : "");
+  return text.empty() ? "" : text + "; the table has all.";
 }
 
 }  // namespace draftline

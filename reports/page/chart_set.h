@@ -12,8 +12,8 @@ class ChartSet {
  public:
   explicit ChartSet(Chart common);  // titles, axes and lines of every chart
   // A point of a series of the chart with that subtitle. Charts and series keep the order in which they are named.
-  void add(const std::string& subtitle, const std::string& series, ChartPoint);
-  const std::vector<Chart>& charts() const { return charts_; }
+  void add(const std::string& subtitle, const std::string& series, ChartPoint, bool joined = true);
+  std::vector<Chart> charts(bool by_x = true) const;  // with the points of each series in the order of x, or as added
   // What of the results is not drawn, as a sentence: beyond 12 charts, or 24 series in one; "" if all is.
   std::string left_out() const;
 

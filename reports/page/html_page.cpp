@@ -29,19 +29,24 @@ th, td { padding: .2em .8em .2em 0; vertical-align: top; }
 .number { text-align: right; }
 td:not(:last-child), td.number { white-space: nowrap; }
 .rule td { border-top: 1px solid var(--faint); }
-svg { display: block; width: 100%; max-width: 888px; margin: 1.5em 0; }
+figure { margin: 1.8em 0; max-width: 732px; }
+figcaption { font-weight: 600; margin-bottom: .3em; }
+svg { display: block; width: 100%; }
+.names { list-style: none; margin: 0; padding: 0 0 0 68px; column-width: 17em; font-size: 13px; }
+.names li { break-inside: avoid; padding-left: 30px; text-indent: -30px; }
+.names svg { display: inline-block; width: 22px; margin-right: 8px; }
 svg text { fill: var(--ink); font-size: 13px; }
-svg .title { font-weight: 600; }
 svg .grid { stroke: var(--faint); }
 svg .level { stroke: var(--soft); stroke-dasharray: 5 4; }
-svg polyline, svg .key, svg .bar { fill: none; stroke: var(--c); stroke-width: 2; }
+svg polyline, line.key, svg .bar { fill: none; stroke: var(--c); stroke-width: 2; }
 svg .bar { stroke-width: 1; }
 svg polygon { fill: var(--c); opacity: .15; stroke: none; }
 svg circle { fill: var(--c); }
 svg circle:hover { stroke: var(--ink); stroke-width: 2; }
 .c0 { --c: var(--c0); } .c1 { --c: var(--c1); } .c2 { --c: var(--c2); } .c3 { --c: var(--c3); }
 .c4 { --c: var(--c4); } .c5 { --c: var(--c5); } .c6 { --c: var(--c6); } .c7 { --c: var(--c7); }
-.d1 polyline, .d1 .key { stroke-dasharray: 7 3; } .d2 polyline, .d2 .key { stroke-dasharray: 2 3; }
+.d1 polyline, .d1 line.key { stroke-dasharray: 7 3; } .d2 polyline, .d2 line.key { stroke-dasharray: 2 3; }
+.d1 circle, .d2 circle { fill: var(--paper); stroke: var(--c); stroke-width: 2; } .d2 circle { stroke-dasharray: 2 2; }
 footer { color: var(--soft); font-size: .85em; border-top: 1px solid var(--faint); margin-top: 2em; }
 )";
 
@@ -64,7 +69,7 @@ void HtmlPage::say(const std::string& text) {
 
 void HtmlPage::show(const Table& t) { to_.stream << "<div class=\"wide\">\n" << t.to_html() << "</div>\n"; }
 
-void HtmlPage::show(const Chart& c) { to_.stream << to_svg(c); }
+void HtmlPage::show(const Chart& c) { to_.stream << to_html(c); }
 
 std::string HtmlPage::provenance() const {
   std::string text = element("p", "draftline " + to_.asked.verb + ", version " + std::string(build_version()) +

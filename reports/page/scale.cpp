@@ -21,14 +21,17 @@ Scale::Scale(bool logarithmic, std::vector<double> values, double from, double t
   constexpr std::size_t kMostValues = 14;
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
+  constexpr double kSame = 1e-9;  // values that differ by less are one, but for rounding
   low_ = values.front();
   high_ = values.back();
-  // A linear axis begins at 0 where that costs less than half of it.
-  if (!logarithmic_ && !at_values && low_ > 0 && low_ < high_ / 2) low_ = 0;
-  if (low_ == high_) {
+  const bool one = high_ - low_ <= kSame * std::max(std::abs(low_), std::abs(high_));
+  const double least = low_ >= 0 ? 0 : -INFINITY;
+  if (one) {
     const double apart = low_ == 0 ? 1 : std::abs(low_) / 2;
-    high_ = low_ + apart;
-    low_ -= apart;
+    high_ += apart;
+    low_ = std::max(least, low_ - apart);
+  } else if (!logarithmic_ && !at_values && low_ > 0 && low_ < high_ / 2) {
+    low_ = 0;  // a linear axis begins at 0 where that costs less than half of it
   }
   const double margin = kMargin * (position(high_) - position(low_));
   const auto back = [&](double p) { return logarithmic_ ? std::exp(p) : p; };
@@ -61,8 +64,8 @@ std::vector<double> Scale::round_ticks() const {
     if (ticks.size() >= kFew) return ticks;
     ticks.clear();
   }
-  const double step = round_step((high_ - low_) / kMost);
-  for (double i = std::ceil(low_ / step); i * step <= high_; ++i) ticks.push_back(i * step);
+  const double step = round_step((high_ - low_) / kMost), first = std::ceil(low_ / step);
+  for (int i = 0; i <= kMost && (first + i) * step <= high_; ++i) ticks.push_back((first + i) * step);
   return ticks;
 }
 

@@ -220,6 +220,12 @@ TEST_CASE("each tensor of an MTP module is refused by its name where it is missi
   CHECK(missed >= 13);  // three norms, the join, the attention and the MLP of a plain layer, and its two norms
 }
 
+TEST_CASE("a drafter that can be priced and not loaded is told so, before its weights are looked for") {
+  for (const DrafterKind kind : {DrafterKind::p_eagle, DrafterKind::dflash, DrafterKind::dspark, DrafterKind::dflash2})
+    CHECK(contains(mistake_of([&] { DrafterFolder(kFixtures / "drafters/medusa_vllm", kind, llama()); }),
+                   "medusa_vllm: weights of such a drafter can't be loaded; `draftline run` prices its config.json"));
+}
+
 TEST_CASE("a bias that a drafter does not have is zero, and a weight that it lacks is an error") {
   DrafterFolder heads(kFixtures / "drafters/medusa_vllm", DrafterKind::medusa, llama());
   CHECK(loaded(heads, "1.1.b", 1, 48) == std::vector<float>(48));

@@ -17,7 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     told([&] { price(*gpu, *vllm, shape); });
     told([&] { price(*cpu, *own, shape); });
   });
-  for (const DrafterKind kind : {DrafterKind::eagle, DrafterKind::eagle3, DrafterKind::medusa, DrafterKind::mtp})
+  using enum DrafterKind;
+  for (const DrafterKind kind : {eagle, eagle3, medusa, mtp, p_eagle, dflash, dspark, dflash2})
     told([&] {
       const Document document = Document::from_text(text, "config.json");
       read_whole(document, [&](const Reader& in) { return read_drafter(in, kind); });

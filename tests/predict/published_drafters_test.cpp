@@ -85,7 +85,8 @@ TEST_CASE("a block drafter of other widths, with its own LM head and windows, is
               {"aux_hidden_state_layer_ids", {2, 10, 18, 26, 34}},
               {"block_size", 16}};
   const double with_head = Folder(theirs).predicted(R"("name": "dflash", )" + kChecked).memory.draft_weights.value;
-  CHECK(with_head - usual == Approx(32000.0 * 4096 * 2).epsilon(1e-3));  // and where its tokens lead
+  // A table of embeddings, an LM head, and where its tokens lead.
+  CHECK(with_head - usual == Approx((151936.0 + 32000) * 4096 * 2).epsilon(1e-3));
 
   Json windowed = qwen3_8b_dflash();
   windowed["layer_types"] = {"sliding_attention", "sliding_attention", "full_attention", "sliding_attention",
@@ -99,6 +100,46 @@ TEST_CASE("a block drafter of other widths, with its own LM head and windows, is
   CHECK(few < some);
   CHECK(some < all);
   CHECK(some - few == Approx((all - few) / 5).epsilon(0.01));  // one layer of five keeps all
+}
+
+TEST_CASE("an LM head whose tokens the ranks do not divide is priced on several devices") {
+  Json config{{"speculators_model_type", "dspark"},
+              {"transformer_layer_config", qwen3_8b_dflash()},
+              {"draft_vocab_size", 32001},
+              {"aux_hidden_state_layer_ids", {2, 10, 18, 26, 34}},
+              {"block_size", 8}};
+  const Folder folder(config);
+  const std::string method = R"("name": "dspark", )" + kChecked;
+  const Prediction one = folder.predicted(method);
+  const auto sweep = folder.sweep(method, R"(qwen3-8b", "tensor_parallel": 2, "name": "two)");
+  const Prediction two = std::get<Prediction>(sweep->at(0).result);
+  CHECK(two.step_time < one.step_time);
+  CHECK(2 * two.memory.draft_weights.value > one.memory.draft_weights.value);
+}
+
+TEST_CASE("a window of an EAGLE-3's layer bounds what its cache holds") {
+  Json config{{"architectures", {"LlamaForCausalLMEagle3"}},
+              {"hidden_size", 4096},
+              {"intermediate_size", 12288},
+              {"num_hidden_layers", 1},
+              {"num_attention_heads", 32},
+              {"num_key_value_heads", 8},
+              {"head_dim", 128},
+              {"vocab_size", 151936},
+              {"draft_vocab_size", 32000},
+              {"rms_norm_eps", 1e-6},
+              {"model_type", "qwen3"}};
+  const Json theirs{{"speculators_model_type", "eagle3"}, {"norm_before_residual", true}, {"draft_vocab_size", 32000}};
+  const auto cache = [&](Json layer) {
+    layer.erase("architectures");
+    Json whole = theirs;
+    whole["transformer_layer_config"] = layer;
+    return Folder(whole).predicted(R"("name": "eagle3", "draft_length": 3, )" + kChecked).memory.draft_cache.value;
+  };
+  const double all = cache(config);
+  config["layer_types"] = {"sliding_attention"};
+  config["sliding_window"] = 256;
+  CHECK(cache(config) < all / 4);
 }
 
 TEST_CASE("a checkpoint's block bounds the drafts, and decides what is said beside it") {

@@ -18,9 +18,13 @@ namespace draftline {
 namespace {
 
 const std::string kData = std::string(DRAFTLINE_SOURCE_DIR) + "/data";
-constexpr const char* kSetup = R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm",
-    "method": [{"name": "autoregressive"},
-               {"name": "eagle3", "draft_length": [1, 3], "acceptance": {"rate": 0.7}}],)";
+constexpr const char* kSetup = R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm", )";
+constexpr const char* kMethods = R"(, "method": [{"name": "autoregressive"},
+    {"name": "eagle3", "draft_length": [1, 3], "acceptance": {"rate": 0.7}}]})";
+// A scenario with more keys, and methods unless these name some.
+std::string scenario_with(const std::string& more) {
+  return kSetup + more + (contains(more, "\"method\"") ? "}" : kMethods);
+}
 
 void check_is_a_page(const std::string& html) {
   CHECK(html.starts_with("<!DOCTYPE html>\n"));
@@ -31,7 +35,7 @@ void check_is_a_page(const std::string& html) {
 }
 
 std::string ran(const std::string& more, Format format = Format::html) {
-  Sweep sweep(Document::from_text(kSetup + more + "}", "s.json"), kData);
+  Sweep sweep(Document::from_text(scenario_with(more), "s.json"), kData);
   std::ostringstream out;
   RunReport report({out, format, {"run", kData}, 100}, sweep.scenario());
   for (std::size_t i = 0; i < sweep.scenario().points(); ++i) report.add(sweep.at(i));
@@ -40,7 +44,7 @@ std::string ran(const std::string& more, Format format = Format::html) {
 }
 
 std::string simulated(const std::string& more) {
-  ServingSweep sweep(Document::from_text(kSetup + more + "}", "s.json"), kData);
+  ServingSweep sweep(Document::from_text(scenario_with(more), "s.json"), kData);
   std::ostringstream out;
   SimulateReport report({out, Format::html, {"simulate", kData}}, sweep.scenario());
   for (std::size_t i = 0; i < sweep.scenario().points(); ++i) report.add(sweep.at(i, {}));
@@ -58,7 +62,7 @@ TEST_CASE("a page of run has what the table has, and the speedups as points with
   CHECK(contains(html, "<p>Perhaps.</p>"));
   CHECK(contains(html, "<p>All points: device h100-sxm, TP 1, transformer llama-3.1-8b, precision bf16, engine vllm-"));
   CHECK(contains(html, "<li>data/devices/h100-sxm.json "));
-  CHECK(count_of(html, "<svg") == 2);
+  CHECK(count_of(html, "<figure>") == 2);
   CHECK(count_of(html, "<tr>") == 1 + 9);
   CHECK(count_of(html, "<title>eagle3, k 3\nbatch size: ") == 3);
   CHECK(count_of(html, "<title>autoregressive\nbatch size: ") == 0);  // its speedup is the dashed line
@@ -66,20 +70,22 @@ TEST_CASE("a page of run has what the table has, and the speedups as points with
   const auto json = nlohmann::json::parse(ran(scenario, Format::json)).at("results");
   const auto& speedup = json[6].at("speedup");
   REQUIRE(json[6].at("inputs").at("draft_length") == 3);
-  CHECK(contains(html, "batch size: 1.00000\nover plain decoding at the same batch, with 90 % intervals: " +
+  CHECK(contains(html, "batch size: 1\nover plain decoding at the same batch, with 90 % intervals: " +
                            significant(speedup.at("value")) + " (" + significant(speedup.at("low")) + " to " +
                            significant(speedup.at("high")) + ")</title>"));
 }
 
 TEST_CASE("charts of run are along the first list with several values, one for each setup") {
   const std::string lengths = ran(R"("batch_size": 4, "prompt_tokens": [512, 8192], "tensor_parallel": [1, 2])");
-  CHECK(count_of(lengths, "<svg") == 2);
+  CHECK(count_of(lengths, "<figure>") == 2);
   CHECK(contains(lengths, "aria-label=\"Decode speedup: TP 1\""));
   CHECK(contains(lengths, "aria-label=\"Decode speedup: TP 2\""));
   CHECK(count_of(lengths, ">prompt tokens</text>") == 2);
   const std::string drafts = ran(R"("batch_size": 4)");
-  CHECK(count_of(drafts, "<svg") == 1);
+  CHECK(count_of(drafts, "<figure>") == 1);
   CHECK(count_of(drafts, "<title>eagle3\ndraft length k: ") == 2);  // one series, over k
+  const std::string block = ran(R"("batch_size": 4, "method": {"name": "p_eagle", "acceptance": {"rate": 0.7}})");
+  CHECK(count_of(block, "<circle") == 0);  // without a draft length it has no place
 }
 
 TEST_CASE("a page of simulate shows latencies over the load, and the targets") {
@@ -87,17 +93,24 @@ TEST_CASE("a page of simulate shows latencies over the load, and the targets") {
       R"("slo": {"tpot_p99": "20 ms"}, "workload": {"requests": 50, "arrivals": {"process": "poisson", "rate": )";
   const std::string html = simulated(workload + R"(["2 /s", "8 /s"]}})");
   check_is_a_page(html);
-  CHECK(count_of(html, "<svg") == 3);
+  CHECK(count_of(html, "<figure>") == 3);
   CHECK(count_of(html, ">rate (/s)</text>") == 3);
   CHECK(count_of(html, ">tpot_p99</text>") == 1);
-  CHECK(count_of(html, "<title>autoregressive\nrate (/s): 8.0000\nRequests/s within the targets: ") == 1);
+  CHECK(count_of(html, "<title>autoregressive\nrate (/s): 8\nrequests/s within the targets: ") == 1);
   const std::string single = simulated(workload + R"("2 /s"}})");  // no load to draw over
   CHECK(count_of(single, ">output tokens/s</text>") == 3);
 }
 
+TEST_CASE("replications that agree but for rounding are drawn, too") {
+  const std::string html = simulated(R"("prompt_tokens": 500, "output_tokens": 100, "replications": 6,
+      "workload": {"requests": 3, "arrivals": {"process": "closed", "concurrency": 1}})");
+  check_is_a_page(html);
+  CHECK(count_of(html, "<title>autoregressive\n") == 2);
+}
+
 TEST_CASE("a page of plan shows fleets by price and latency, and joins those that no other beats") {
-  ServingSweep sweep(Document::from_text(kSetup + std::string(R"("slo": {"ttft_p99": "1 s"}, "prices": {"h100-sxm": 2},
-      "workload": {"requests": 60, "arrivals": {"process": "poisson", "rate": "4 /s"}}})"),
+  ServingSweep sweep(Document::from_text(scenario_with(R"("slo": {"ttft_p99": "1 s"}, "prices": {"h100-sxm": 2},
+      "workload": {"requests": 60, "arrivals": {"process": "poisson", "rate": "4 /s"}})"),
                                          "s.json"),
                      kData);
   std::vector<FleetOption> options;
@@ -108,8 +121,8 @@ TEST_CASE("a page of plan shows fleets by price and latency, and joins those tha
   const std::string html = out.str();
   check_is_a_page(html);
   CHECK(contains(html, "<p>Recommended: 1 x h100-sxm, eagle3 with "));
-  CHECK(count_of(html, "<svg") == 1);
-  CHECK(count_of(html, "\nprice of an hour: 2.000\nend-to-end latency, mean: ") == 3);
+  CHECK(count_of(html, "<figure>") == 1);
+  CHECK(count_of(html, "\nprice of an hour: 2\nend-to-end latency, mean: ") == 3);
   CHECK(contains(html, "\n1 x h100-sxm, eagle3 with 1 draft</title>"));
 }
 

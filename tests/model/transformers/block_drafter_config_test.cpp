@@ -81,7 +81,7 @@ TEST_CASE("a DFlash's block, layers and the states it reads, which z-lab counts 
   CHECK(d.auxiliary_layers == std::vector{2, 10, 18, 26, 34});
   CHECK(d.mask_token == 151669);
   CHECK(d.block.rows == 16);
-  CHECK(d.block.windows == std::vector(5, 0));
+  CHECK(d.windows == std::vector(5, 0));
   Json nested = kDFlash;  // as newer files have it
   nested.erase("block_size");
   nested["dflash_config"]["block_size"] = 8;
@@ -100,7 +100,7 @@ TEST_CASE("the speculators library counts states as they enter a layer, and has 
 }
 
 TEST_CASE("windows are those of layer_types, or of all layers where only use_swa says so") {
-  const auto windows = [](const Json& more) { return read_block(with(kDFlash, more), dflash).block.windows; };
+  const auto windows = [](const Json& more) { return read_block(with(kDFlash, more), dflash).windows; };
   CHECK(
       windows({{"layer_types",
                 {"sliding_attention", "sliding_attention", "full_attention", "sliding_attention", "sliding_attention"}},
@@ -109,9 +109,14 @@ TEST_CASE("windows are those of layer_types, or of all layers where only use_swa
   own.update({{"use_swa", true}, {"swa_window_size", 1024}});
   CHECK(windows({{"layer_types", std::vector<std::string>(5, "full_attention")}, {"dflash_config", own}}) ==
         std::vector(5, 1024));
+  CHECK(windows({{"layer_types", std::vector<std::string>(5, "sliding_attention")},
+                 {"sliding_window", 2048},
+                 {"dflash_config", own}}) == std::vector(5, 1024));  // the nearer key first
   own.erase("swa_window_size");
   CHECK(contains(block_mistake(with(kDFlash, {{"dflash_config", own}}), dflash),
-                 "#/dflash_config/use_swa: needs \"swa_window_size\" or \"sliding_window\""));
+                 "#: a window needs \"swa_window_size\" or \"sliding_window\""));
+  CHECK(contains(block_mistake(with(kDFlash, {{"layer_types", {"sliding_attention"}}}), dflash),
+                 "#/layer_types: has 1 entries for 5 layers"));
 }
 
 TEST_CASE("DSpark's head, and DFlash 2's convolutions and selector") {
@@ -123,7 +128,7 @@ TEST_CASE("DSpark's head, and DFlash 2's convolutions and selector") {
   CHECK(second.block.conv_group == 16);
   CHECK(second.block.selector_rank == 256);
   CHECK(second.block.selector_top_k == 16);
-  CHECK(second.block.windows == std::vector(5, 2048));
+  CHECK(second.windows == std::vector(5, 2048));
 }
 
 TEST_CASE("a block drafter of another kind than the method's is told, whatever its form") {
@@ -153,6 +158,15 @@ TEST_CASE("what no block drafter's network here has is refused at its key") {
                  "#/sample_from_anchor: a DSpark whose root's row"));
   CHECK(contains(block_mistake(speculators("dflash", {{"draft_vocab_size", 200000}}), dflash),
                  "#/draft_vocab_size: is larger"));
+  CHECK(contains(block_mistake(with(kDFlash, {{"model_type", "qwen3_moe"}}), dflash),
+                 "#/model_type: a block drafter with"));
+  CHECK(contains(block_mistake(with(kDFlash, {{"block_size", 1}}), dflash), "#/block_size: must be at least 2"));
+  CHECK(contains(block_mistake(kFiveLayers, dflash), "#: is no block drafter's: it has neither"));
+  CHECK(contains(block_mistake(speculators("dflash2", {{"conv_kernel_size", 2}}), dflash2),
+                 "#/draft_vocab_size: a selector over a part"));
+  Json mask = kDFlash;
+  mask["dflash_config"]["mask_token_id"] = 151936;
+  CHECK(contains(block_mistake(mask, dflash), "#/dflash_config/mask_token_id: must be at most 151935"));
   Json without = kDFlash2;
   without["dflash_config"].erase("selector_rank");
   CHECK(contains(block_mistake(without, dflash2), "#/dflash_config: missing key \"selector_rank\""));
@@ -185,9 +199,18 @@ TEST_CASE("a P-EAGLE is EAGLE-3 with more layers and a mask token") {
                     {"draft_vocab_size", 50},
                     {"mask_token_id", 7},
                     {"transformer_layer_config", layer},
-                    {"eagle_aux_hidden_state_layer_ids", {2, 10, 18, 26, 34}}};
+                    {"eagle_aux_hidden_state_layer_ids", {2, 10, 18, 26, 34}},
+                    {"speculators_config", {{"proposal_methods", {{{"speculative_tokens", 6}}}}}}};
   const DrafterConfig t = read_block(theirs, p_eagle);
   CHECK(t.vocabulary == 50);
   CHECK(t.auxiliary_layers.size() == 5);
   CHECK(!t.norm_before_residual);
+  CHECK(t.own_embedding);
+  CHECK(t.trained_drafts == 6);
+  layer["layer_types"] = {"sliding_attention", "full_attention", "full_attention", "full_attention"};
+  layer["model_type"] = "qwen3";
+  layer["sliding_window"] = 16;
+  Json mixed = theirs;
+  mixed["transformer_layer_config"] = layer;
+  CHECK(contains(block_mistake(mixed, p_eagle), "#/transformer_layer_config/layer_types: layers with and without"));
 }
