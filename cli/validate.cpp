@@ -7,6 +7,7 @@
 #include <iostream>
 #include <optional>
 #include <set>
+#include <sstream>
 
 #include "cli/command.h"
 #include "cli/interruptible.h"
@@ -30,7 +31,7 @@ namespace {
 
 struct ValidateOptions {
   std::string device = "cpu", grid = "standard";
-  std::filesystem::path out = "validation", measured, markdown;
+  std::filesystem::path out = "validation", measured, markdown, html;
   std::string datasheet;
   std::vector<std::string> parts, methods, networks;
   std::vector<int> batches;
@@ -64,6 +65,7 @@ class Validating {
     if (o.gpu() && o.has("calibrate") && o.datasheet.empty())
       throw InputErrors("--datasheet: a GPU's peaks can't be timed; name its device, or a device file");
     check_asked();
+    check_outputs({{"--markdown", o.markdown}, {"--html", o.html}}, {o.measured});
     std::error_code failed;
     std::filesystem::create_directories(o.out, failed);
     if (failed) throw InputErrors("--out: " + o.out.string() + " can't be made: " + failed.message());
@@ -95,13 +97,21 @@ class Validating {
       report.serving = compare_serving(serving_asked(), networks_, *on_, *validation_);
     on_->keep();
     say_who_had_the_core();
+    write_to_file(o_.markdown, Format::markdown, report);
+    write_to_file(o_.html, Format::html, report);
     if (o_.json) write_validation_json(std::cout, report);
-    else std::cout << validation_text(report, static_cast<std::size_t>(text_width()));
-    if (!o_.markdown.empty()) write_text_file(o_.markdown, validation_markdown(report));
+    else write_validation(to_standard_output(Format::table, asked_of()), report);
     return grid.whole ? 0 : interrupted();
   }
 
  private:
+  Asked asked_of() const { return {"validate", common_.data}; }
+  void write_to_file(const std::filesystem::path& file, Format format, const ValidationReport& report) const {
+    if (file.empty()) return;
+    std::ostringstream text;
+    write_validation({text, format, asked_of()}, report);
+    write_text_file(file, text.str());
+  }
   bool small() const { return o_.grid == "small"; }
   std::string kind() const { return o_.full ? "full" : o_.grid; }
   std::filesystem::path file(const char* name) const { return o_.out / name; }
@@ -353,7 +363,8 @@ void add_validate(CLI::App& app, Action& chosen) {
       ->capture_default_str();
   verb->add_flag("--json", o->json, "one JSON document on standard output");
   verb->add_option("--markdown", o->markdown, "also writes the report, with all cells, to this file");
-  verb->footer("Example: draftline validate --out here --markdown here/report.md");
+  verb->add_option("--html", o->html, "also writes it, with charts, to this file: a page for a browser");
+  verb->footer("Example: draftline validate --out here --html here/report.html");
   verb->callback([o, &chosen] {
     chosen = {AcrossRanks::refuses, [o](const Common& c) { return Validating(*o, c).run(); }};
   });

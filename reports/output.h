@@ -9,8 +9,8 @@
 
 namespace draftline {
 
-enum class Format { table, html, csv, json };
-inline bool for_people(Format f) { return f == Format::table || f == Format::html; }
+enum class Format { table, markdown, html, csv, json };
+inline bool for_people(Format f) { return f == Format::table || f == Format::markdown || f == Format::html; }
 
 // The options of a verb that change its answer.
 struct AskedOptions {

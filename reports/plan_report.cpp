@@ -267,8 +267,7 @@ void write_plan(const Output& to, const Scenario& s, std::vector<FleetOption> op
     }
   if (to.format != Format::csv) return write_page(to, s, loads, table);
   out << table.to_csv();
-  out.flush();
-  if (!out) throw OutputError("standard output can't be written");
+  finish_stream(out);
 }
 
 }  // namespace draftline

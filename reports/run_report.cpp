@@ -145,12 +145,9 @@ void RunReport::finish() {
       json_->end_array();
       json_->end_object();
       return json_->finish();
-    case Format::csv:
-      to_.stream << table_.to_csv(!header_written_);
-      to_.stream.flush();
-      if (!to_.stream) throw OutputError("standard output can't be written");
-      return;
+    case Format::csv: to_.stream << table_.to_csv(!header_written_); return finish_stream(to_.stream);
     case Format::table:
+    case Format::markdown:
     case Format::html: write_page();
   }
 }

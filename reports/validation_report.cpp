@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "core/quantity_text.h"
 #include "reports/machine_calm.h"
-#include "reports/paragraph.h"
+#include "reports/page/chart_set.h"
+#include "reports/page/page.h"
 #include "reports/table.h"
 
 namespace draftline {
@@ -172,21 +172,51 @@ constexpr const char* kBeyondAStep =
     "A share below zero or above 100 %: ops are timed by a clock around each, in steps of their own; `host` is what "
     "they leave of a step without such clocks. On a busy machine the two steps differ.";
 
-std::string all_tables(const ValidationReport& r, const std::function<std::string(const Table&)>& text,
-                       const std::function<std::string(const char*)>& title, std::size_t worst_cells) {
-  std::string out;
+// What was predicted over what was measured, and where that lies: at 1 they are the same.
+void show_ratios(Page& page, const std::vector<ValidationCell>& cells, const std::string& title, const ChartAxis& x,
+                 Compared ValidationCell::*figure) {
+  Chart c;
+  c.title = title;
+  c.x = x;
+  std::vector<double> measured;
+  for (const ValidationCell& cell : cells) measured.push_back((cell.*figure).measured);
+  c.x.logarithmic = far_apart(measured);
+  c.y = {"predicted / measured, with the prediction's 90 % interval"};
+  c.level = 1;
+  c.level_name = "as measured";
+  ChartSet set(std::move(c));
+  for (const ValidationCell& cell : cells) {
+    const MeasuredCell& m = *cell.measured;
+    const Compared& v = cell.*figure;
+    set.add("", m.transformer,
+            {v.measured, v.predicted / v.measured,
+             v.interval ? std::optional(scaled(*v.interval, 1 / v.measured)) : std::nullopt,
+             label_with_length(m.method) + ", batch " + std::to_string(m.batch_size) + ", context " +
+                 std::to_string(m.context)},
+            false);
+  }
+  for (const Chart& chart : set.charts()) page.show(chart);
+}
+
+// `worst_cells`: how many of the cells are listed.
+void write_tables(Page& page, const ValidationReport& r, std::size_t worst_cells) {
   const auto add = [&](const char* what, const Table& t) {
-    if (t.rows() > 0) out += title(what) + text(t) + "\n";
+    if (t.rows() == 0) return;
+    page.head(what);
+    page.show(t);
   };
   if (!r.fits.empty()) add("Calibration (from kernels and host work alone, without any step)", fit_table(r.fits));
   add("Drift of the machine since it was probed", drift_table(level_drift(r.cells)));
   if (!r.cells.empty()) {
     add("Predicted against measured", summary_table(r.cells));
+    show_ratios(page, r.cells, "Speedups", {"measured speedup"}, &ValidationCell::speedup);
+    show_ratios(page, r.cells, "Steps", {"measured time", false, [](double s) { return to_text(Seconds{s}); }},
+                &ValidationCell::step);
     Table cells(cell_columns());
     for (const ValidationCell* c : worst(r.cells, worst_cells)) cells.add(cell_row(*c));
     add(worst_cells < r.cells.size() ? "The worst cells" : "All cells", cells);
     add("Error budget: what each op contributes to the error of a step", error_budget_table(r.cells, 10));
-    if (beyond_a_step(r.cells)) out += paragraph(kBeyondAStep, 120) + "\n";
+    if (beyond_a_step(r.cells)) page.say(kBeyondAStep);
     constexpr double kLeastShare = 0.01;
     add(r.device == "cuda" ? "Ops, by events around each of them in runs without graphs"
                            : "Ops, by a clock inside the interpreter",
@@ -196,8 +226,7 @@ std::string all_tables(const ValidationReport& r, const std::function<std::strin
   add("Cells that could not run", skipped_table(r.skipped));
   add("A live server beside the simulator", serving_table(r.serving));
   add("Live servers that could not run", unserved_table(r.serving));
-  if (r.left_out > 0) out += std::to_string(r.left_out) + " cells of the grid were not measured\n";
-  return out;
+  if (r.left_out > 0) page.say(std::to_string(r.left_out) + " cells of the grid were not measured");
 }
 
 }  // namespace
@@ -206,21 +235,15 @@ std::string label_with_length(const MethodSpec& m) {
   return m.label() + (m.draft_length() ? " k=" + std::to_string(*m.draft_length()) : "");
 }
 
-std::string validation_text(const ValidationReport& r, std::size_t width) {
+void write_validation(const Output& to, const ValidationReport& r) {
   constexpr std::size_t kWorst = 12;
-  return r.title + ", commit " + r.commit + "; acceptance rate " + significant(r.rate, 3) + " (input)\n\n" +
-         paragraph(machine_calm(r), width) + "\n" +
-         all_tables(
-             r, [&](const Table& t) { return t.to_text(width); }, [](const char* t) { return std::string(t) + "\n"; },
-             kWorst);
-}
-
-std::string validation_markdown(const ValidationReport& r) {
-  return "## " + r.title + "\n\nCommit `" + r.commit + "`; acceptance rate " + significant(r.rate, 3) +
-         " (an input in both worlds).\n\n" + machine_calm(r) + "\n\n" +
-         all_tables(
-             r, [](const Table& t) { return t.to_markdown(); },
-             [](const char* t) { return "### " + std::string(t) + "\n\n"; }, r.cells.size());
+  const bool all = to.format != Format::table;
+  const auto page = new_page(to, r.title, r.input_files);
+  page->say((all ? "Commit " : r.title + ", commit ") + r.commit + "; acceptance rate " + significant(r.rate, 3) +
+            " (an input in both worlds).");
+  page->say(machine_calm(r));
+  write_tables(*page, r, all ? r.cells.size() : kWorst);
+  page->finish();
 }
 
 }  // namespace draftline

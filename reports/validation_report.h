@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report of `draftline validate`: predicted, measured and error by cell, by op and of a live server, and the error
-// budget. It is written as text for a terminal, as Markdown for docs/accuracy.md, and as JSON (validation_json.cpp).
+// budget. It is written as text for a terminal, as Markdown for docs/accuracy.md, as a page with charts, and as JSON
+// (validation_json.cpp).
 #pragma once
 #include <filesystem>
 #include <ostream>
@@ -11,6 +12,7 @@
 #include "model/calibration/engine_fit.h"
 #include "model/calibration/measured.h"
 #include "model/devices/fit_quality.h"
+#include "reports/output.h"
 
 namespace draftline {
 
@@ -28,8 +30,8 @@ struct ValidationReport {
 };
 
 void write_validation_json(std::ostream&, const ValidationReport&);
-std::string validation_text(const ValidationReport&, std::size_t width);  // `width`: of the terminal; 0: no limit
-std::string validation_markdown(const ValidationReport&);
+// A report for people; of text the worst cells alone. Throws OutputError.
+void write_validation(const Output&, const ValidationReport&);
 std::string label_with_length(const MethodSpec&);  // "medusa k=3"
 
 }  // namespace draftline

@@ -2,7 +2,6 @@
 #include "reports/page/html_page.h"
 
 #include "core/build_info.h"
-#include "core/errors.h"
 #include "core/fingerprint.h"
 #include "reports/page/html.h"
 
@@ -20,6 +19,7 @@ constexpr std::string_view kStyle = R"(
 body { background: var(--paper); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; max-width: 76em;
   margin: 2em auto; padding: 0 1.2em; }
 h1 { font-size: 1.5em; }
+h2 { font-size: 1.15em; margin-top: 1.6em; }
 p { max-width: 60em; }
 .warning { color: var(--warning); }
 .wide { overflow-x: auto; }
@@ -63,6 +63,8 @@ HtmlPage::HtmlPage(const Output& to, const std::string& title, const InputFiles&
              << element("h1", title);
 }
 
+void HtmlPage::head(const std::string& text) { to_.stream << element("h2", text); }
+
 void HtmlPage::say(const std::string& text) {
   if (!text.empty()) to_.stream << element("p", text, text.starts_with("warning: ") ? "warning" : "");
 }
@@ -82,8 +84,7 @@ std::string HtmlPage::provenance() const {
 
 void HtmlPage::finish() {
   to_.stream << provenance() << "</body>\n</html>\n";
-  to_.stream.flush();
-  if (!to_.stream) throw OutputError("standard output can't be written");
+  finish_stream(to_.stream);
 }
 
 }  // namespace draftline

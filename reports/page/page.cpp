@@ -7,20 +7,38 @@
 
 namespace draftline {
 
+void finish_stream(std::ostream& out) {
+  out.flush();
+  if (!out) throw OutputError("standard output can't be written");
+}
+
 namespace {
 
 class TextPage : public Page {
  public:
   explicit TextPage(const Output& to) : to_(to) {}
+  void head(const std::string& text) override { to_.stream << "\n" << text << "\n"; }
   void say(const std::string& text) override {
     if (!text.empty()) to_.stream << paragraph(text, to_.width);
   }
   void show(const Table& t) override { to_.stream << t.to_text(to_.width); }
   void show(const Chart&) override {}
-  void finish() override {
-    to_.stream.flush();
-    if (!to_.stream) throw OutputError("standard output can't be written");
+  void finish() override { finish_stream(to_.stream); }
+
+ private:
+  const Output& to_;
+};
+
+class MarkdownPage : public Page {
+ public:
+  MarkdownPage(const Output& to, const std::string& title) : to_(to) { to_.stream << "## " << title << "\n\n"; }
+  void head(const std::string& text) override { to_.stream << "### " << text << "\n\n"; }
+  void say(const std::string& text) override {
+    if (!text.empty()) to_.stream << text << "\n\n";
   }
+  void show(const Table& t) override { to_.stream << t.to_markdown() << "\n"; }
+  void show(const Chart&) override {}
+  void finish() override { finish_stream(to_.stream); }
 
  private:
   const Output& to_;
@@ -29,8 +47,11 @@ class TextPage : public Page {
 }  // namespace
 
 std::unique_ptr<Page> new_page(const Output& to, const std::string& title, const InputFiles& files) {
-  if (to.format == Format::html) return std::make_unique<HtmlPage>(to, title, files);
-  return std::make_unique<TextPage>(to);
+  switch (to.format) {
+    case Format::html: return std::make_unique<HtmlPage>(to, title, files);
+    case Format::markdown: return std::make_unique<MarkdownPage>(to, title);
+    default: return std::make_unique<TextPage>(to);
+  }
 }
 
 }  // namespace draftline

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A report for people: sentences, tables and charts. It is text for a terminal, which leaves charts out, or one HTML
-// file that needs no other and no script.
+// A report for people: sentences, tables and charts. It is text for a terminal or Markdown, which leave charts out, or
+// one HTML file that needs no other and no script.
 #pragma once
 #include <memory>
 #include <string>
@@ -18,13 +18,17 @@ class Page {
   Page(const Page&) = delete;
   Page& operator=(const Page&) = delete;
   virtual ~Page() = default;
-  virtual void say(const std::string& text) = 0;  // a paragraph; nothing if it is empty
+  virtual void head(const std::string& text) = 0;  // the title of what follows
+  virtual void say(const std::string& text) = 0;   // a paragraph; nothing if it is empty
   virtual void show(const Table&) = 0;
   virtual void show(const Chart&) = 0;
   virtual void finish() = 0;  // must be called last; throws OutputError (core/errors)
 };
 
-// A page in a format for people. One of HTML has the title, and at its end the command, the commit and the input files.
+void finish_stream(std::ostream&);  // throws OutputError unless all of it is written
+
+// A page in a format for people. Markdown and HTML begin with the title; HTML ends with the command, the commit and the
+// input files.
 std::unique_ptr<Page> new_page(const Output&, const std::string& title, const InputFiles&);
 
 }  // namespace draftline

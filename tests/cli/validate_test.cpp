@@ -55,7 +55,7 @@ Errors errors_of(const Json& j) {
 
 TEST_CASE("the closed loop holds on this machine: probed, calibrated, decoded, predicted") {
   const Program draftline;
-  const Ran r = draftline(kShort + " --json --markdown r.md");
+  const Ran r = draftline(kShort + " --json --markdown r.md --html r.html");
   INFO(r.err);
   REQUIRE(r.code == 0);
   const Json j = Json::parse(r.out);
@@ -104,6 +104,7 @@ TEST_CASE("the closed loop holds on this machine: probed, calibrated, decoded, p
   }
   if (kJudged) CHECK(e.hold());
   CHECK(contains(draftline.read("r.md"), "Error budget"));
+  CHECK(contains(draftline.read("r.html"), "<h2>Error budget"));
 
   // What was measured is kept: the same command measures no step again, and asked for one part it does one.
   const Ran again = draftline(kShort + " --parts decode");

@@ -8,6 +8,7 @@
 #include "reports/plan_report.h"
 #include "reports/run_report.h"
 #include "reports/simulate_report.h"
+#include "reports/validation_report.h"
 #include "sim/capacity.h"
 #include "tests/catch.h"
 #include "tests/core/messages.h"
@@ -124,6 +125,38 @@ TEST_CASE("a page of plan shows fleets by price and latency, and joins those tha
   CHECK(count_of(html, "<figure>") == 1);
   CHECK(count_of(html, "\nprice of an hour: 2\nend-to-end latency, mean: ") == 3);
   CHECK(contains(html, "\n1 x h100-sxm, eagle3 with 1 draft</title>"));
+}
+
+TEST_CASE("a page of validate shows predicted over measured, with intervals; Markdown has the same tables") {
+  Sweep sweep(Document::from_text(scenario_with(R"("batch_size": 1)"), "s.json"), kData);
+  std::vector<MeasuredCell> measured;
+  for (const int batch : {1, 8}) measured.push_back({"a <network>", sweep.scenario().methods[1].spec, batch, 16});
+  ValidationReport r;
+  r.device = "cpu";
+  r.title = "a machine";
+  for (const MeasuredCell& m : measured) {
+    ValidationCell c;
+    c.measured = &m;
+    c.speedup = {.predicted = 1.9, .measured = 2, .interval = Interval{1.8, 2.1}};
+    c.step = c.plain = {.predicted = 0.011, .measured = 0.01, .interval = {}};
+    r.cells.push_back(c);
+  }
+  const auto written = [&](Format format) {
+    std::ostringstream out;
+    write_validation({out, format, {"validate", kData}, 100}, r);
+    return out.str();
+  };
+  const std::string html = written(Format::html), markdown = written(Format::markdown), text = written(Format::table);
+  check_is_a_page(html);
+  CHECK(count_of(html, "<figure>") == 2);
+  CHECK(contains(html, "<h1>a machine</h1>"));
+  CHECK(contains(html, "<title>a &lt;network&gt;\nmeasured speedup: 2\n"));
+  CHECK(contains(html, ": 0.950 (0.900 to 1.05)\neagle3 k=1, batch 8, context 16</title>"));
+  CHECK(contains(html, "<h2>All cells</h2>"));
+  CHECK(starts_with(markdown, "## a machine\n\nCommit "));
+  CHECK(contains(markdown, "\n\n### All cells\n\n| network |"));
+  CHECK(starts_with(text, "a machine, commit "));
+  CHECK(contains(text, "\n\nAll cells\n"));  // as there are fewer than the worst would be
 }
 
 TEST_CASE("names from a scenario can't leave their place in a page") {
