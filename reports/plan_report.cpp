@@ -234,8 +234,7 @@ ChartSet fleet_charts(const std::vector<Options>& loads, const Scenario& s) {
 }
 
 void write_page(const Output& to, const Scenario& s, const std::vector<Options>& loads, const Table& table) {
-  const auto page = new_page(to, s.name, s.document.root().input_files());
-  page->say(s.question);
+  const auto page = page_of(to, s);
   for (const Options& of_load : loads)
     for (const std::string& sentence : recommendation(of_load, s)) page->say(sentence);
   const ChartSet charts = fleet_charts(loads, s);

@@ -148,12 +148,20 @@ std::string PointInputs::text(const Point& p) const {
   return text;
 }
 
-std::string common_inputs(const Scenario& s) {
+// The inputs that all points have in common, whose columns are left out for that: "device h100-sxm, TP 1, ..".
+static std::string common_inputs(const Scenario& s) {
   const Point first = point_at(s, 0);
   std::string text;
   for (const auto& f : point_figures(&s))
     if (f.column.show_if && !f.column.show_if(s)) append_input(text, f, PointOf{s, first});
   return text;
+}
+
+std::unique_ptr<Page> page_of(const Output& to, const Scenario& s) {
+  auto page = new_page(to, s.name, s.document.root().input_files());
+  page->say(s.question);
+  if (to.format == Format::html) page->say("All points: " + common_inputs(s) + ".");
+  return page;
 }
 
 std::string method_text(const Scenario& s, const Point& p, bool with_length) {

@@ -2,12 +2,14 @@
 // The identification of a scenario and of a point of its product in tables, CSV and JSON.
 #pragma once
 #include <filesystem>
+#include <memory>
 #include <ostream>
 #include <string>
 
 #include "core/json_writer.h"
 #include "inputs/scenario.h"
 #include "reports/output.h"
+#include "reports/page/page.h"
 #include "reports/point_figures.h"
 
 namespace draftline {
@@ -29,10 +31,11 @@ class PointInputs {
   Figures<PointOf> all_, columns_;
 };
 
-// The inputs that all points have in common and whose columns are left out for that: "device h100-sxm, TP 1, ..".
-std::string common_inputs(const Scenario&);
 // "medusa, k 3"; with its acceptance where methods of the scenario differ in nothing else.
 std::string method_text(const Scenario&, const Point&, bool with_length = true);
+
+// A page that begins with the scenario's question, in HTML also with what its points have in common.
+std::unique_ptr<Page> page_of(const Output&, const Scenario&);
 
 // Begins a document of results and leaves its object open: {"schema_version", "commit", "model", "input_files",
 // "question", "resolved".

@@ -120,12 +120,8 @@ std::string RunReport::experts() const {
 }
 
 void RunReport::write_page() {
-  const auto page = new_page(to_, scenario_.name, scenario_.document.root().input_files());
-  page->say(scenario_.question);
-  if (to_.format == Format::html) {
-    page->say("All points: " + common_inputs(scenario_) + ".");
-    charts_.show_on(*page);
-  }
+  const auto page = page_of(to_, scenario_);
+  if (to_.format == Format::html) charts_.show_on(*page);
   page->show(table_);
   page->say(requests());
   if (!requests().empty()) page->say("Under a load, with queues: `draftline simulate` and a \"workload\".");

@@ -74,12 +74,8 @@ std::string SimulateReport::overload() const {
 }
 
 void SimulateReport::write_page() {
-  const auto page = new_page(to_, scenario_.name, scenario_.document.root().input_files());
-  page->say(scenario_.question);
-  if (to_.format == Format::html) {
-    page->say("All points: " + common_inputs(scenario_) + ".");
-    charts_.show_on(*page);
-  }
+  const auto page = page_of(to_, scenario_);
+  if (to_.format == Format::html) charts_.show_on(*page);
   page->show(table_);
   const Serving& s = *scenario_.serving;
   if (const auto warm_up = s.choices.front().workload.warm_up; warm_up > 0)

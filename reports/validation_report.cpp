@@ -202,7 +202,7 @@ void show_ratios(Page& page, const std::vector<ValidationCell>& cells, const std
 void write_tables(Page& page, const ValidationReport& r, std::size_t worst_cells) {
   const auto add = [&](const char* what, const Table& t) {
     if (t.rows() == 0) return;
-    page.head(what);
+    page.heading(what);
     page.show(t);
   };
   if (!r.fits.empty()) add("Calibration (from kernels and host work alone, without any step)", fit_table(r.fits));

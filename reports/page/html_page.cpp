@@ -63,7 +63,7 @@ HtmlPage::HtmlPage(const Output& to, const std::string& title, const InputFiles&
              << element("h1", title);
 }
 
-void HtmlPage::head(const std::string& text) { to_.stream << element("h2", text); }
+void HtmlPage::heading(const std::string& text) { to_.stream << element("h2", text); }
 
 void HtmlPage::say(const std::string& text) {
   if (!text.empty()) to_.stream << element("p", text, text.starts_with("warning: ") ? "warning" : "");

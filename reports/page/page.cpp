@@ -17,7 +17,7 @@ namespace {
 class TextPage : public Page {
  public:
   explicit TextPage(const Output& to) : to_(to) {}
-  void head(const std::string& text) override { to_.stream << "\n" << text << "\n"; }
+  void heading(const std::string& text) override { to_.stream << "\n" << text << "\n"; }
   void say(const std::string& text) override {
     if (!text.empty()) to_.stream << paragraph(text, to_.width);
   }
@@ -32,7 +32,7 @@ class TextPage : public Page {
 class MarkdownPage : public Page {
  public:
   MarkdownPage(const Output& to, const std::string& title) : to_(to) { to_.stream << "## " << title << "\n\n"; }
-  void head(const std::string& text) override { to_.stream << "### " << text << "\n\n"; }
+  void heading(const std::string& text) override { to_.stream << "### " << text << "\n\n"; }
   void say(const std::string& text) override {
     if (!text.empty()) to_.stream << text << "\n\n";
   }
