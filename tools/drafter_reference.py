@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A reference of the drafters that tools/make_drafter_fixtures.py makes: what a target generates and what EAGLE,
-EAGLE-3, MTP modules and Medusa heads, in the forms in which they are published, predict after its texts. Everything is
-computed in the type that the weights are widened to."""
+EAGLE-3, P-EAGLE, MTP modules, Medusa heads, DFlash, DSpark and DFlash 2, in the forms in which they are published,
+predict after its texts. Everything is computed in the type that the weights are widened to."""
 import json
 
 import numpy as np
-from layer_reference import HybridLayer, Layer, rms, silu
+from layer_reference import HybridLayer, Layer, masked_attention, rms, rope, silu
 from safetensors.numpy import load_file
 
 DEPTH = 4  # levels that a drafter predicts
@@ -14,6 +14,13 @@ LEAST_MARGIN = 3e-5  # between two logits that decide a token
 
 class TooClose(Exception):
     """Rounding could turn a decision."""
+
+
+def best_of(logits):
+    ordered = np.sort(logits)
+    if ordered[-1] - ordered[-2] < LEAST_MARGIN:
+        raise TooClose
+    return int(logits.argmax())
 
 
 class Target:
@@ -39,11 +46,7 @@ class Target:
     def continued(self, prompt, count):
         tokens = list(prompt)
         for _ in range(count):
-            logits = self.states(tokens)[-1][-1] @ self.head.T
-            best = np.sort(logits)
-            if best[-1] - best[-2] < LEAST_MARGIN:
-                raise TooClose
-            tokens.append(int(logits.argmax()))
+            tokens.append(best_of(self.states(tokens)[-1][-1] @ self.head.T))
         return tokens[len(prompt):]
 
 
@@ -184,3 +187,118 @@ class Medusa(Drafter):
             name = f"blocks.{i}.layers.{b}." if vllm else f"{i}.{b}.linear."
             h = h + silu(self.w[name + "weight"] @ h + self.w.get(name + "bias", 0))
         return self.w[f"lm_heads.{i}.weight" if vllm else f"{i}.{blocks}.weight"] @ h
+
+
+# ---- drafters that predict all tokens in one pass, of which the drafts themselves are told
+
+class PEagle(Eagle3):
+    def drafts(self, text, root):
+        """After text[:root + 1]: pairs of a state and the token behind it, then masks."""
+        masks = DEPTH - 1
+        mask = self.w["mask_hidden"].reshape(1, -1)
+        if self.options.get("norm_before_fc"):
+            mask = self.norm(mask, "input_norm.weight")
+        states = np.concatenate([self.first_states(self.t.states(text[:root])), np.repeat(mask @ self.w["fc.weight"].T,
+                                                                                          masks, 0)])
+        token = self.options.get("ptd_token_id", self.options.get("mask_token_id"))
+        out, _ = self.forward(states, list(text[1:root + 1]) + [token] * masks)
+        for i in range(1, self.c["num_hidden_layers"]):
+            layer = Layer(self.w, f"layers.{i}.", self.c)
+            out = out + layer.attention(layer.norm(out, "input_layernorm"))[0]
+            out = out + layer.mlp(layer.norm(out, "post_attention_layernorm"))
+        return [int(self.ids[best_of(row)]) for row in self.logits(out[root - 1:])]
+
+
+class Block(Drafter):
+    """DFlash: the states of committed tokens are keys and values to a block of the root and masks."""
+    ROOT_PREDICTS = False
+
+    def __init__(self, weights, config, target):
+        super().__init__(weights, config.get("transformer_layer_config", config), target)
+        self.options = config | config.get("dflash_config", {})
+        self.head = weights.get("lm_head.weight", target.head)
+        self.ids = np.arange(len(self.head)) + (weights["d2t"].astype(int) if "d2t" in weights else 0)
+
+    def context(self, tokens):
+        """Of states that the library speculators counts by the layer they enter, others by the one they leave."""
+        entered = self.options.get("aux_hidden_state_layer_ids")
+        ids = entered or [1 + i for i in self.options["target_layer_ids"]]
+        states = self.t.states(tokens)
+        return self.normed(np.concatenate([states[i] for i in ids], -1) @ self.w["fc.weight"].T, "hidden_norm")
+
+    def normed(self, x, name):
+        return rms(x, self.w[name + ".weight"], self.c["rms_norm_eps"])
+
+    def attention(self, layer, i, context, y):
+        dim, before = self.c["head_dim"], len(context)
+
+        def heads(letter, x):
+            return (x @ layer.get(f"self_attn.{letter}_proj.weight").T).reshape(len(x), -1, dim)
+
+        at = before + np.arange(len(y))
+        both = np.concatenate([context, y])
+        q = rope(layer.norm(heads("q", y), "self_attn.q_norm"), at, self.c)
+        k = rope(layer.norm(heads("k", both), "self_attn.k_norm"), np.arange(len(both)), self.c)
+        windowed = self.c.get("layer_types", [""] * (i + 1))[i] == "sliding_attention"
+        causal = self.options.get("is_causal", windowed and not self.options.get("sliding_window_non_causal", False))
+        last = at[:, None] if causal else np.full((len(y), 1), len(both) - 1)
+        first = (at[:, None] if causal else before) - (self.c["sliding_window"] if windowed else len(both)) + 1
+        keys = np.arange(len(both))[None, :]
+        mixed = masked_attention(q, k, heads("v", both), (keys >= first) & (keys <= last))
+        return mixed @ layer.get("self_attn.o_proj.weight").T
+
+    def sublayer(self, name, y, inner):
+        return inner(y)
+
+    def states(self, context, root):
+        """The block's rows after the last norm."""
+        rows = DEPTH if self.ROOT_PREDICTS else DEPTH + 1
+        x = self.w.get("embed_tokens.weight", self.t.embedding)[[root] + [self.options["mask_token_id"]] * (rows - 1)]
+        for i in range(self.c["num_hidden_layers"]):
+            layer = Layer(self.w, f"layers.{i}.", self.c)
+            x = x + self.sublayer(layer.p + "attention_conv.", layer.norm(x, "input_layernorm"),
+                                  lambda y, layer=layer, i=i: self.attention(layer, i, context, y))
+            x = x + self.sublayer(layer.p + "mlp_conv.", layer.norm(x, "post_attention_layernorm"), layer.mlp)
+        return self.normed(x, "norm")
+
+    def drafts(self, text, root):
+        return self.chosen(text[root], self.states(self.context(text[:root]), text[root]))
+
+    def chosen(self, _, states):
+        return [int(self.ids[best_of(row)]) for row in states[1:] @ self.head.T]
+
+
+class DSpark(Block):
+    ROOT_PREDICTS = True
+
+    def chosen(self, root, states):
+        drafts = [root]
+        for row in states @ self.head.T:
+            bias = self.w["markov_head.markov_w2.weight"] @ self.w["markov_head.markov_w1.weight"][drafts[-1]]
+            drafts.append(int(self.ids[best_of(row + bias)]))
+        return drafts[1:]
+
+
+class DFlash2(Block):
+    def convolved(self, x, delta, base):
+        """delta is [rows, taps, groups], base [taps, columns]: tap t reads the row t before."""
+        factors = base[None] + np.repeat(delta, x.shape[1] // delta.shape[2], -1)
+        return sum(factors[:, t] * np.concatenate([np.zeros_like(x[:t]), x[:len(x) - t]]) for t in range(len(base)))
+
+    def sublayer(self, name, y, inner):
+        base = self.w[name + "base_kernel"]
+        delta = (y @ self.w[name + "kernel_projection.weight"].T).reshape(len(y), 2, base.shape[1], -1)
+        return self.convolved(inner(self.convolved(y, delta[:, 0], base[0])), delta[:, 1], base[1])
+
+    def chosen(self, root, states):
+        name = "candidate_selector."
+        gates = states @ self.w[name + "hidden_projection.weight"].T
+        drafts = [root]
+        for gate, logits in zip(gates[1:], states[1:] @ self.head.T):
+            order = np.argsort(-logits)
+            known = order[:self.options["selector_top_k"]]
+            if logits[known[-1]] - logits[order[len(known)]] < LEAST_MARGIN:
+                raise TooClose
+            before = self.w[name + "predecessor_codebook"][drafts[-1]] * gate
+            drafts.append(int(known[best_of(logits[known] + self.w[name + "successor_codebook"][known] @ before)]))
+        return drafts[1:]

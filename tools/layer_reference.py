@@ -32,6 +32,16 @@ def rope(x, positions, c):
     return np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
 
 
+def masked_attention(q, k, v, visible):
+    """visible: [queries, keys]."""
+    group = q.shape[1] // k.shape[1]
+    scores = np.einsum("qhd,khd->hqk", q, np.repeat(k, group, 1)) / np.sqrt(q.dtype.type(q.shape[2]))
+    scores = np.where(visible[None], scores, -np.inf)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    weights /= weights.sum(-1, keepdims=True)
+    return np.einsum("hqk,khd->qhd", weights, np.repeat(v, group, 1)).reshape(len(q), -1)
+
+
 def attend(q, k, v, past, turned):
     """Of rows behind those of `past`; keys are cached turned."""
     before = 0 if past is None else len(past[0])
@@ -39,13 +49,7 @@ def attend(q, k, v, past, turned):
     q, k = turned(q, positions), turned(k, positions)
     if past is not None:
         k, v = np.concatenate([past[0], k]), np.concatenate([past[1], v])
-    group = q.shape[1] // k.shape[1]
-    scores = np.einsum("qhd,khd->hqk", q, np.repeat(k, group, 1)) / np.sqrt(q.dtype.type(q.shape[2]))
-    visible = np.arange(len(k))[None, :] <= positions[:, None]
-    scores = np.where(visible[None], scores, -np.inf)
-    weights = np.exp(scores - scores.max(-1, keepdims=True))
-    weights /= weights.sum(-1, keepdims=True)
-    return np.einsum("hqk,khd->qhd", weights, np.repeat(v, group, 1)).reshape(len(q), -1), (k, v)
+    return masked_attention(q, k, v, np.arange(len(k))[None, :] <= positions[:, None]), (k, v)
 
 
 def gated_mlp(y, gate, up, down):

@@ -11,7 +11,8 @@ default: all, in tests/fixtures/drafters beside this script's folder
 
 Each folder holds config.json, the weights, and expected.json: the target's greedy texts, and for every output token p
 and level j the drafter's logarithm of the probability of token p + 1 + j, and its rank among the drafter's candidates,
-where the tokens between are the target's (null: the drafter does not know the token). Everything is computed in fp64
+where the tokens between are the target's (null: the drafter does not know the token); of drafters that predict all
+tokens in one pass, the drafts behind every output token. Everything is computed in fp64
 on the stored weights; the largest error of the same computation in fp32 is written too: what another correct fp32
 implementation may differ by is of that order. No two logits that decide a token or a rank are closer than 3e-5, which
 some seeds do not give: the first that does is taken.
@@ -23,7 +24,8 @@ import sys
 
 import numpy as np
 import safetensors
-from drafter_reference import DEPTH, LEAST_MARGIN, Eagle, Eagle3, Medusa, MimoMtp, Mtp, QwenMtp, Target, TooClose
+from drafter_reference import (DEPTH, LEAST_MARGIN, Block, DFlash2, DSpark, Eagle, Eagle3, Medusa, MimoMtp, Mtp, PEagle,
+                               QwenMtp, Target, TooClose)
 from safetensors.numpy import load_file, save_file
 
 PINNED = {"safetensors": "0.6.2", "numpy": "2.2.6"}
@@ -57,14 +59,20 @@ def drafted(drafter, prompts, texts):
 def expected(make, target_folder, method, prompts):
     double, single = (make(dtype, Target(target_folder, dtype)) for dtype in (np.float64, np.float32))
     texts = [double.t.continued(p, NEW_TOKENS + DEPTH) for p in prompts]
+    about = dict(made_by="tools/make_drafter_fixtures.py", versions=PINNED, method=method)
+    if hasattr(double, "drafts"):
+        of_both = [[[one.drafts(p + o, len(p) + at) for at in range(NEW_TOKENS)] for p, o in zip(prompts, texts)]
+                   for one in (double, single)]
+        if of_both[0] != of_both[1]:
+            raise TooClose
+        return about | dict(prompts=prompts, texts=texts, drafts=of_both[0])
     logs, ranks, margin = drafted(double, prompts, texts)
     if margin < LEAST_MARGIN:
         raise TooClose
     of_single = drafted(single, prompts, texts)[0]
     flat = [(a, b) for x, y in zip(logs, of_single) for u, v in zip(x, y) for a, b in zip(u, v) if a is not None]
-    return dict(made_by="tools/make_drafter_fixtures.py", versions=PINNED, method=method,
-                largest_error_of_fp32=float(max(abs(a - b) for a, b in flat)), prompts=prompts, texts=texts,
-                ranks=ranks, logarithms=logs)
+    return about | dict(largest_error_of_fp32=float(max(abs(a - b) for a, b in flat)), prompts=prompts, texts=texts,
+                        ranks=ranks, logarithms=logs)
 
 
 # ---- weights
@@ -89,6 +97,11 @@ def layer_weights(rng, prefix, c, inputs=None, input_norm=True, bias=False):
     if input_norm:
         w["input_layernorm.weight"] = norm_weight(rng, hidden)
     return {prefix + k: v for k, v in w.items()}
+
+
+def loud(weights):
+    """Attention that says more than a mask's embedding, so that masks predict different tokens."""
+    return {k: 6 * v if k.endswith(("q_proj.weight", "o_proj.weight")) else v for k, v in weights.items()}
 
 
 # A layer unlike the target's wherever the form lets it be, so that a mix-up shows in a shape or in the values.
@@ -126,6 +139,88 @@ def make_speculators(rng, _):
                   transformer_layer_config=dict(model_type="llama", **LAYER))
     return config, eagle3_weights(rng, "layers.0.", 96) | {
         "input_norm.weight": norm_weight(rng, 144), "embed_tokens.weight": 0.5 * rng.standard_normal((96, 48))}
+
+
+def make_p_eagle(rng, _):
+    """As Amazon publishes them: two layers, a mask's states before the join, and a part of the vocabulary."""
+    config, w = make_eagle3(rng, _)
+    config |= dict(num_hidden_layers=2, ptd_token_id=7)
+    w |= layer_weights(rng, "layers.1.", LAYER)
+    return config, loud(w) | {"mask_hidden": rng.standard_normal((1, 1, 144))}
+
+
+def make_parallel_speculators(rng, _):
+    config, w = make_speculators(rng, _)
+    config |= dict(architectures=["PEagleSpeculator"], speculators_model_type="peagle", mask_token_id=90)
+    for key in ("norm_before_fc", "norm_output"):
+        del config[key]
+    del w["input_norm.weight"]
+    config["transformer_layer_config"]["num_hidden_layers"] = 3
+    for i in (1, 2):
+        w |= layer_weights(rng, f"layers.{i}.", LAYER)
+    return config, loud(w) | {"mask_hidden": rng.standard_normal((1, 1, 144))}
+
+
+BLOCK = LAYER | dict(num_hidden_layers=2, num_key_value_heads=2, max_position_embeddings=256)
+
+
+def block_weights(rng, states, c=BLOCK):
+    w = {"fc.weight": matrix(rng, 48, 48 * states), "hidden_norm.weight": norm_weight(rng, 48),
+         "norm.weight": norm_weight(rng, 48)}
+    for i in range(c["num_hidden_layers"]):
+        w |= layer_weights(rng, f"layers.{i}.", c)
+        w |= {f"layers.{i}.self_attn.{letter}_norm.weight": norm_weight(rng, c["head_dim"]) for letter in "qk"}
+    return loud(w)
+
+
+def make_dflash(rng, _):
+    """z-lab's form: another number of states than of layers, no tables."""
+    c = BLOCK | dict(num_hidden_layers=3)
+    config = dict(architectures=["DFlashDraftModel"], model_type="qwen3", block_size=DEPTH + 1, num_target_layers=3,
+                  layer_types=["full_attention"] * 3, dflash_config=dict(mask_token_id=95, target_layer_ids=[0, 1]), **c)
+    return config, block_weights(rng, 2, c)
+
+
+def make_dflash_speculators(rng, _):
+    """Tables of its own, a part of the vocabulary, and a causal window beside a layer that sees all."""
+    layer = dict(model_type="qwen3", layer_types=["sliding_attention", "full_attention"], sliding_window=6,
+                 use_sliding_window=True, **BLOCK)
+    known = np.sort(rng.choice(96, 40, replace=False))
+    config = dict(architectures=["DFlashDraftModel"], speculators_model_type="dflash", block_size=DEPTH + 1,
+                  draft_vocab_size=40, mask_token_id=3, aux_hidden_state_layer_ids=[2, 0, 1],
+                  sample_from_anchor=False, sliding_window_non_causal=False, transformer_layer_config=layer)
+    return config, block_weights(rng, 3) | {
+        "embed_tokens.weight": 0.5 * rng.standard_normal((96, 48)), "lm_head.weight": 1.5 * matrix(rng, 40, 48),
+        "d2t": (known - np.arange(40)).astype(np.int64), "t2d": np.isin(np.arange(96), known)}
+
+
+def make_dspark(rng, target):
+    """DeepSpec's form, with copies of the target's tables."""
+    config = dict(architectures=["Qwen3DSparkModel"], model_type="qwen3", block_size=DEPTH, num_target_layers=3,
+                  mask_token_id=95, target_layer_ids=[-1, 1], num_anchors=8, markov_rank=10,
+                  markov_head_type="vanilla", enable_confidence_head=True, confidence_head_with_markov=True, **BLOCK)
+    return config, block_weights(rng, 2) | {
+        "embed_tokens.weight": target["model.embed_tokens.weight"], "lm_head.weight": target["lm_head.weight"],
+        "markov_head.markov_w1.weight": rng.standard_normal((96, 10)),
+        "markov_head.markov_w2.weight": matrix(rng, 96, 10),
+        "confidence_head.proj.weight": matrix(rng, 1, 58), "confidence_head.proj.bias": rng.standard_normal(1)}
+
+
+def make_dflash2(rng, _):
+    config = dict(architectures=["DFlash2DraftModel"], model_type="qwen3", is_causal=False,
+                  layer_types=["full_attention"] * 2,
+                  dflash_config=dict(block_size=DEPTH + 1, mask_token_id=95, target_layer_ids=[1, 0],
+                                     conv_kernel_size=3, conv_group_size=16, selector_rank=12, selector_top_k=9),
+                  **BLOCK)
+    w = block_weights(rng, 2)
+    for i in range(2):
+        for side in ("attention_conv", "mlp_conv"):
+            w |= {f"layers.{i}.{side}.base_kernel": rng.standard_normal((2, 3, 48)),
+                  f"layers.{i}.{side}.kernel_projection.weight": matrix(rng, 2 * 3 * 3, 48)}
+    selector = "candidate_selector."
+    return config, w | {selector + "predecessor_codebook": rng.standard_normal((96, 12)),
+                        selector + "successor_codebook": rng.standard_normal((96, 12)),
+                        selector + "hidden_projection.weight": matrix(rng, 12, 48)}
 
 
 def make_medusa(rng, _):
@@ -223,6 +318,12 @@ FIXTURES = {  # folder: method, how its files are made, the reference, the weigh
     "mtp_mimo": ("mtp_sequential", lambda rng, _: make_target_with_mtp(rng, "MiMoForCausalLM"), MimoMtp, "model",
                  np.float32),
     "mtp_qwen": ("mtp_sequential", make_qwen_with_mtp, QwenMtp, "model", np.float16),
+    "p_eagle": ("p_eagle", make_p_eagle, PEagle, "model", np.float16),
+    "p_eagle_speculators": ("p_eagle", make_parallel_speculators, PEagle, "model", np.float16),
+    "dflash": ("dflash", make_dflash, Block, "model", np.float16),
+    "dflash_speculators": ("dflash", make_dflash_speculators, Block, "model", np.float16),
+    "dspark": ("dspark", make_dspark, DSpark, "model", np.float16),
+    "dflash2": ("dflash2", make_dflash2, DFlash2, "model", np.float16),
 }
 
 
@@ -247,6 +348,8 @@ def make_fixture(name, folder, llama, attempt):
     (folder / "expected.json").write_text(
         "{\n" + ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in record.items()) + "\n}\n")
     total = sum(f.stat().st_size for f in folder.iterdir())
+    if "drafts" in record:
+        return print(f"{name:19} {total / 1000:4.0f} kB   fp32 and fp64 draft the same")
     found = sum(r is not None and r < 16 for p in record["ranks"] for q in p for r in q)
     print(f"{name:19} {total / 1000:4.0f} kB   fp32 against fp64: {record['largest_error_of_fp32']:.1e}   "
           f"{found} tokens among the 16 best")

@@ -2,25 +2,31 @@
 #include "decoder/checkpoint/drafter_folder.h"
 
 #include <algorithm>
-#include <array>
+#include <cmath>
 
 #include "core/errors.h"
 #include "core/json_parse.h"
 #include "core/reader.h"
+#include "decoder/checkpoint/block_drafter_weights.h"
+#include "model/transformers/block_drafter_config.h"
 
 namespace draftline {
 
 namespace {
 
+bool proposes_blocks(DrafterKind kind) {
+  return kind == DrafterKind::dflash || kind == DrafterKind::dspark || kind == DrafterKind::dflash2;
+}
+
 DrafterConfig read_config(const std::filesystem::path& folder, DrafterKind kind) {
   std::error_code failure;
   if (!std::filesystem::is_directory(folder, failure))
     throw InputErrors(printable(folder.string(), 1000) + ": no such folder");
-  constexpr std::array kLoaded{DrafterKind::eagle, DrafterKind::eagle3, DrafterKind::medusa, DrafterKind::mtp};
-  if (std::find(kLoaded.begin(), kLoaded.end(), kind) == kLoaded.end())
-    throw InputErrors(printable(folder.string(), 1000) +
-                      ": weights of such a drafter can't be loaded; `draftline run` prices its config.json");
-  return read_file(folder / "config.json", [&](const Reader& in) { return read_drafter(in, kind); });
+  return read_file(folder / "config.json", [&](const Reader& in) {
+    DrafterConfig d = read_drafter(in, kind);
+    if (proposes_blocks(kind) && !in.failed()) config::refuse_scales(in);
+    return d;
+  });
 }
 
 std::string stem_of(const std::filesystem::path& folder, DrafterKind kind) {
@@ -46,6 +52,8 @@ void check_sizes(const std::filesystem::path& folder, const DrafterConfig& d, co
     if (layer >= target.layers)
       mistakes.push_back(config + "#: the drafter reads the state that enters layer " + std::to_string(layer) +
                          ", the target has " + std::to_string(target.layers) + " layers");
+  if ((proposes_blocks(d.kind) || d.kind == DrafterKind::p_eagle) && !d.mask_token)
+    mistakes.push_back(config + "#: does not say which token its masks are");
   if (!mistakes.empty()) throw InputErrors(std::move(mistakes));
 }
 
@@ -61,10 +69,13 @@ DrafterFolder::DrafterFolder(const std::filesystem::path& folder, DrafterKind ki
   TensorCheck check({files_, config_.layer.checkpoint});
   switch (kind) {
     case DrafterKind::eagle: add_eagle(target, check); break;
-    case DrafterKind::eagle3: add_eagle3(target, check); break;
+    case DrafterKind::eagle3:
+    case DrafterKind::p_eagle: add_eagle3(target, check); break;
     case DrafterKind::medusa: add_medusa(target, check); break;
     case DrafterKind::mtp: add_mtp(target, check); break;
-    default: break;  // refused by read_config()
+    case DrafterKind::dflash:
+    case DrafterKind::dspark:
+    case DrafterKind::dflash2: add_block_drafter(target, check); break;
   }
   check.finish();
 }
@@ -73,14 +84,13 @@ void DrafterFolder::add_layer(const std::string& tensors, const LayerOptions& op
   for (StoredWeight& w : stored_layer(files_, config_.layer, "layer.", tensors, options)) add(std::move(w));
 }
 
-// Most drafters store a copy of the target's embedding; one with other values has its own.
+// Most drafters store a copy of the target's embedding; one with other values has its own, or one whose form says so.
 void DrafterFolder::add_embedding(const std::string& tensor, const HuggingFaceFolder& target, TensorCheck& check) {
-  if (!files_.has(tensor)) return;
-  StoredPart part{tensor, target.shape().vocabulary, target.shape().hidden};
-  part.transposed = false;
-  const StoredWeight embedding = side_by_side("embedding", part.in, part.out, {part});
+  if (!files_.has(tensor) && !config_.own_embedding) return;
+  const StoredWeight embedding = stored_table("embedding", tensor, target.shape().vocabulary, target.shape().hidden);
   check.expect({embedding});
-  if (check.any() || files_.same_values(tensor, target.files(), target.embedding_tensor())) return;
+  if (check.any()) return;
+  if (!config_.own_embedding && files_.same_values(tensor, target.files(), target.embedding_tensor())) return;
   config_.own_embedding = true;
   add(embedding);
 }
@@ -105,15 +115,29 @@ void DrafterFolder::add_eagle(const HuggingFaceFolder& target, TensorCheck& chec
   check.refuse_others([](const std::string& tensor) { return tensor.ends_with("rotary_emb.inv_freq"); });
 }
 
+int DrafterFolder::joined_columns() const {
+  return static_cast<int>(config_.auxiliary_layers.empty() ? 3 : config_.auxiliary_layers.size()) *
+         config_.layer.hidden;
+}
+
 void DrafterFolder::add_eagle3(const HuggingFaceFolder& target, TensorCheck& check) {
-  const int d = config_.layer.hidden;
-  const int joined = static_cast<int>(config_.auxiliary_layers.empty() ? 3 : config_.auxiliary_layers.size()) * d;
+  const int d = config_.layer.hidden, joined = joined_columns();
   const std::string layer = files_.has("midlayer.hidden_norm.weight") ? "midlayer." : "layers.0.";
   if (config_.norm_before_fc) add(stored_vector("fusion_norm", "input_norm.weight", joined));
   add(stored_matrix("fc", "fc.weight", joined, d));
   add(stored_vector("token_norm", layer + "input_layernorm.weight", d));
   add(stored_vector("state_norm", layer + "hidden_norm.weight", d));
   add_layer(layer, {.inputs = 2 * d, .input_norm = false});
+  if (config_.kind == DrafterKind::p_eagle) {
+    StoredPart mask{"mask_hidden", 1, joined};
+    mask.transposed = false;
+    mask.stacked = 1;
+    add(side_by_side("mask_hidden", 1, joined, {mask}));
+    for (int i = 1; i < config_.layers; ++i) {
+      const std::string name = "layers." + std::to_string(i) + ".";
+      for (StoredWeight& w : stored_layer(files_, config_.layer, name, name)) add(std::move(w));
+    }
+  }
   add(stored_vector("out_norm", "norm.weight", d));
   add(stored_matrix("lm_head", "lm_head.weight", d, config_.vocabulary));
   check.expect(weights_);
@@ -154,6 +178,52 @@ void DrafterFolder::read_ids(const HuggingFaceFolder& target, TensorCheck& check
   }
   if (config_.vocabulary == words && std::any_of(offsets.begin(), offsets.end(), [](auto o) { return o != 0; }))
     check.fail(files_.place("d2t") + ": a drafter of the whole vocabulary has the target's order of tokens");
+}
+
+// What a mask has in place of the target's states is joined as they are, once.
+void DrafterFolder::load_mask_state(std::span<float> to) const {
+  const auto joined = static_cast<std::size_t>(joined_columns()), columns = to.size();
+  const StoredValues values(files_, config_.layer.checkpoint);
+  const auto loaded = [&](const char* name, std::size_t in, std::size_t out) {
+    std::vector<float> weight(in * out);
+    load_stored(values, weights_, name, static_cast<int>(in), static_cast<int>(out), weight);
+    return weight;
+  };
+  std::vector<float> mask = loaded("mask_hidden", 1, joined);
+  if (config_.norm_before_fc) {
+    double squares = 0;
+    for (const float x : mask) squares += static_cast<double>(x) * x;
+    const double scale = 1 / std::sqrt(squares / static_cast<double>(joined) + config_.layer.norm_epsilon);
+    const std::vector<float> norm = loaded("fusion_norm", 1, joined);
+    for (std::size_t i = 0; i < joined; ++i) mask[i] = static_cast<float>(mask[i] * scale * norm[i]);
+  }
+  const std::vector<float> fc = loaded("fc", joined, columns);
+  for (std::size_t c = 0; c < columns; ++c) {
+    double sum = 0;
+    for (std::size_t i = 0; i < joined; ++i) sum += static_cast<double>(mask[i]) * fc[i * columns + c];
+    to[c] = static_cast<float>(sum);
+  }
+}
+
+void DrafterFolder::add_block_drafter(const HuggingFaceFolder& target, TensorCheck& check) {
+  BlockDrafterWeights own = block_drafter_weights(files_, config_);
+  for (StoredWeight& w : own.stored) add(std::move(w));
+  all_zeros_ = std::move(own.zeros);
+  const bool own_head = config_.vocabulary > 0;
+  if (own_head) add(stored_matrix("lm_head", "lm_head.weight", config_.layer.hidden, config_.vocabulary));
+  check.expect(weights_);
+  for (const std::string& tensor : own.unread) check.use(tensor);
+  add_embedding("embed_tokens.weight", target, check);
+  if (own_head) {
+    read_ids(target, check);
+    check.use("t2d");
+  } else {
+    check_head("lm_head.weight", target, check);
+  }
+  std::error_code failure;
+  if (std::filesystem::exists(files_.folder() / "mask_embedding.pt", failure))
+    check.fail(files_.shown_folder() + ": mask_embedding.pt: a mask with an embedding of its own is not modelled");
+  check.refuse_others([](const std::string& tensor) { return tensor.ends_with("rotary_emb.inv_freq"); });
 }
 
 void DrafterFolder::add_medusa(const HuggingFaceFolder& target, TensorCheck& check) {
@@ -229,6 +299,7 @@ void DrafterFolder::load(const std::string& name, int in, int out, std::span<flo
     std::copy(id_offsets_.begin(), id_offsets_.end(), to.begin());
     return;
   }
+  if (name == "mask_state" && config_.kind == DrafterKind::p_eagle) return load_mask_state(to);
   load_stored({files_, config_.layer.checkpoint}, weights_, name, in, out, to);
 }
 

@@ -6,6 +6,14 @@
 //   EAGLE-3    midlayer.* or layers.0.*, fc, norm, lm_head, d2t, t2d, embed_tokens (cnets.py; speculators)
 //   Medusa     medusa_lm_head.safetensors: 0.0.linear.*, 0.1.weight; or model.safetensors: blocks.0.layers.0.*,
 //              lm_heads.0.weight (vLLM)
+//   P-EAGLE    EAGLE-3's, layers.1.* .. behind its layer, mask_hidden (vLLM's llama_eagle3.py; speculators)
+//   DFlash     fc, hidden_norm, norm, layers.N.*; of speculators also embed_tokens, lm_head, d2t, t2d (z-lab's
+//              model.py; speculators' dflash/core.py)
+//   DSpark     the same with markov_head.{markov_w1, markov_w2}, confidence_head.proj (DeepSpec's dspark; ModelOpt's
+//              without these beginnings)
+//   DFlash 2   DFlash's with layers.N.{attention_conv, mlp_conv}.{base_kernel, kernel_projection},
+//              candidate_selector.{predecessor_codebook, successor_codebook, hidden_projection} (vLLM's
+//              qwen3_dflash2.py)
 //   MTP        behind the target's layers: model.layers.L.{enorm, hnorm, eh_proj, shared_head.norm, ..} (DeepSeek-V3);
 //              model.mtp_layers.0.{token_layernorm, hidden_layernorm, input_proj, final_layernorm, ..} (MiMo);
 //              mtp.{pre_fc_norm_embedding, pre_fc_norm_hidden, fc, norm, layers.0.*} (Qwen3-Next, Qwen3.5; vLLM's
@@ -35,12 +43,15 @@ class DrafterFolder : public WeightSource {
 
  private:
   void add(StoredWeight w) { weights_.push_back(std::move(w)); }
+  int joined_columns() const;  // of the states that EAGLE-3 and P-EAGLE read, side by side
   void add_layer(const std::string& tensors, const LayerOptions&);
   void add_embedding(const std::string& tensor, const HuggingFaceFolder& target, TensorCheck&);
   void check_head(const std::string& tensor, const HuggingFaceFolder& target, TensorCheck&);
   void read_ids(const HuggingFaceFolder& target, TensorCheck&);
   void add_eagle(const HuggingFaceFolder& target, TensorCheck&);
   void add_eagle3(const HuggingFaceFolder& target, TensorCheck&);
+  void add_block_drafter(const HuggingFaceFolder& target, TensorCheck&);
+  void load_mask_state(std::span<float> to) const;
   void add_medusa(const HuggingFaceFolder& target, TensorCheck&);
   void add_mtp(const HuggingFaceFolder& target, TensorCheck&);
 

@@ -86,9 +86,7 @@ std::string HuggingFaceFolder::head_tensor() const {
 
 std::vector<StoredWeight> HuggingFaceFolder::network_weights() const {
   const int hidden = shape_.hidden, vocabulary = shape_.vocabulary;
-  StoredPart embedding{embedding_tensor(), vocabulary, hidden};
-  embedding.transposed = false;
-  return {side_by_side("embedding", vocabulary, hidden, {embedding}),
+  return {stored_table("embedding", embedding_tensor(), vocabulary, hidden),
           stored_norm(shape_, "final_norm", trunk_ + "norm", hidden),
           stored_matrix("lm_head", head_tensor(), hidden, vocabulary)};
 }

@@ -16,7 +16,9 @@ int StoredPart::column_of(int stored) const {
 }
 
 std::vector<std::uint64_t> StoredPart::stored_shape() const {
-  const auto i = static_cast<std::uint64_t>(of == 0 ? in : of), o = static_cast<std::uint64_t>(rows == 0 ? out : rows);
+  const int inputs = of == 0 ? in : of, all_rows = rows == 0 ? (transposed ? out : in) : rows;
+  const auto i = static_cast<std::uint64_t>(transposed ? inputs : all_rows),
+             o = static_cast<std::uint64_t>(transposed ? all_rows : out);
   if (convolution) return {o, 1, i};
   if (const auto n = static_cast<std::uint64_t>(stacked); n > 0)
     return transposed ? std::vector{n, o / n, i} : std::vector{n, i / n, o};
@@ -44,6 +46,12 @@ StoredWeight stored_matrix(const std::string& name, const std::string& tensor, i
 }
 StoredWeight stored_vector(const std::string& name, const std::string& tensor, int n) {
   return side_by_side(name, 1, n, {{tensor, 1, n}});
+}
+
+StoredWeight stored_table(const std::string& name, const std::string& tensor, int rows, int columns) {
+  StoredPart part{tensor, rows, columns};
+  part.transposed = false;
+  return side_by_side(name, rows, columns, {part});
 }
 
 StoredWeight stored_norm(const TransformerShape& s, const std::string& name, const std::string& tensor, int n) {
@@ -293,7 +301,8 @@ void TensorCheck::finish() {
 
 // One contiguous run of values.
 static void copy_as_stored(const StoredValues& from, const StoredPart& p, std::span<float> values) {
-  from.read(p.tensor, 0, static_cast<std::uint64_t>(p.out), values);
+  const auto columns = static_cast<std::uint64_t>(p.out);
+  from.read(p.tensor, static_cast<std::uint64_t>(p.transposed ? 0 : p.skipped) * columns, columns, values);
   if (p.plus != 0)
     for (float& v : values) v += p.plus;
   if (p.pairs.every == 0) return;

@@ -26,7 +26,8 @@ struct StoredPart {
   float plus = 0;             // added to every value: Gemma and Qwen3-Next store norms less one
   int stacked = 0;            // matrices of so many experts, [experts, out, in], or not transposed; 0: one matrix
   int first = 0, of = 0;      // where the part is inputs first .. first + in of a matrix [out, of]; of 0: all of it
-  int skipped = 0, rows = 0;  // where it is rows skipped .. skipped + out of a matrix [rows, in]; rows 0: all of it
+  int skipped = 0, rows = 0;  // where it is rows skipped .. skipped + out of a matrix [rows, in], or, not transposed,
+                              // skipped .. skipped + in of [rows, out]; rows 0: all of it
   bool convolution = false;   // stored [out, 1, in]
 
   int column_of(int stored) const;
@@ -43,6 +44,7 @@ struct StoredWeight {  // the stored parts of one of our weights
 StoredWeight side_by_side(const std::string& name, int in, int out, std::vector<StoredPart> parts);
 StoredWeight stored_matrix(const std::string& name, const std::string& tensor, int in, int out);
 StoredWeight stored_vector(const std::string& name, const std::string& tensor, int n);
+StoredWeight stored_table(const std::string& name, const std::string& tensor, int rows, int columns);  // as we hold it
 // The same of a norm; `tensor` without ".weight".
 StoredWeight stored_norm(const TransformerShape&, const std::string& name, const std::string& tensor, int n);
 // The weights of make_layer() (decoder/layer), whose names begin with `ours`; the tensors' begin with `theirs`. The

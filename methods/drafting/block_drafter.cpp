@@ -56,6 +56,7 @@ BlockShape read_block(const MethodSpec& spec, const Context& c, const BlockDraft
   if (published) {
     b.layer = published->layer;
     b.windows = published->windows;
+    b.causal = published->block.causal;
     b.own_embedding = published->own_embedding;
     b.target_layers = published->auxiliary_layers;
     b.trained = published->block.rows;
@@ -117,6 +118,7 @@ BlockDrafter::BlockDrafter(Context& c, const std::string& prefix, BlockShape blo
     Layer l;
     l.cache = caches.at(block_.windows[i]);
     l.in_cache = next[block_.windows[i]]++;
+    l.causal = !block_.causal.empty() && block_.causal[i];
     l.q = c.weights.attention(name + "q", d, q);
     l.kv = c.weights.attention(name + "kv", d, kv);
     l.rest.attention_norm = c.weights.vector(name + "input_norm", d);
@@ -179,9 +181,14 @@ Tensor BlockDrafter::states(Ops& ops, const Session& s) const {
   for (int q = 0; q < s.sequences; ++q)
     for (int j = 0; j < block_.block; ++j) index.push_back(j == 0 ? q : s.sequences);
   const Tensor tokens = ops.gather(ops.concat_rows({s.root, ops.constant({block_.mask_token})}), ops.constant(index));
-  const PassRef pass = ops.pass({.rows = ops.uniform(s.sequences, block_.block), .slots = s.slots, .causal = false});
+  std::map<bool, PassRef> passes;
+  for (const Layer& l : layers_)
+    if (!passes.contains(l.causal))
+      passes.emplace(l.causal,
+                     ops.pass({.rows = ops.uniform(s.sequences, block_.block), .slots = s.slots, .causal = l.causal}));
   Stream x{embedding_ ? ops.sum_over_ranks(ops.embed(*embedding_, tokens), target_.ranks) : target_.embed(ops, tokens)};
   for (const Layer& l : layers_) {
+    const PassRef pass = passes.at(l.causal);
     const Tensor y = x.norm(ops, *l.rest.attention_norm, epsilon());
     x.push(ops, convolved(ops, l.attention_conv, y, [&](Tensor rows) {
              const Tensor q = ops.rms_norm(ops.linear(rows, l.q), *l.rest.q_norm, epsilon(), block_.layer.head_dim);

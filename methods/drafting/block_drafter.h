@@ -2,8 +2,8 @@
 // The network of drafters that propose a block at once (DFlash: Chen et al. 2026, section 4, and z-lab/dflash). Hidden
 // states of some of the target's layers are fused, fc n*d -> d and a norm, and become keys and values in each layer of
 // the drafter as soon as their tokens are committed. A block is the root and mask tokens: one pass over that cache in
-// which every row of the block attends to all others. Embedding and LM head are the target's, but of
-// files of the speculators library, which have their own.
+// which every row of the block attends to all others, unless a checkpoint's layer is causal. Embedding and LM head are
+// the target's, but of files of the speculators library, which have their own.
 #pragma once
 #include <functional>
 #include <string>
@@ -19,7 +19,8 @@ struct BlockShape {
   int trained = 0;           // of the blocks that its checkpoint was trained on; 0: no checkpoint, or not known
   TransformerShape layer;    // of one of its layers
   std::vector<int> windows;  // of each layer: entries that a root sees, itself included; 0: all. The block's other
-                             // rows see them too
+                             // rows see them too, in a causal layer as many
+  std::vector<bool> causal;  // of each layer; none are if it is empty
   std::vector<int> target_layers;  // by the states that enter them
   int mask_token = 0;
   std::optional<int> vocabulary = {};  // of an LM head of its own
@@ -64,6 +65,7 @@ class BlockDrafter {
     Weight q, kv;       // apart, as the committed tokens need no queries
     Cache cache;        // of the layers with the same window; this is the one `in_cache`
     int in_cache = 0;
+    bool causal = false;
     std::optional<Convolution> attention_conv, mlp_conv;
   };
   float epsilon() const { return static_cast<float>(block_.layer.norm_epsilon); }

@@ -94,6 +94,15 @@ void read_windows(const Form& f, DrafterConfig& d) {
     if (slides[i] || all) d.windows[i] = entries;
 }
 
+// Whether rows of a block see those behind them: what the file says of all layers, else not in layers with a window, as
+// vLLM has it and as the speculators library trains them unless told otherwise.
+void read_causality(const Form& f, DrafterConfig& d) {
+  const auto of_all = f.find(given(f.root, "is_causal") ? "is_causal" : "causal");
+  const auto both_ways = given(f.root, "sliding_window_non_causal");
+  const bool windowed = !(both_ways && both_ways->boolean());
+  for (const int window : d.windows) d.block.causal.push_back(of_all ? of_all->boolean() : windowed && window > 0);
+}
+
 void read_markov_head(const Form& f, DrafterConfig& d) {
   if (const auto type = f.find("markov_head_type"); type && type->text() != "vanilla")
     type->fail("only the \"vanilla\" Markov head is modelled");
@@ -122,13 +131,26 @@ void check_layer(const Form& f) {
     f.root.fail("is no block drafter's: it has neither \"dflash_config\" nor \"target_layer_ids\"");
 }
 
+Form form_of(const Reader& in) {
+  const bool speculators = given(in, "speculators_model_type").has_value();
+  return {speculators, in, speculators ? in.at("transformer_layer_config") : in, given(in, "dflash_config")};
+}
+
 }  // namespace
+
+void refuse_scales(const Reader& in) {
+  const Form f = form_of(in);
+  for (const char* scale : {"input_embedding_scale", "output_multiplier", "attention_value_scale"})
+    if (const auto found = f.find(scale); found && found->number() != 1)
+      found->fail("a block drafter with a scale can be priced, not decoded");
+  if (const auto cap = f.find("final_logit_softcapping"); cap && cap->number() > 0)
+    cap->fail("a block drafter whose logits are capped can be priced, not decoded");
+}
 
 void read_block_drafter(const Reader& in, DrafterConfig& d) {
   constexpr int kMostBlockLayers = 32, kMostRows = 65;
-  const bool speculators = given(in, "speculators_model_type").has_value();
   const bool root_predicts = d.kind == DrafterKind::dspark;
-  const Form f{speculators, in, speculators ? in.at("transformer_layer_config") : in, given(in, "dflash_config")};
+  const Form f = form_of(in);
   check_kind(f, about(d.kind));
   check_layer(f);
   if (in.failed()) return;
@@ -140,7 +162,7 @@ void read_block_drafter(const Reader& in, DrafterConfig& d) {
   if (d.layer.qkv_bias || d.layer.o_bias)
     f.layer.at("attention_bias").fail("biases of a block drafter are not modelled");
   refuse_other_width(in, d);
-  if (speculators) {  // which stores tables of its own
+  if (f.speculators) {  // which stores tables of its own
     read_own_head(in, d);
     d.own_embedding = true;
     if (d.vocabulary < d.layer.vocabulary && d.kind == DrafterKind::dflash2)
@@ -148,6 +170,7 @@ void read_block_drafter(const Reader& in, DrafterConfig& d) {
   }
   read_block_states(f, d);
   read_windows(f, d);
+  read_causality(f, d);
   d.block.rows = f.number("block_size", root_predicts ? 1 : 2, kMostRows, 0);
   if (const auto mask = f.find("mask_token_id")) d.mask_token = mask->integer(0, d.layer.vocabulary - 1);
   if (const auto anchor = f.find("sample_from_anchor"); anchor && anchor->boolean() != root_predicts)

@@ -8,8 +8,9 @@
 namespace draftline::config {
 
 // DrafterConfig::kind, one of dflash, dspark and dflash2, says what is read. Mistakes are noted, also for what the
-// networks of methods/ do not have. What costs nothing is ignored: scales, caps and sinks, and whether a block is
-// causal.
+// networks of methods/ do not have. What costs nothing is ignored: scales, caps and sinks.
 void read_block_drafter(const Reader&, DrafterConfig&);
+// Notes these, of a drafter that is to be decoded.
+void refuse_scales(const Reader&);
 
 }  // namespace draftline::config

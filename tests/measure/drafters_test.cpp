@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Published drafters on the CPU against a reference that tools/make_drafter_fixtures.py computed on the same files: the
-// ranks and probabilities of the target's tokens at every position and level, as a trace records them.
+// ranks and probabilities of the target's tokens at every position and level, as a trace records them; of those that
+// draft all tokens in one pass, the drafts.
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -24,6 +25,43 @@ struct Recorded {
   std::string drafter;
 };
 
+// A decoder of a method whose "checkpoint" is a drafter's folder, on `weights`.
+std::unique_ptr<Decoder> decoder_of(const TransformerShape& shape, const MethodSpec& m,
+                                    measure::DecodedWeights& weights, int positions) {
+  auto decoder = std::make_unique<Decoder>(
+      Decoder::Options{.target = shape,
+                       .slots = 2,
+                       .capacity = 640,
+                       .positions_per_slot = positions,
+                       .drafter = [&](const Reader& in, DrafterKind kind) { return weights.drafter_at(in, kind); }},
+      m, [](const Reader&) { return TransformerShape{}; },
+      [&](const WeightStore& store) {
+        return std::make_unique<CpuBackend>(store, weights, CpuBackend::Options{CpuBackend::Mode::planned, 1, true});
+      });
+  m.finish();
+  return decoder;
+}
+
+// A method that keeps the tokens which another one proposes.
+class Watched : public Method {
+ public:
+  explicit Watched(Method& method) : method_(method) {}
+  std::vector<int> auxiliary_layers() const override { return method_.auxiliary_layers(); }
+  int depth() const override { return method_.depth(); }
+  int rewrites() const override { return method_.rewrites(); }
+  void extend(Ops& ops, const Session& s, const Committed& c) override { method_.extend(ops, s, c); }
+  Proposal propose(Ops& ops, Session& s) override {
+    Proposal p = method_.propose(ops, s);
+    kept = s.state(ops, "watched", p.tokens.rows / s.sequences, 1, DType::int32);
+    ops.store(kept, p.tokens);
+    return p;
+  }
+  Tensor kept;  // of each sequence the root and its drafts
+
+ private:
+  Method& method_;
+};
+
 // What `method` drafts after the texts of an expected.json, in batches of two.
 Recorded recorded(const std::filesystem::path& target, const Json& method, const Json& expected) {
   measure::DecodedWeights weights(measure::checkpoint(target), 0.15, 0);
@@ -39,17 +77,7 @@ Recorded recorded(const std::filesystem::path& target, const Json& method, const
   t.continuations = expected.at("texts").get<std::vector<std::vector<int>>>();
   t.new_tokens = static_cast<int>(t.continuations.front().size()) - kDepth;
   t.make = [&](const MethodSpec& m) {
-    auto decoder = std::make_unique<Decoder>(
-        Decoder::Options{.target = shape,
-                         .slots = t.slots,
-                         .capacity = 640,
-                         .positions_per_slot = t.positions_at_once,
-                         .drafter = [&](const Reader& in, DrafterKind kind) { return weights.drafter_at(in, kind); }},
-        m, [](const Reader&) { return TransformerShape{}; },
-        [&](const WeightStore& store) {
-          return std::make_unique<CpuBackend>(store, weights, CpuBackend::Options{CpuBackend::Mode::planned, 1, true});
-        });
-    m.finish();
+    auto decoder = decoder_of(shape, m, weights, t.positions_at_once);
     r.drafter = weights.names(decoder->weights).drafter;
     return decoder;
   };
@@ -102,6 +130,44 @@ TEST_CASE("a published drafter gives the target's tokens the ranks and probabili
   CHECK(ranks_differ == 0);
   CHECK(found > 40);
   CHECK(worst <= tolerance);
+}
+
+TEST_CASE("a published drafter of one pass drafts the tokens of the reference") {
+  const auto [fixture, method] = GENERATE(table<std::string, std::string>({{"p_eagle", "p_eagle"},
+                                                                           {"p_eagle_speculators", "p_eagle"},
+                                                                           {"dflash", "dflash"},
+                                                                           {"dflash_speculators", "dflash"},
+                                                                           {"dspark", "dspark"},
+                                                                           {"dflash2", "dflash2"}}));
+  CAPTURE(fixture);
+  const auto folder = kFixtures / "drafters" / fixture, target = kFixtures / "llama";
+  const Json expected = Json::parse(std::ifstream(folder / "expected.json"));
+  const auto prompts = expected.at("prompts").get<std::vector<std::vector<int>>>();
+  const auto texts = expected.at("texts").get<std::vector<std::vector<int>>>();
+  const auto drafts = expected.at("drafts").get<std::vector<std::vector<std::vector<int>>>>();
+  measure::DecodedWeights weights(measure::checkpoint(target), 0.15, 0);
+  const Json parameters{{"name", method}, {"draft_length", kDepth}, {"checkpoint", folder.string()}};
+  const Document document = Document::from_text(parameters.dump(), "--method");
+  const auto decoder = decoder_of(HuggingFaceFolder(target).shape(), MethodSpec(document.root()), weights, 1);
+  Watched watched(*decoder->method);
+  Generator generator(decoder->ops, decoder->target, watched);
+  generator.join(prompts, {0, 1});
+  int compared = 0, differ = 0;
+  const auto at_root = [&](std::size_t i) { return generator.session().text[i].size() - prompts[i].size() - 1; };
+  while (at_root(0) < drafts[0].size() || at_root(1) < drafts[1].size()) {
+    const std::vector<std::size_t> roots{at_root(0), at_root(1)};
+    generator.step();
+    const std::vector<int> kept = decoder->ops.fetch(watched.kept);
+    for (std::size_t i = 0; i < roots.size(); ++i) {
+      if (roots[i] >= drafts[i].size()) continue;
+      const auto root = kept.begin() + static_cast<std::ptrdiff_t>(i * (kDepth + 1));
+      CHECK(*root == texts[i][roots[i]]);
+      differ += std::vector<int>(root + 1, root + 1 + kDepth) != drafts[i][roots[i]];
+      ++compared;
+    }
+  }
+  CHECK(differ == 0);
+  CHECK(compared > 60);  // a step may pass positions
 }
 
 TEST_CASE("an EAGLE-3 drafter reads the embedding of its folder where that is not a copy of the target's") {
