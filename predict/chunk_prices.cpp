@@ -62,43 +62,47 @@ HostTime ChunkPrices::beyond_graphs(double rows) {
   return {launched.alone - graph.alone, launched.least - graph.least};
 }
 
+ChunkPrices::Products ChunkPrices::products_of(const StepPrice& price) {
+  const StepBreakdown first = price.breakdown(0);
+  return {first.of(Phase::verify) - first.of(Phase::verify, KernelKind::attention) + first.communication(),
+          first.of(Phase::verify, KernelKind::experts) + first.communication()};
+}
+
 ChunkPrices::Prompt& ChunkPrices::prompt(std::size_t node) {
   if (prompts_.size() <= node) prompts_.resize(node + 1);
   Prompt& p = prompts_[node];
   if (!p.price) {
     p.price = std::make_unique<StepPrice>(price_(token_node(node), token_node(node)));
-    const StepBreakdown first = p.price->breakdown(0);
-    p.products = first.of(Phase::verify) - first.of(Phase::verify, KernelKind::attention) + first.communication();
-    p.joint = first.of(Phase::verify, KernelKind::experts) + first.communication();
+    p.products = products_of(*p.price);
   }
   return p;
+}
+
+const ChunkPrices::Products& ChunkPrices::behind(std::size_t node) {
+  if (behind_.size() <= node) behind_.resize(node + 1);
+  if (!behind_[node]) behind_[node] = products_of(price_(token_node(node) + 1, token_node(node) + 1));
+  return *behind_[node];
 }
 
 Seconds ChunkPrices::products(int rows) {
   if (rows == 0) return {};
   constexpr int kMostKept = 1 << 20;  // only static batches of long prompts have more rows
-  if (rows > kMostKept) return products_between(rows);
+  if (rows > kMostKept) return products_between(rows).all;
   const auto known = static_cast<std::size_t>(rows);
   if (known >= products_.size()) products_.resize(known + 1, kUnknown);
-  if (products_[known] < Seconds{}) products_[known] = products_between(rows);
+  if (products_[known] < Seconds{}) products_[known] = products_between(rows).all;
   return products_[known];
 }
 
-Seconds ChunkPrices::products_between(int rows) {
-  const std::size_t cell = token_cell(rows);
-  const int low = token_node(cell), high = token_node(cell + 1);
-  const Seconds at_low = prompt(cell).products;
-  if (rows == low) return at_low;
-  return between(at_low, prompt(cell + 1).products, static_cast<double>(rows - low) / (high - low));
-}
+Seconds ChunkPrices::joint(int rows) { return rows == 0 ? Seconds{} : products_between(rows).joint; }
 
-Seconds ChunkPrices::joint(int rows) {
-  if (rows == 0) return {};
+ChunkPrices::Products ChunkPrices::products_between(int rows) {
   const std::size_t cell = token_cell(rows);
-  const int low = token_node(cell), high = token_node(cell + 1);
-  const Seconds at_low = prompt(cell).joint;
-  if (rows == low) return at_low;
-  return between(at_low, prompt(cell + 1).joint, static_cast<double>(rows - low) / (high - low));
+  const int first = token_node(cell) + 1, last = token_node(cell + 1);
+  if (rows < first) return prompt(cell).products;
+  const Products &low = behind(cell), &high = prompt(cell + 1).products;
+  const double share = static_cast<double>(rows - first) / (last - first);
+  return {between(low.all, high.all, share), between(low.joint, high.joint, share)};
 }
 
 Seconds ChunkPrices::added(Seconds (ChunkPrices::*part)(int rows), const VerifiedRows& others, int tokens) {
@@ -115,7 +119,7 @@ Seconds ChunkPrices::rest_at(std::size_t tokens_node, std::size_t node) {
   if (p.rest.size() <= node) p.rest.resize(node + 1, kUnknown);
   if (p.rest[node] < Seconds{}) {
     const Seconds device = p.price->breakdown(static_cast<double>(context_node(node))).device();
-    p.rest[node] = std::max(Seconds{}, device - p.products);
+    p.rest[node] = std::max(Seconds{}, device - p.products.all);
   }
   return p.rest[node];
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device time that prompts add to a step, from prices of whole prompts in tables that are filled on demand: eight
 // sizes to a doubling of the tokens, four to one of the context, linear between them. At a node they are what a prompt
-// of that size costs alone.
+// of that size costs alone. Where a node fills the last tile of a GEMM, one row more costs another tile; so products
+// are interpolated from the row behind a node to the next node.
 #pragma once
 #include <array>
 #include <functional>
@@ -57,22 +58,28 @@ class ChunkPrices {
   HostTime beyond_graphs(double rows);
 
  private:
+  struct Products {
+    Seconds all, joint;
+  };
   struct Prompt {  // of one number of tokens
     std::unique_ptr<StepPrice> price;
-    Seconds products, joint;
+    Products products;
     std::vector<Seconds> rest;  // by context; below 0: not computed yet
   };
+  static Products products_of(const StepPrice&);
   Prompt& prompt(std::size_t node);
+  const Products& behind(std::size_t node);  // of a prompt of one token more
   Seconds added(Seconds (ChunkPrices::*part)(int rows), const VerifiedRows& others, int tokens);
   bool replayed(double rows) const { return rows <= prompt_graphs_; }
   const HostTime& host_of(bool replayed);
-  Seconds products_between(int rows);
+  Products products_between(int rows);
   Seconds rest_at(std::size_t tokens_node, std::size_t context_node);
 
   PriceOfPrompt price_;
   int prompt_graphs_;
   std::array<std::optional<HostTime>, 2> hosts_;  // [replayed]
   std::vector<Prompt> prompts_;                   // by node
+  std::vector<std::optional<Products>> behind_;   // the same
   std::vector<Seconds> products_;                 // by rows; below 0: not computed yet
 };
 

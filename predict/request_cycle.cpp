@@ -21,10 +21,19 @@ Seconds rest_of_prompt(ChunkPrices& chunks, const LoopedRequests& r, int pieces)
 
 }  // namespace
 
-// Prompts that join decode steps. All tokens of a cycle must fit the budgets of its steps.
+// Steps that a prompt takes beside the others' rows. Of these, (batch - 1) x d / (d + p) decode meanwhile, as each is
+// through its own prompt for p steps: p (budget - rows of these) = prompt, solved for p.
+static double prompt_steps_beside(const LoopedRequests& r, double budget) {
+  const double d = r.decode_steps, prompt = r.prompt_tokens, room = budget - (r.batch_size - 1) * r.rows,
+               b = d * room - prompt;
+  return (std::sqrt(b * b + 4 * budget * prompt * d) - b) / (2 * budget);
+}
+
+// Prompts that join decode steps. All tokens of a cycle must fit the budgets of its steps; so where verified rows alone
+// fill them, sequences wait for others to end.
 static RequestSteps mixed_steps(const LoopedRequests& r, double budget) {
   const double decode_steps = r.decode_steps, batch = r.batch_size, prompt = r.prompt_tokens;
-  const double own_steps = std::ceil(prompt / (budget - (batch - 1) * r.rows));
+  const double own_steps = whole_above(prompt_steps_beside(r, budget));
   const double steps = std::max(decode_steps + own_steps, batch * (prompt + decode_steps * r.rows) / budget);
   const double waits = steps - decode_steps, prompts = std::min(steps, batch * own_steps);
   return {decode_steps, waits, prompts, steps - prompts, batch * prompt / prompts, batch - batch * waits / prompts};
@@ -42,23 +51,27 @@ static RequestSteps steps_apart(const LoopedRequests& r, double budget) {
 
 RequestSteps steps_of_request(const LoopedRequests& r) {
   const double budget = r.max_num_batched_tokens;
-  if (r.prompts_apart) return steps_apart(r, budget);
-  // A batch whose rows alone fill the budget would never compute a prompt; half of the budget stays for prompts.
-  return mixed_steps(r, std::max(budget, 2.0 * r.batch_size * r.rows));
+  return r.prompts_apart ? steps_apart(r, budget) : mixed_steps(r, budget);
 }
 
 RequestCycle request_cycle(const LoopedRequests& r, const std::function<DecodeStep(int sequences)>& decode,
                            ChunkPrices& chunks) {
   const RequestSteps s = steps_of_request(r);
-  const int others = whole_above(s.decoding), tokens = std::max(1, static_cast<int>(std::lround(s.chunk)));
+  const int tokens = std::max(1, static_cast<int>(std::lround(s.chunk)));
   const int pieces = std::min(r.prompt_tokens, whole_above(std::max(1.0, r.prompt_tokens / s.chunk)));
   const HostTime alone = chunks.host(tokens);
-  const DecodeStep beside = others > 0 ? decode(others) : DecodeStep{alone.alone, alone.alone - alone.least};
-  const HostTime more = others > 0 ? chunks.beyond_graphs(mean_rows(beside.rows) + tokens) : HostTime{};
-  const Seconds prompts =
-      chunks.added(beside.rows, tokens) + more.least + s.chunk / r.prompt_tokens * rest_of_prompt(chunks, r, pieces);
-  const Seconds longer = std::max(prompts - beside.slack, more.alone - beside.host_slack);
-  const Seconds prompt_step = beside.time + std::max(Seconds{}, longer);
+  const Seconds rest = s.chunk / r.prompt_tokens * rest_of_prompt(chunks, r, pieces);
+  const auto step_beside = [&](int others) {
+    const DecodeStep beside = others > 0 ? decode(others) : DecodeStep{alone.alone, alone.alone - alone.least};
+    const HostTime more = others > 0 ? chunks.beyond_graphs(mean_rows(beside.rows) + tokens) : HostTime{};
+    const Seconds prompts = chunks.added(beside.rows, tokens) + more.least + rest;
+    const Seconds longer = std::max(prompts - beside.slack, more.alone - beside.host_slack);
+    return beside.time + std::max(Seconds{}, longer);
+  };
+  const int fewer = static_cast<int>(s.decoding + kRounding);
+  const double share = std::max(0.0, s.decoding - fewer);  // of steps in which one more sequence decodes
+  Seconds prompt_step = step_beside(fewer);
+  if (share > kRounding) prompt_step += share * (step_beside(fewer + 1) - prompt_step);
   return {.ttft = s.own_steps * prompt_step,
           .e2e = s.plain_steps * decode(r.batch_size).time + s.prompt_steps * prompt_step};
 }

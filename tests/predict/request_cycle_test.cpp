@@ -50,6 +50,30 @@ TEST_CASE("when prompts are more than the budget has room for, every step is ful
   }
 }
 
+TEST_CASE("the more rows are verified, the longer a prompt waits for room in the budget") {
+  double waited = 0;
+  for (const double rows : {1.0, 3.0, 5.0, 6.0, 8.0, 11.0, 64.0}) {
+    const RequestSteps s = steps_of_request(requests(256, 512, 80, rows));
+    INFO(rows);
+    CHECK(s.own_steps >= waited);
+    CHECK(s.chunk + s.decoding * rows < kBudget * 1.000001);
+    waited = s.own_steps;
+  }
+  CHECK(waited > 100);
+}
+
+TEST_CASE("alone, a request waits for its prompt as long as the prompt takes, also just behind a tile") {
+  for (const char* device : {"a100-sxm", "h100-sxm"})
+    for (const int prompt : {128, 129, 256, 257, 258, 513, 1025}) {
+      const Prediction p = prediction(R"({"device": ")" + std::string(device) +
+                                      R"(", "transformer": "llama-3.1-8b", "engine": "vllm", "method":
+          {"name": "autoregressive"}, "prompt_tokens": )" +
+                                      std::to_string(prompt) + "}");
+      INFO(device << " " << prompt);
+      CHECK(p.request.ttft.value == Approx(p.prefill_time.value).epsilon(0.03));  // attention is between two sizes
+    }
+}
+
 TEST_CASE("of several that end in a step, the prompts are computed together where prompts have steps of their own") {
   LoopedRequests r = requests(4, 512, 256);
   r.prompts_apart = true;
