@@ -86,30 +86,40 @@ static void note_version(const std::string& place, const std::string& name, cons
     tell_listener(place + "there is no profile " + name + "; the nearest version, " + used + ", is used");
 }
 
-// The known name that a user probably meant by "h100", "H100-SXM" or "meta-llama/Llama-3.1-8B-Instruct".
-static std::optional<std::string> meant(std::string name, const std::vector<std::string>& known) {
+// The known names that a user probably meant by "h100", "H100-SXM" or "meta-llama/Llama-3.1-8B-Instruct".
+static std::vector<std::string> meant(std::string name, const std::vector<std::string>& known) {
   name = name.substr(name.rfind('/') + 1);
   for (char& c : name)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  if (!newest(name, known).empty()) return name;  // "vLLM"
+  if (!newest(name, known).empty()) return {name};  // "vLLM"
   std::string best;
   for (const std::string& k : known)
     if (name.find(k) != std::string::npos && k.size() > best.size()) best = k;
-  if (!best.empty()) return best;
-  const auto longer =
-      std::find_if(known.begin(), known.end(), [&](const std::string& k) { return k.starts_with(name + "-"); });
-  if (longer != known.end()) return *longer;
-  return nearest_word(name, known);
+  if (!best.empty()) return {best};
+  std::vector<std::string> longer;
+  std::copy_if(known.begin(), known.end(), std::back_inserter(longer),
+               [&](const std::string& k) { return k.starts_with(name + "-"); });
+  if (!longer.empty()) return longer;
+  const auto near = nearest_word(name, known);
+  return near ? std::vector{*near} : std::vector<std::string>();
 }
 
-// "; did you mean ..?", with a file or folder of that name in `folder` or a similar known name.
+// "; did you mean ..?", with a file or folder of that name in `folder` or similar known names.
 static std::string hint(const std::string& name, const fs::path& folder, const std::string& kind,
                         const std::vector<std::string>& known) {
   std::error_code none;
   const bool bare = name.find('/') == std::string::npos;
   const auto said = [](const std::string& instead) { return "; did you mean \"" + instead + "\"?"; };
   if (bare && fs::exists(folder / name, none)) return said("./" + name);
-  if (const auto near = meant(name, known)) return said(*near);
+  constexpr std::size_t kMost = 4;
+  std::vector<std::string> near = meant(name, known);
+  if (!near.empty() && near.size() <= kMost) {
+    const std::string last = near.back();
+    near.pop_back();
+    std::string before;
+    for (const std::string& n : near) before += n + (&n == &near.back() ? "\" or \"" : "\", \"");
+    return said(before + last);
+  }
   return "; see `draftline list " + kind + "`";
 }
 

@@ -126,7 +126,7 @@ TEST_CASE("an unknown name is answered with one that begins with it, else with t
     CHECK(c.device(d.root()) == nullptr);
     return mistake_of([&] { d.finish(); });
   };
-  CHECK(mistake("h100") == "x.json#: unknown name \"h100\"; did you mean \"h100-sxm\"?");
+  CHECK(mistake("h100") == "x.json#: unknown name \"h100\"; did you mean \"h100-nvl\", \"h100-pcie\" or \"h100-sxm\"?");
   CHECK(mistake("rtx-4080") == "x.json#: unknown name \"rtx-4080\"; did you mean \"rtx-4090\"?");
   CHECK(mistake("abacus") == "x.json#: unknown name \"abacus\"; see `draftline list devices`");
   CHECK(mistake("H100-SXM") == "x.json#: unknown name \"H100-SXM\"; did you mean \"h100-sxm\"?");

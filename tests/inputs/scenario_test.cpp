@@ -200,7 +200,7 @@ TEST_CASE("each mistake has one message at its place") {
 TEST_CASE("several mistakes come at once, in the order of reading") {
   CHECK(mistakes(R"({"device": "h100", "transformer": 7, "engine": "vllm", "method": [{"name": "autoregresive"},
     {"name": "medusa", "acceptance": {"rate": "high"}}], "batch_size": [1, 0], "batchsize": 3})") ==
-        "#/device: unknown name \"h100\"; did you mean \"h100-sxm\"?\n"
+        "#/device: unknown name \"h100\"; did you mean \"h100-nvl\", \"h100-pcie\" or \"h100-sxm\"?\n"
         "#/transformer: must be a text, got the number 7\n"
         "#/method/0/name: unknown method \"autoregresive\"; did you mean \"autoregressive\"?\n"
         "#/method/1/acceptance/rate: must be a number, got the text \"high\"\n"
