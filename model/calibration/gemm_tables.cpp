@@ -2,6 +2,7 @@
 #include "model/calibration/gemm_tables.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "core/json_parse.h"
@@ -18,6 +19,11 @@ struct Timing {
 Timing timing_of(std::string_view framework, std::optional<NarrowFormat> format) {
   if (framework != "VLLM" || !format || *format == NarrowFormat::fp8) return {};
   return {.copies = 1, .by_graph = *format != NarrowFormat::fp8_block};
+}
+
+int copies_that_fill(Bytes l2, Bytes weights) {
+  constexpr double kMost = 5;
+  return static_cast<int>(std::clamp(std::ceil(l2 / weights), 1.0, kMost));
 }
 
 // What the host takes to launch a layer: the time of layers that cost the device next to nothing.
@@ -44,7 +50,7 @@ void leave_out_formats(const Csv& t, std::string_view column, const Device& d, L
   }
 }
 
-GemmTable read_gemm_table(const Csv& t, std::optional<NarrowFormat> format) {
+GemmTable read_gemm_table(const Csv& t, std::optional<NarrowFormat> format, std::optional<Bytes> l2) {
   constexpr Seconds kMillisecond{1e-3};
   const auto type = t.column("gemm_dtype"), m = t.column("m"), n = t.column("n"), k = t.column("k"),
              time = t.column("latency");
@@ -62,6 +68,8 @@ GemmTable read_gemm_table(const Csv& t, std::optional<NarrowFormat> format) {
                 .time = latency(t, i, time, kMillisecond),
                 .copies = timing.copies,
                 .operands = format ? operands_of(*format) : Operands{}};
+    if (l2 && format && t.text(i, *framework) == "TRTLLM")
+      p.copies = copies_that_fill(*l2, bytes_of(p.operands.weights, static_cast<double>(p.in) * p.out));
     if (!timing.by_graph && p.in <= kMostOfSmall && p.out <= kMostOfSmall) small.push_back(p.time.value);
     if (p.rows > 1024 || p.out < 1024 || p.out > 65536 || p.in < 1024 || p.in > 16384) {
       ++table.outside;

@@ -13,7 +13,7 @@
 
 namespace draftline {
 
-// Copies of the weights that its collector of GEMMs rotates through, but for some formats.
+// Copies of the weights that its collectors of GEMMs rotate through, but for TensorRT-LLM's and some formats of vLLM's.
 inline constexpr int kCollectorCopies = 6;
 
 struct GemmTable {
@@ -22,8 +22,9 @@ struct GemmTable {
   int host_bound = 0;  // rows left out: launched one by one, and not three times longer than the host takes to do so
   int outside = 0;     // ... outside of the domain
 };
-// Rows of this format; none: of 16 bits.
-GemmTable read_gemm_table(const Csv&, std::optional<NarrowFormat> = {});
+// Rows of this format; none: of 16 bits. `l2`: of the device; TensorRT-LLM's layers are rotated until they fill it, or
+// five times.
+GemmTable read_gemm_table(const Csv&, std::optional<NarrowFormat> = {}, std::optional<Bytes> l2 = {});
 
 // Does a table call this format so? "bfloat16" and "float16" are 16 bits.
 bool is_called(std::optional<NarrowFormat>, std::string_view in_table);

@@ -23,7 +23,7 @@ using Read = void (*)(const Csv&, const TableSetting&, KernelTimes&, LeftOut&);
 void read_narrow_gemms(const Csv& t, const Device& d, KernelTimes& times, LeftOut& left_out) {
   for (const NarrowFormat format : kNarrowFormats) {
     if (!has_rate(d, format)) continue;
-    GemmTable table = read_gemm_table(t, format);
+    GemmTable table = read_gemm_table(t, format, d.l2);
     const bool most = table.host_bound > static_cast<int>(table.points.size());
     const std::string called(name(format));
     left_out.add("more than 1024 rows, or inputs or outputs outside of the model's domain", table.outside);
