@@ -107,6 +107,7 @@ int calibrate_served(const ServedOptions& o, const std::filesystem::path& data) 
       runs.push_back(std::move(run));
     }
   const ServedPoints served(std::move(runs), o, data);
+  notes.insert(notes.end(), served.notes().begin(), served.notes().end());
   const ServedFit fit = fit_served(served.points());
   ServedOptions named = o;
   if (named.locator.empty())

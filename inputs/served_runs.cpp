@@ -86,6 +86,8 @@ ServedRun of_serving(const Reader& in, const Settings& told) {
                output = in.at("total_output_tokens").number(1, 1e15) / requests;
   const double prompt = in.at("total_input_tokens").number(0, 1e15) / requests;
   run.context = prompt + output / 2;
+  run.request_prompt = prompt;
+  run.request_output = output;
   for (const std::string_view key : {"spec_decode_acceptance_length", "accept_length"})
     if (const auto length = number(in, key, 0, 1024); length && *length > 1) run.tokens_per_step = *length;
   const auto drafts = number(in, "spec_decode_num_drafts", 0, 1e18),
@@ -154,8 +156,9 @@ ServedRun of_guidellm(const Reader& in) {
   run.time = kMillisecond *
              Seconds{figure("inter_token_latency_ms", "successful", "median", kLeastMilliseconds, kMostMilliseconds)};
   run.batch_size = std::max(1.0, figure("request_concurrency", "total", "mean", 0, kMostSequences));
-  run.context = figure("prompt_token_count", "successful", "mean", 0, kMostLength) +
-                figure("output_token_count", "successful", "mean", 1, kMostLength) / 2;
+  run.request_prompt = figure("prompt_token_count", "successful", "mean", 0, kMostLength);
+  run.request_output = figure("output_token_count", "successful", "mean", 1, kMostLength);
+  run.context = run.request_prompt + run.request_output / 2;
   return run;
 }
 

@@ -21,6 +21,7 @@ struct ServedRun {
   int prompt_tokens = 0;               // of each sequence, if `time` holds their prefill; else 0
   double tokens_per_step = 1;          // of a sequence: the acceptance length of a speculative run, bonus included
   std::optional<double> draft_length;  // of a speculative run, if it says
+  double request_prompt = 0, request_output = 0;      // tokens of a request, mean; 0: no request is in the time
   std::optional<std::string> transformer, precision;  // that this run says of itself
   std::optional<int> tensor_parallel;
   std::vector<std::string> notes;  // what makes it less certain than it looks, each with its place

@@ -5,8 +5,10 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numbers>
 
 #include "core/json_parse.h"
+#include "inputs/serving_choice.h"
 
 namespace draftline {
 
@@ -38,6 +40,30 @@ nlohmann::json method_of(const ServedRun& run, const std::string& given) {
   return method;
 }
 
+// Prompts that a step reads beside the sequences that decode, in pieces of the step's token budget. Each request has
+// one prompt to its decode steps, and every one that ends is followed by the next.
+double prompts_of_step(const ServedRun& run, const Setup& s) {
+  if (run.request_output == 0) return 0;
+  const double budget = limits_on({}, *s.engine, *s.device, run.speculates()).max_num_batched_tokens;
+  return run.batch_size * run.tokens_per_step / run.request_output *
+         std::max(1.0, std::ceil(run.request_prompt / budget));
+}
+
+// What a run's median or mean tells, if steps read so many prompts; nothing if that is a step without one. With
+// arrivals at random half of the steps read none where ln 2 prompts come to a step.
+std::string doubt_of(const ServedRun& run, double prompts) {
+  constexpr double kSeen = 0.1;  // of a mean, of which each prompt is a part
+  if (prompts > std::numbers::ln2)
+    return run.place + ": left out: with " + significant(run.batch_size, 3) + " sequences and outputs of " +
+           significant(run.request_output, 3) + " tokens most steps read a prompt too, so that its gaps are no plain " +
+           "step's; outputs of " + significant(std::ceil(run.request_output * prompts / std::numbers::ln2), 3) +
+           " tokens or more would tell";
+  if (run.speculates() && prompts > kSeen)
+    return run.place + ": of 100 steps some " + significant(100 * prompts, 2) +
+           " read a prompt, which its TPOT has in it: longer outputs would tell more";
+  return "";
+}
+
 }  // namespace
 
 ServedPoints::ServedPoints(std::vector<ServedRun> runs, const ServedSetting& setting,
@@ -59,6 +85,9 @@ ServedPoints::ServedPoints(std::vector<ServedRun> runs, const ServedSetting& set
       }
       Setup setup = sweep->setup({});
       setup.batch_size = std::max(1, static_cast<int>(std::lround(run.batch_size)));
+      const double prompts = prompts_of_step(run, setup);
+      if (std::string doubt = doubt_of(run, prompts); !doubt.empty()) notes_.push_back(std::move(doubt));
+      if (prompts > std::numbers::ln2) continue;
       points_.push_back({std::move(run), &sweep->predictor(), setup, &sweep->scenario().method(0, 0)});
     } catch (const InputErrors& e) {
       for (const std::string& m : e.messages())
@@ -66,6 +95,7 @@ ServedPoints::ServedPoints(std::vector<ServedRun> runs, const ServedSetting& set
       if (known.size() > sweeps_.size())
         std::erase_if(known, [](const auto& entry) { return entry.second == nullptr; });
     }
+  if (mistakes.empty() && points_.empty()) mistakes = notes_;
   if (!mistakes.empty()) throw InputErrors(std::move(mistakes));
 }
 

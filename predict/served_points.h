@@ -21,15 +21,18 @@ struct ServedSetting {
 class ServedPoints {
  public:
   // InputErrors with all mistakes: unknown names, a speculative run without a method, one that doesn't say how long it
-  // drafts.
+  // drafts, or that no run is left.
   ServedPoints(std::vector<ServedRun>, const ServedSetting&, const std::filesystem::path& data);
   const std::vector<ServedPoint>& points() const { return points_; }
+  // Of runs whose time holds steps that read prompts, in few of them or, which are left out, in most.
+  const std::vector<std::string>& notes() const { return notes_; }
   const Engine& engine() const { return *points_.front().setup.engine; }
   InputFiles input_files() const;  // of the device, the engine and the transformers
 
  private:
   std::vector<std::unique_ptr<Sweep>> sweeps_;  // one for each kind of run
   std::vector<ServedPoint> points_;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace draftline

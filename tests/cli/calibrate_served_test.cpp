@@ -72,4 +72,39 @@ TEST_CASE("what is wrong with a benchmark, or was not said of its server, is exi
   CHECK(contains(r.err, c.message));
 }
 
+TEST_CASE("a benchmark of which most steps read prompts is left out, and says which outputs would tell") {
+  const auto served = [](int sequences, int output) {
+    return Json{{"completed", 10 * sequences},
+                {"max_concurrency", sequences},
+                {"duration", 10.0 * output / 100},
+                {"total_input_tokens", 10240 * sequences},
+                {"total_output_tokens", 10 * output * sequences},
+                {"mean_tpot_ms", 10.0},
+                {"median_tpot_ms", 10.0},
+                {"median_itl_ms", 9.0},
+                {"mean_ttft_ms", 50.0}}
+        .dump();
+  };
+  const Program draftline;
+  draftline.write("c8.json", served(8, 128));
+  draftline.write("c128.json", served(128, 128));
+  const Ran both = draftline("calibrate --served c8.json c128.json" + kServer + " --engine-out mine.json");
+  INFO(both.err);
+  CHECK(both.code == 0);
+  CHECK(
+      contains(both.err, "c128.json: left out: with 128 sequences and outputs of 128 tokens most steps read a prompt"));
+  CHECK(contains(both.err, "outputs of 185 tokens or more would tell"));
+  CHECK_FALSE(contains(both.out, "c128.json"));
+  const Ran one = draftline("calibrate --served c128.json" + kServer + " --engine-out mine.json");
+  CHECK(one.code == 2);
+  CHECK(contains(one.err, "c128.json: left out: "));
+  draftline.write("c64.json", served(64, 256));  // 0.25 prompts a step: half of the gaps are without
+  CHECK_FALSE(contains(draftline("calibrate --served c64.json" + kServer).err, ": left out: "));
+  const Ran drafted = draftline(
+      "calibrate --served c8.json c64.json@acceptance_length=2 --method '{\"name\": \"eagle3\", "
+      "\"draft_length\": 3}'" +
+      kServer);
+  CHECK(contains(drafted.err, "c64.json: of 100 steps some 50 read a prompt, which its TPOT has in it"));
+}
+
 }  // namespace draftline
