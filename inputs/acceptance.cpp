@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/notes.h"
+#include "core/quantity_text.h"
 #include "inputs/drafter_identity.h"
 #include "inputs/served_acceptance.h"
 #include "trace/tracing.h"
@@ -282,10 +284,22 @@ static Acceptance::Traced read_traced(const Reader& in, const MethodSpec& method
   return {trace, trace->rank_acceptance(), trace->has_drafter(drafter)};
 }
 
-static Acceptance::Form read_served(const Reader& in, Catalogue& catalogue) {
+// A mean that was measured with another draft length than the method's is taken as one rate.
+static Acceptance::Form read_served_mean(const Reader& in, const MethodSpec& method, const ServedAcceptance& served) {
+  const auto length = method.draft_length();
+  const int measured = served.draft_length.value_or(0);
+  if (!length || measured == 0 || *length == measured || served.mean_length > measured + 1)
+    return Acceptance::MeanLength{served.mean_length};
+  const double rate = iid_rate(served.mean_length, measured);
+  tell_listener(in.place() + ": was measured with " + std::to_string(measured) + " drafts a step; each of " +
+                std::to_string(*length) + " is taken to be accepted as often, with a rate of " + significant(rate, 3));
+  return Acceptance::Rate{rate};
+}
+
+static Acceptance::Form read_served(const Reader& in, const MethodSpec& method, Catalogue& catalogue) {
   const auto served = catalogue.served_acceptance(in);
   if (!served) return Acceptance::Rate{};
-  if (served->per_position.empty()) return Acceptance::MeanLength{served->mean_length};
+  if (served->per_position.empty()) return read_served_mean(in, method, *served);
   Acceptance::Rates rates;
   double before = 1;
   for (const double share : served->per_position) {  // files round: a share may be a little above the one before
@@ -329,7 +343,7 @@ Acceptance read_acceptance(const Reader& in, const MethodSpec& method, Catalogue
   }
   if (const auto measured = in.find("measured")) {
     ++given;
-    form = read_served(*measured, catalogue);
+    form = read_served(*measured, method, catalogue);
   }
   if (given != 1)
     in.fail(

@@ -57,6 +57,7 @@ class Acceptance {
 
   const Form& form() const { return form_; }
   const std::string& text() const { return text_; }  // the scenario's JSON; "" if it gives no acceptance
+  bool is_mean() const { return std::holds_alternative<MeanLength>(form_); }
   bool given() const { return !std::holds_alternative<std::monostate>(form_); }
   // Of a drafter that looks its drafts up: the share of a sequence's steps in which it finds any. The form is of these,
   // but a trace, which is of all steps.

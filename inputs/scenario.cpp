@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <set>
 
 #include "core/json_parse.h"
 #include "core/notes.h"
@@ -43,6 +45,23 @@ void check_weights(const Scenario& s, const Catalogue& catalogue) {
     for (const MethodChoice& m : s.methods)
       if (const Trace* trace = m.acceptance.trace(); trace != nullptr && !trace->wrong_target(*shape))
         if (const auto why = trace->wrong_weights(*weights)) m.spec.in().at("acceptance").fail(*why);
+  }
+}
+
+// A mean length is of one draft length. Over several, short drafts look better than they are.
+void tell_shared_means(const Reader& in, const std::vector<MethodChoice>& methods) {
+  std::map<std::pair<std::string_view, std::string>, std::set<int>> lengths;
+  for (const MethodChoice& m : methods)
+    if (const auto length = m.spec.draft_length(); length && m.acceptance.is_mean())
+      lengths[{m.spec.name(), m.acceptance.text()}].insert(*length);
+  for (const auto& [method, each] : lengths) {
+    if (each.size() < 2) continue;
+    std::string listed;
+    for (const int k : each) listed += (listed.empty() ? "" : ", ") + std::to_string(k);
+    tell_listener(in.place() + ": " + method.second + " of " + std::string(method.first) +
+                  " stands for each draft length (" + listed +
+                  "), though it was measured with one: shorter drafts look better than they are; give \"rates\", "
+                  "\"per_position\" or a \"table\"");
   }
 }
 
@@ -141,6 +160,7 @@ Scenario read_scenario(Document document, Catalogue& catalogue) {
   s.methods = all_combinations<MethodChoice>(in.at("method"),
                                              [&](const Reader& r) { return read_method_choice(r, catalogue); });
   take_engine_defaults(s);
+  tell_shared_means(in.at("method"), s.methods);
   check_weights(s, catalogue);
   if (const auto routing = in.find("expert_routing")) read_routing(*routing, s);
   if (in.has("workload")) s.serving = read_serving(in, s.gpu_memory_utilization, catalogue);

@@ -48,6 +48,13 @@ std::optional<Sample> sample_of(std::string_view line) {
   return s;
 }
 
+// A draft length averaged over steps is whole but for the ends of texts.
+std::optional<int> whole_length(double mean) {
+  constexpr double kWhole = 0.02;
+  if (!(mean > 0.5) || mean > kLongest || std::abs(mean - std::round(mean)) > kWhole * mean) return std::nullopt;
+  return static_cast<int>(std::round(mean));
+}
+
 std::optional<int> position_of(std::string_view labels) {
   constexpr std::string_view key = "position=\"";
   const std::size_t at = labels.find(key);
@@ -59,7 +66,7 @@ std::optional<int> position_of(std::string_view labels) {
 }
 
 std::optional<ServedAcceptance> of_metrics(std::string_view text) {
-  double drafts = 0, accepted = 0, gauges = 0;
+  double drafts = 0, drafted = 0, accepted = 0, gauges = 0;
   int gauged = 0;
   std::map<int, double> by_position;
   while (!text.empty()) {
@@ -70,6 +77,7 @@ std::optional<ServedAcceptance> of_metrics(std::string_view text) {
     std::string_view name = sample->name.substr(std::min(sample->name.find(':') + 1, sample->name.size()));
     if (name.ends_with("_total")) name.remove_suffix(6);
     if (name == "spec_decode_num_drafts") drafts += sample->value;
+    if (name == "spec_decode_num_draft_tokens") drafted += sample->value;
     if (name == "spec_decode_num_accepted_tokens") accepted += sample->value;
     if (name == "spec_accept_length" && sample->value >= 1) gauges += sample->value, ++gauged;
     if (name == "spec_decode_num_accepted_tokens_per_pos")
@@ -78,6 +86,7 @@ std::optional<ServedAcceptance> of_metrics(std::string_view text) {
   ServedAcceptance a;
   if (drafts > 0) {
     a.mean_length = 1 + std::min(accepted / drafts, kLongest);
+    a.draft_length = whole_length(drafted / drafts);
     for (const auto& [position, times] : by_position)
       if (position == static_cast<int>(a.per_position.size())) a.per_position.push_back(std::min(times / drafts, 1.0));
     while (!a.per_position.empty() && a.per_position.back() == 0) a.per_position.pop_back();  // deeper than is drafted

@@ -4,6 +4,7 @@
 // under /metrics. Counters of several engines are added up. docs/your_own.md, "Your acceptance".
 #pragma once
 #include <filesystem>
+#include <optional>
 #include <vector>
 
 namespace draftline {
@@ -11,8 +12,9 @@ namespace draftline {
 // Of all steps that verified drafts.
 struct ServedAcceptance {
   std::vector<double>
-      per_position;        // share of the steps in which each draft was accepted; empty: the file has the mean
-  double mean_length = 1;  // tokens a step, the bonus token included
+      per_position;                 // share of the steps in which each draft was accepted; empty: the file has the mean
+  double mean_length = 1;           // tokens a step, the bonus token included
+  std::optional<int> draft_length;  // of all steps; none: not known, or not the same
 
   // Throws InputErrors if the file can't be read or says nothing of acceptance.
   static ServedAcceptance read(const std::filesystem::path&);
