@@ -21,8 +21,8 @@ std::string missed(const ServingRun& r, const SchedulerLimits& limits, const Lat
   return r.diverges ? "the queue grows" : "";
 }
 
-// A run of a load that lasts: where arrivals end before the servers are full, or before it is clear whether the queue
-// grows, it is repeated with more requests. A recording has no more.
+// A run of a load that lasts: where arrivals end before the servers are full, while they still fill, or before it is
+// clear whether the queue grows, it is repeated with more requests. A recording has no more.
 struct LastingRun {
   ServingRun run;
   std::int64_t requests;
@@ -36,7 +36,7 @@ LastingRun lasting_run(ServingPoint& point, std::uint64_t seed, const LatencyTar
     LastingRun out{point.run_while_targets_hold(seed, targets), workload.requests, false, false};
     out.meets = !out.run.cut_short && missed(out.run, point.limits, targets).empty();
     out.lasts = fills_servers(workload, out.run);
-    const bool settled = out.lasts && !out.run.unsettled;
+    const bool settled = out.lasts && !out.run.unsettled && !out.run.fills;
     if (!out.meets || settled || is_recorded(workload) || workload.requests >= kMostRequests) {
       workload.requests = asked;
       return out;
@@ -97,7 +97,7 @@ class Trials {
     const int prompts = point_.fleet.prefill_replicas;
     const std::string why = missed(whole, point_.limits, targets_);
     // What happens until the first token is the prefill servers' doing, however many others decode.
-    const bool by_prompts = prompts > 0 && (whole.diverges || why.starts_with("ttft"));
+    const bool by_prompts = prompts > 0 && (whole.by_prompts || why.starts_with("ttft"));
     return "; with " + std::to_string((replicas + prompts) * each) +
            (prompts > 0 ? ", " + std::to_string(prompts * each) + " of them for prompts, " : ", ") + why +
            (by_prompts ? ": it takes more \"prefill_replicas\"" : "");

@@ -63,24 +63,6 @@ class AcceptedRequests {
   std::optional<InputErrors> first_refused_;
 };
 
-// The lengths of the queue when half and all of the requests have arrived, which show whether it only grows.
-struct Backlog {
-  std::int64_t half = 0, all = 0;
-  bool grew() const { return all >= 32 && all >= half + half / 3; }
-  // The number of arrivals scatters around its mean by the square root of their number times the coefficient of
-  // variation of the times between them, and a queue that a server empties again and again by less than that.
-  bool diverges(const Workload& w) const {
-    const auto n = static_cast<double>(w.requests);
-    double many = n / 25;
-    if (w.arrivals.kind == ArrivalProcess::Kind::poisson) many = std::min(many, 3 * std::sqrt(n));
-    if (w.arrivals.kind == ArrivalProcess::Kind::gamma) many = std::min(many, 3 * w.arrivals.cv * std::sqrt(n));
-    return grew() && static_cast<double>(all) >= many;
-  }
-  double growth(std::int64_t requests) const {
-    return static_cast<double>(all - half) / static_cast<double>(requests - requests / 2);
-  }
-};
-
 void serve_closed_loop(int concurrency, AcceptedRequests& requests, ServerPool& servers, ServingFigures& figures) {
   servers.on_served([&](Server& server, const ServedRequest& done) {
     if (auto r = requests.next()) {
@@ -97,22 +79,39 @@ void serve_closed_loop(int concurrency, AcceptedRequests& requests, ServerPool& 
   servers.finish_in_order();
 }
 
+// One request at a time, each prompt computed once the request before has ended. `transfer`: of a prompt's tokens.
+void serve_one_by_one(AcceptedRequests& requests, ServerPool& prefillers, ServerPool& decoders, ServingFigures& figures,
+                      const std::function<Ticks(int prompt_tokens)>& transfer) {
+  std::optional<ServedRequest> computed;
+  Ticks ended = 0;
+  prefillers.hand_over([&](const ServedRequest& r) { computed = r; });
+  for (ServerPool* pool : {&prefillers, &decoders})
+    pool->on_served([&](Server&, const ServedRequest& done) { ended = done.last_token; });
+  while (auto r = requests.next()) {
+    r->arrival = ended;
+    figures.record_arrival(*r);
+    computed.reset();
+    prefillers.route_at(r->arrival).submit(*r);
+    prefillers.finish();
+    if (!computed) continue;
+    computed->first_token += transfer(computed->request.prompt);
+    decoders.route_at(computed->first_token).submit_prefilled(*computed);
+    decoders.finish();
+  }
+}
+
 // Serves requests as they arrive; none if `enough` said so before one of them, and the rest is not served.
 std::optional<Backlog> serve_arrivals(std::int64_t count, AcceptedRequests& requests, ServerPool& servers,
                                       ServingFigures& figures, const std::function<bool()>& enough) {
-  Backlog backlog;
-  bool halfway = false;
+  Backlog backlog(count);
   while (const auto r = requests.next()) {
     if (enough && enough()) return std::nullopt;
     Server& server = servers.route_at(r->arrival);
+    backlog.sample(r->id, servers);
     figures.record_arrival(*r);
     server.submit(*r);
-    if (!halfway && r->id >= count / 2) {
-      backlog.half = servers.waiting();
-      halfway = true;
-    }
   }
-  backlog.all = servers.waiting();
+  backlog.end(servers);
   servers.finish();
   return backlog;
 }
@@ -124,6 +123,7 @@ Fleet::Fleet(const FleetShape& shape, const SchedulerLimits& limits, const Draft
 
 ServingRun Fleet::run(const Workload& workload, std::uint64_t seed, const LatencyTargets& targets,
                       ServingObserver* observer, const std::function<void(std::int64_t)>& progress) {
+  if (observer != nullptr) observer->on_start(shape_, limits_);
   return simulate(workload, seed, ServingFigures(workload.warm_up, targets, observer), Until::end, progress);
 }
 
@@ -136,13 +136,21 @@ Ticks Fleet::transfer_time(int prompt_tokens) const {
 }
 
 // A client gets its first token from the server that decodes, once the keys and values are there.
-void Fleet::decode(std::vector<ServedRequest>& computed, ServerPool& decoders) const {
+Backlog Fleet::decode(std::vector<ServedRequest>& computed, ServerPool& decoders) const {
   for (ServedRequest& r : computed) r.first_token += transfer_time(r.request.prompt);
   std::stable_sort(computed.begin(), computed.end(), [](const auto& a, const auto& b) {
     return a.first_token != b.first_token ? a.first_token < b.first_token : a.request.id < b.request.id;
   });
-  for (const ServedRequest& r : computed) decoders.route_at(r.first_token).submit_prefilled(r);
+  Backlog backlog(static_cast<std::int64_t>(computed.size()));
+  std::int64_t arrived = 0;
+  for (const ServedRequest& r : computed) {
+    Server& server = decoders.route_at(r.first_token);
+    backlog.sample(arrived++, decoders);
+    server.submit_prefilled(r);
+  }
+  backlog.end(decoders);
   decoders.finish();
+  return backlog;
 }
 
 ServingRun Fleet::simulate(const Workload& workload, std::uint64_t seed, ServingFigures empty, Until until,
@@ -164,8 +172,16 @@ ServingRun Fleet::simulate(const Workload& workload, std::uint64_t seed, Serving
   std::vector<ServedRequest> computed;  // requests whose prompts the prefill servers have computed
   prefillers.hand_over([&](const ServedRequest& r) { computed.push_back(r); });
 
+  const auto judge = [&](const Backlog& backlog) {
+    out.diverges = out.diverges || backlog.diverges(workload);
+    out.unsettled = !out.diverges && (out.unsettled || backlog.unsettled(workload));
+    out.fills = out.fills || backlog.fills(workload);
+    out.queue_growth = std::max(out.queue_growth, backlog.growth());
+  };
   if (workload.arrivals.kind == ArrivalProcess::Kind::closed) {
-    serve_closed_loop(workload.arrivals.concurrency, requests, front, figures);
+    const auto transfer = [&](int prompt) { return transfer_time(prompt); };
+    if (prefillers.empty()) serve_closed_loop(workload.arrivals.concurrency, requests, decoders, figures);
+    else serve_one_by_one(requests, prefillers, decoders, figures, transfer);
   } else {
     std::function<bool()> enough;
     if (until == Until::sure_to_miss)
@@ -175,11 +191,11 @@ ServingRun Fleet::simulate(const Workload& workload, std::uint64_t seed, Serving
       out.cut_short = true;
       return out;
     }
-    out.diverges = backlog->diverges(workload);
-    out.unsettled = backlog->grew() && !out.diverges;
-    out.queue_growth = backlog->growth(workload.requests);
+    out.queue_growth = backlog->growth();
+    judge(*backlog);
+    out.by_prompts = out.diverges && !prefillers.empty();
+    if (!prefillers.empty()) judge(decode(computed, decoders));
   }
-  if (!prefillers.empty()) decode(computed, decoders);
 
   requests.check_not_all_refused();
   decoders.check_all_served();

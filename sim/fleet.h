@@ -5,6 +5,7 @@
 #include <tuple>
 #include <vector>
 
+#include "sim/backlog.h"
 #include "sim/server_pool.h"
 
 namespace draftline {
@@ -15,11 +16,14 @@ struct ServingRun {
   Seconds pricing_time = {};  // wall time of computing step prices that were not cached
   bool diverges = false;      // the queue grew until the last arrival, so that latencies depend on the run's length
   bool unsettled = false;     // it was longer then than halfway, but no longer than by chance
+  bool by_prompts = false;    // it is the queue of the servers that compute prompts alone
+  bool fills = false;         // more requests were in flight then than halfway, beyond chance
   double queue_growth = 0;    // requests by which the queue grew for each that arrived in the second half of arrivals
   bool cut_short = false;     // run_while_targets_hold() ended it; the figures are of its beginning
 
   static auto members(auto& s) {
-    return std::tie(s.figures, s.wall_time, s.pricing_time, s.diverges, s.unsettled, s.queue_growth, s.cut_short);
+    return std::tie(s.figures, s.wall_time, s.pricing_time, s.diverges, s.unsettled, s.by_prompts, s.fills,
+                    s.queue_growth, s.cut_short);
   }
 };
 
@@ -41,7 +45,7 @@ class Fleet {
   enum class Until { end, sure_to_miss };
   ServingRun simulate(const Workload&, std::uint64_t seed, ServingFigures, Until,
                       const std::function<void(std::int64_t)>& progress);
-  void decode(std::vector<ServedRequest>& computed, ServerPool&) const;  // what prefill servers have computed
+  Backlog decode(std::vector<ServedRequest>& computed, ServerPool&) const;  // what prefill servers have computed
   Ticks transfer_time(int prompt_tokens) const;  // of keys, values and states, between disaggregated servers
   const FleetShape shape_;
   const SchedulerLimits limits_;

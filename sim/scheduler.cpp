@@ -55,11 +55,11 @@ bool Scheduler::plan_prefill(Ticks now) {
   int tokens = 0;
   while (can_admit()) {
     const Sequence& next = waiting_.front();
-    const int whole = next.swapped ? 0 : next.prefill_tokens;
-    if (limits_.batching != Batching::fixed && !chunks_.empty() && tokens + whole > limits_.max_num_batched_tokens)
+    const int uncached = next.swapped ? 0 : next.prefill_tokens - blocks_.cached_prefix(next).tokens;
+    if (limits_.batching != Batching::fixed && !chunks_.empty() && tokens + uncached > limits_.max_num_batched_tokens)
       break;
     Sequence s = admit_next(now);
-    figures_.record_reused_tokens(s.record.request, blocks_.reuse_prefix(s));
+    reuse_prefix(s);
     check(blocks_.allocate_up_to(s, s.prefill_tokens + drafting_.rows), "a sequence was admitted without KV blocks");
     const int cached = s.swapped ? s.prefill_tokens : s.computed, mine = s.prefill_tokens - cached;
     if (mine == 0) {
@@ -150,6 +150,12 @@ Sequence Scheduler::admit_next(Ticks now) {
   return s;
 }
 
+// A preempted sequence may find its prompt again, which is then no part of a prompt that a request brought.
+void Scheduler::reuse_prefix(Sequence& s) {
+  const int tokens = blocks_.reuse_prefix(s);
+  if (s.record.preemptions == 0) figures_.record_reused_tokens(s.record.request, tokens);
+}
+
 // The sequence joins the batch without a prefill. Only a preempted one waits for the host link; the transfer from
 // another server is part of its arrival time.
 void Scheduler::swap_in(Sequence& s) {
@@ -182,7 +188,7 @@ void Scheduler::grant_chunks(Ticks now, bool admit) {
       budget -= drafting_.rows;
       continue;
     }
-    figures_.record_reused_tokens(s.record.request, blocks_.reuse_prefix(s));
+    reuse_prefix(s);
     check(grant_chunk(s, budget), "a sequence was admitted without KV blocks");
     prefilling_.push_back(s);
   }

@@ -60,6 +60,7 @@ class Scheduler {
 
   bool can_admit() const;
   Sequence admit_next(Ticks now);
+  void reuse_prefix(Sequence&);
   void swap_in(Sequence&);
   int token_budget() const;
   bool grant_chunk(Sequence&, int& budget);

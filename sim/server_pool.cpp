@@ -15,6 +15,12 @@ ServerPool::ServerPool(int first, int count, const FleetShape& shape, const Sche
     servers_.push_back(std::make_unique<Server>(first + i, shape, limits, drafting, cost, figures));
 }
 
+int ServerPool::in_flight() const {
+  int sum = 0;
+  for (const auto& s : servers_) sum += s->in_flight();
+  return sum;
+}
+
 int ServerPool::waiting() const {
   const int filling = limits_.batching == SchedulerLimits::Batching::fixed ? limits_.max_num_seqs : 0;
   int sum = 0;

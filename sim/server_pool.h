@@ -17,6 +17,7 @@ class ServerPool {
              ServingFigures&);
 
   bool empty() const { return servers_.empty(); }
+  int in_flight() const;                    // requests, running or waiting
   int waiting() const;                      // requests, without static batches that are being filled
   void hand_over(const Server::Handover&);  // makes these prefill servers
   void on_served(std::function<void(Server&, const ServedRequest&)>);  // called for each finished request

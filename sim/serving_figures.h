@@ -41,6 +41,7 @@ struct StepRun {
 class ServingObserver {
  public:
   virtual ~ServingObserver() = default;
+  virtual void on_start(const FleetShape&, const SchedulerLimits&) {}  // before all records; limits of each scheduler
   virtual void on_request(const ServedRequest&) {}
   virtual void on_step(const StepRun&) {}
 };

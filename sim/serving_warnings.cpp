@@ -52,7 +52,11 @@ std::string short_run(const ServingPoint& point, const ServingRun& run) {
 }
 
 std::string unsettled(const ServingRun& run) {
-  if (!run.unsettled) return "";
+  if (run.diverges) return "";
+  if (!run.unsettled)
+    return run.fills ? "more requests were in flight at the last arrival than halfway: under a load that lasts "
+                       "latencies are longer; more requests tell how long"
+                     : "";
   return "the queue was longer at the last arrival than halfway: only more requests tell whether it grows";
 }
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the figures of a fleet's run count, at steps whose cost is known in closed form.
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "tests/catch.h"
 #include "tests/sim/plain_cost.h"
 
@@ -22,6 +26,26 @@ TEST_CASE("a disaggregated request gets its first token once what its layers kee
   CHECK(r.first_token - r.request.arrival == prompt + transfer);
   CHECK(r.last_token - r.first_token == 4 * (cost.fixed + cost.per_sequence));
   CHECK(run.figures.inter_token.mean().value == Approx(run.figures.tpot.mean().value));
+}
+
+TEST_CASE("an observer learns of the fleet and its KV pools once, before anything is recorded") {
+  struct Told : ServingObserver {
+    std::vector<std::string> what;
+    void on_start(const FleetShape& f, const SchedulerLimits& limits) override {
+      what.push_back(std::to_string(f.schedulers()) + " schedulers, " + std::to_string(limits.kv_blocks) + " blocks");
+    }
+    void on_request(const ServedRequest&) override { what.emplace_back("a request"); }
+    void on_step(const StepRun&) override { what.emplace_back("steps"); }
+  } told;
+  PlainCost cost;
+  FleetShape shape;
+  shape.replicas = 2;
+  SchedulerLimits limits;
+  limits.kv_blocks = 100;
+  Fleet(shape, limits, {}, cost).run(poisson(1, 1, FixedLength{100}, FixedLength{5}), 1, {}, &told);
+  CHECK(told.what.front() == "2 schedulers, 100 blocks");
+  CHECK(std::count(told.what.begin(), told.what.end(), told.what.front()) == 1);
+  CHECK(told.what.back() == "a request");
 }
 
 TEST_CASE("inter-token latencies and TPOT are the same time, whatever a sequence waits for between two tokens") {
@@ -65,6 +89,71 @@ TEST_CASE("enough requests tell a load that is 2 % too much from chance") {
   int unsettled = 0;
   for (std::uint64_t seed = 0; seed < 10; ++seed) unsettled += at(1.02, 2000, 1, seed).unsettled ? 1 : 0;
   CHECK(unsettled > 0);
+}
+
+TEST_CASE("bursts of a load that can be served are no queue that grows") {
+  PlainCost cost;
+  cost.fixed = cost.per_sequence = cost.per_context = 0;
+  cost.per_prompt_token = kTicksPerSecond / 1000;
+  SchedulerLimits one_seat;
+  one_seat.max_num_seqs = 1;
+  const auto growing = [&](double load, std::int64_t requests) {  // of ten seeds; services of 1 s
+    int runs = 0;
+    for (std::uint64_t seed = 0; seed < 10; ++seed) {
+      Workload w = poisson(3 * load, requests, FixedLength{1000}, FixedLength{1});
+      w.arrivals.kind = ArrivalProcess::Kind::on_off;
+      w.arrivals.on = 50;
+      w.arrivals.off = 100;
+      runs += Fleet({}, one_seat, {}, cost).run(w, seed, {}).diverges ? 1 : 0;
+    }
+    return runs;
+  };
+  CHECK(growing(0.75, 1500) == 0);
+  CHECK(growing(2.5, 50'000) == 10);
+}
+
+TEST_CASE("a queue before the servers that decode counts as one before those that compute prompts") {
+  PlainCost cost;
+  cost.per_context = 0;
+  FleetShape shape;
+  shape.prefill_replicas = 1;
+  SchedulerLimits limits;
+  limits.max_num_seqs = 4;
+  const Seconds service = 49 * Seconds{static_cast<double>(cost.fixed + 4 * cost.per_sequence) / kTicksPerSecond};
+  const auto run = [&](double share) {
+    return Fleet(shape, limits, {}, cost)
+        .run(poisson(share * 4 / service.value, 4000, FixedLength{10}, FixedLength{50}), 1, {});
+  };
+  CHECK(run(1.3).diverges);
+  CHECK_FALSE(run(1.3).by_prompts);
+  CHECK_FALSE(run(0.7).diverges);
+}
+
+TEST_CASE("servers that are still filling at the last arrival say so") {
+  PlainCost cost;
+  cost.fixed = cost.per_context = 0;
+  cost.per_sequence = kTicksPerSecond / 1000;
+  // Each takes 0.1 s alone, and as much longer as others decode beside it; none waits.
+  const auto fills = [&](double load, int requests) {
+    return Fleet({}, {}, {}, cost).run(poisson(10 * load, requests, FixedLength{1}, FixedLength{100}), 1, {}).fills;
+  };
+  CHECK(fills(2, 200));
+  CHECK_FALSE(fills(0.8, 20'000));
+}
+
+TEST_CASE("one request at a time is served by disaggregated servers, too: all of them, each as if alone") {
+  PlainCost cost;
+  cost.per_context = 0;
+  FleetShape shape;
+  shape.prefill_replicas = 1;
+  Workload w = poisson(0, 40, FixedLength{100}, FixedLength{5});
+  w.arrivals = {ArrivalProcess::Kind::closed};
+  w.arrivals.concurrency = 1;
+  Log log;
+  const ServingRun run = Fleet(shape, {}, {}, cost).run(w, 1, {}, &log);
+  CHECK(run.figures.requests == 40);
+  for (const ServedRequest& r : log.requests)
+    CHECK(r.last_token - r.request.arrival == log.requests.front().last_token - log.requests.front().request.arrival);
 }
 
 TEST_CASE("throughput counts what requests of the warm-up emit after it, and nothing of what they emit before") {

@@ -48,6 +48,32 @@ TEST_CASE("all but the first find the whole blocks of a shared prefix, never a p
   CHECK(reused(warm) == 15 * 992);
 }
 
+TEST_CASE("whole prompts count against the token budget by what is not cached of them") {
+  PlainCost cost;
+  SchedulerLimits limits;
+  limits.batching = SchedulerLimits::Batching::prefill_first;
+  limits.max_num_batched_tokens = 1024;
+  Workload w = poisson(1e7, 41, FixedLength{1000}, FixedLength{2});  // all are there before the first is through
+  w.shared_prefix = SharedPrefix{992};
+  Log log;
+  Fleet({}, limits, {}, cost).run(w, 1, {}, &log);
+  std::vector<int> prompts;
+  for (const StepRun& r : log.runs)
+    if (r.prompt_tokens > 0) prompts.push_back(r.prompt_tokens);
+  CHECK(prompts == std::vector{1000, 40 * 8});
+}
+
+TEST_CASE("what a preempted sequence finds again is no part of a prompt that came") {
+  PlainCost cost;
+  SchedulerLimits limits;
+  limits.kv_blocks = 80;
+  Workload w = poisson(1e5, 60, FixedLength{200}, FixedLength{300});
+  w.shared_prefix = SharedPrefix{192};
+  const ServingFigures f = Fleet({}, limits, {}, cost).run(w, 1, {}).figures;
+  CHECK(f.preemptions > 0);
+  CHECK(f.reused_tokens <= 60 * 192);
+}
+
 TEST_CASE(
     "a request has one of the prefixes, each as often; in a pool of one request it finds its predecessor's alone") {
   const Workload w = in_turn(4000, 160, SharedPrefix{128, 4});
