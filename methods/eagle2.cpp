@@ -20,7 +20,8 @@ Entry entry_of(const Paper& paper) {
       .locator = paper.locator,
       .lossless = Losslessness::lossless,
       .parameters =
-          "draft_length (a chain), or tree: \"default\" (10 wide, 5 passes, 59 nodes) or {top_k, passes, nodes}; "
+          "draft_length (a chain), or tree: \"default\" (10 wide, 5 passes, 59 nodes) or {top_k, passes, nodes} "
+          "(SGLang: {eagle_topk, num_steps, num_draft_tokens}); "
           "draft_vocabulary: tokens of a head of its own (the target's head); checkpoint: a folder of trained weights",
       .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
         const auto vocabulary = read_draft_vocabulary(spec, c.target);

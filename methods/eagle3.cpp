@@ -54,7 +54,8 @@ Entry entry() {
   Entry e;
   e.lossless = Losslessness::lossless;
   e.parameters =
-      "draft_length (a chain), or tree: \"default\" (10 wide, 7 passes, 59 nodes) or {top_k, passes, nodes}; "
+      "draft_length (a chain), or tree: \"default\" (10 wide, 7 passes, 59 nodes) or {top_k, passes, nodes} (SGLang: "
+      "{eagle_topk, num_steps, num_draft_tokens}); "
       "draft_vocabulary (32000), or checkpoint: a folder of trained weights";
   e.examples = {R"("draft_length": 1)", R"("draft_length": 4)", R"("tree": {"top_k": 3, "passes": 3, "nodes": 11})"};
   e.lengths = {.most = 64, .tree_by_default = true};

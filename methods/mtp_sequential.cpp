@@ -76,7 +76,8 @@ Entry mtp_sequential() {
       .locator = "section 2.2",
       .lossless = Losslessness::lossless,
       .parameters =
-          "draft_length (1), or tree: {top_k, passes, nodes}; checkpoint: the folder of a target with an MTP module",
+          "draft_length (1), or tree: {top_k, passes, nodes} (SGLang: {eagle_topk, num_steps, num_draft_tokens}); "
+          "checkpoint: the folder of a target with an MTP module",
       .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
         const Reader& in = spec.in();
         DraftShape shape = read_draft_shape(spec, c.target.shape.vocabulary, 5);

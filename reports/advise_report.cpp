@@ -160,6 +160,9 @@ void write_text(const Output& to, const Scenario& s, const std::vector<Advice>& 
     out << capital(verdict_sentence(s, a)) << "\n";
     if (!gain.empty()) out << (best.size() > 1 ? "  " : "") << gain << "\n";
     if (best.size() == 1) out << "That is on " << setup << ".\n";
+    if (s.prompt_tokens.size() > 1)
+      out << (best.size() > 1 ? "  " : "") << "Batches and gains are of the first of " << s.prompt_tokens.size()
+          << " prompt lengths, " << s.prompt_tokens.front() << " tokens: ask for each other one alone.\n";
     out << indented(schedule_text(s, a), best.size() > 1 ? "  " : "");
   }
   if (best.size() > kMostSetups) out << "... and on " << best.size() - kMostSetups << " other setups: in the table.\n";

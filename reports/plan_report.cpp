@@ -129,6 +129,15 @@ void write_json(const Output& to, const Scenario& s, const std::vector<Options>&
   w.finish();
 }
 
+// ", qwen3-14b, in fp8, vllm-0.19": of these what the scenario varies. A format is a choice of quality, too.
+std::string varied_setup(const Scenario& s, const Point& p) {
+  std::string text;
+  if (s.transformers.size() > 1) text += ", " + s.transformers[p.transformer]->name;
+  if (s.precisions.size() > 1) text += ", in " + precision_at(s, p).name;
+  if (s.engines.size() > 1) text += ", " + s.engines[p.engine]->name + "-" + s.engines[p.engine]->version;
+  return text;
+}
+
 // "2 x l40s, eagle3 with 4 drafts"; of drafters with devices of their own "2 x h100-sxm and 2 x l4 that draft, ..".
 std::string name_of(const FleetOption& o, int replicas, const Scenario& s) {
   const MethodSpec& m = s.method(o.point).spec;
@@ -143,8 +152,19 @@ std::string name_of(const FleetOption& o, int replicas, const Scenario& s) {
             (replicas == 1 ? " replica" : " replicas");
   text += ", " + m.label();
   if (const auto k = m.draft_length()) text += " with " + std::to_string(*k) + (*k == 1 ? " draft" : " drafts");
+  text += varied_setup(s, o.point);
   for (std::size_t i = 0; i < s.serving->axes.size(); ++i)
     text += ", " + s.serving->axes[i] + " " + s.serving->choices[o.point.serving].varying[i];
+  return text;
+}
+
+// "2 x l40s, k 4": what a chart has room for beside a point, whose colour tells the method.
+std::string short_name_of(const FleetOption& o, const Scenario& s) {
+  const MethodChoice& m = s.method(o.point);
+  const int drafting = m.drafter_device ? o.replicas : 0;
+  std::string text = std::to_string(o.devices - drafting) + " x " + s.devices[o.point.device]->name;
+  if (m.drafter_device) text += " + " + std::to_string(drafting) + " x " + m.drafter_device->device->name;
+  if (const auto k = m.spec.draft_length()) text += ", k " + std::to_string(*k);
   return text;
 }
 
@@ -199,11 +219,13 @@ std::vector<std::string> recommendation(Options options, const Scenario& s) {
                       name_of(options[vote.option], vote.replicas, s));
   }
   lines.push_back(worst_run(best));
+  if (s.transformers.size() > 1 || s.precisions.size() > 1)
+    lines.push_back("Networks and formats count as alike here, whatever their texts are worth.");
   return lines;
 }
 
-// Each fleet's price against the latency of its requests, and a line through those that no other fleet beats. One chart
-// for each workload.
+// Each fleet's price against the latency of its requests, and a line through those that no other fleet beats, which are
+// named. One chart for each workload.
 ChartSet fleet_charts(const std::vector<Options>& loads, const Scenario& s) {
   Chart common;
   common.title = "Fleets that meet the targets";
@@ -225,10 +247,13 @@ ChartSet fleet_charts(const std::vector<Options>& loads, const Scenario& s) {
       best.interval.reset();
       charts.add(load, "no other is cheaper and faster", std::move(best));
     }
-    for (const PlannedFleet& one : all)
-      if (one.meets_targets())
-        charts.add(load, s.method(one.option.point).spec.label() + (one.option.is_bound ? ", a bound" : ""),
-                   point_of(one.option), false);
+    for (const PlannedFleet& one : all) {
+      if (!one.meets_targets()) continue;
+      ChartPoint point = point_of(one.option);
+      if (one.pareto) point.name = short_name_of(one.option, s);
+      charts.add(load, s.method(one.option.point).spec.label() + (one.option.is_bound ? ", a bound" : ""),
+                 std::move(point), false);
+    }
   }
   return charts;
 }

@@ -18,6 +18,7 @@ class ServingRecords : public ServingObserver {
   };
   explicit ServingRecords(const Files&);  // throws InputErrors if a file can't be created
   ~ServingRecords() override;             // discards the files unless commit() was called
+  void on_start(const FleetShape&, const SchedulerLimits&) override;
   void on_request(const ServedRequest&) override;
   void on_step(const StepRun&) override;
   void commit();  // completes the files; throws OutputError if they can't be written in full

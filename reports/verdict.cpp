@@ -236,6 +236,20 @@ std::optional<Setting> setting_of(const Scenario& s, const Advice& a, const std:
   return std::nullopt;
 }
 
+// What vLLM must be told to run as many sequences as speculation pays for; "" if it does anyway.
+std::string vllm_limits(const Scenario& s, const Advice& a, const std::vector<std::vector<ScheduledLength>>& all) {
+  int sequences = 0, rows = 0;
+  for (const auto& schedule : all)
+    for (const ScheduledLength& one : schedule) {
+      if (one.draft_length == 0) continue;
+      sequences = std::max(sequences, one.to_batch);
+      rows = std::max(rows, one.to_batch * (one.draft_length + 1));
+    }
+  if (s.engines[a.point.engine]->family != "vllm" || sequences <= a.batch_limit) return "";
+  return "  For as many sequences vLLM must be told --max-num-seqs " + std::to_string(sequences) +
+         " and a --max-num-batched-tokens above " + std::to_string(rows) + ", beyond which prompts have room.\n";
+}
+
 }  // namespace
 
 std::string schedule_text(const Scenario& s, const Advice& a) {
@@ -260,6 +274,7 @@ std::string schedule_text(const Scenario& s, const Advice& a) {
     if (!all.empty() && engine.family == "vllm") text += "  vLLM takes no schedule where attention is data parallel.\n";
     text += last->text();
   }
+  if (last && takes_schedule(s, a.point)) text += vllm_limits(s, a, all);
   if (last && has_drafter_weights(s.method(a.point).spec))
     text += "  Add the drafter's weights: " + last->weights + ".\n";
   if (!a.pays_at.empty() && !last && has_settings(engine))

@@ -17,13 +17,20 @@ DraftShape read_draft_shape(const MethodSpec& spec, int vocabulary, int official
   const auto length = spec.draft_length();
   if (const auto tree = in.find("tree")) {
     if (length) in.fail("give \"draft_length\" (a chain) or \"tree\", not both");
-    if (tree->is_object()) {
+    if (tree->is_object() && tree->has("num_steps")) {  // SGLang's words, which count the first pass and the root
+      s.top_k = tree->at("eagle_topk").integer(1, most);
+      s.passes = tree->at("num_steps").integer(1, 32) - 1;
+      s.nodes = tree->at("num_draft_tokens").integer(2, 1024) - 1;
+      tree->done();
+    } else if (tree->is_object()) {
       s.top_k = tree->at("top_k").integer(1, most);
       s.passes = tree->at("passes").integer(0, 31);
       s.nodes = tree->at("nodes").integer(1, 1023);
       tree->done();
     } else if (tree->text() != "default") {
-      tree->fail("must be \"default\" or {\"top_k\": n, \"passes\": n, \"nodes\": n}");
+      tree->fail(
+          "must be \"default\", {\"top_k\": n, \"passes\": n, \"nodes\": n} or SGLang's {\"eagle_topk\": n, "
+          "\"num_steps\": n, \"num_draft_tokens\": n}");
     }
   } else if (length) {
     s.length = *length;

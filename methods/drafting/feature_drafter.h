@@ -15,8 +15,9 @@ struct DraftShape {  // a chain of `length`, or a tree if top_k > 0
   int depth() const { return top_k == 0 ? length : passes + 1; }
 };
 inline constexpr int kEagle2Passes = 5, kEagle3Passes = 7;  // of the trees in the authors' code
-// Reads a draft length (a chain) or "tree": "default" or {"top_k", "passes", "nodes"}; without either, the tree of the
-// authors' code with `official_passes`. Mistakes are noted.
+// Reads a draft length (a chain) or "tree": "default", {"top_k", "passes", "nodes"} or SGLang's {"eagle_topk",
+// "num_steps", "num_draft_tokens"}; without either, the tree of the authors' code with `official_passes`. Mistakes are
+// noted.
 DraftShape read_draft_shape(const MethodSpec&, int vocabulary, int official_passes);
 
 // The shape of a drafter's layer for a target: its heads and widths, or its latents, without biases, query/key norms,

@@ -8,6 +8,7 @@
 
 #include "core/quantity_text.h"
 #include "reports/page/html.h"
+#include "reports/page/label_places.h"
 #include "reports/page/scale.h"
 
 namespace draftline {
@@ -16,7 +17,7 @@ namespace {
 
 // Places in pixels.
 constexpr double kLeft = 68, kTop = 28, kWidth = 640, kHeight = 300, kBelow = 48, kRight = 24;
-constexpr std::size_t kColours = 8;  // of html_page; further series are dashed
+constexpr std::size_t kColours = 8, kDashes = 3;  // of html_page; further series are dashed
 
 bool drawable(const ChartAxis& axis, double v) { return std::isfinite(v) && (!axis.logarithmic || v > 0); }
 bool drawable(const Chart& c, const ChartPoint& p) { return drawable(c.x, p.x) && drawable(c.y, p.y); }
@@ -59,15 +60,11 @@ std::string dot(double x, double y, const std::string& inside) {
   return tag("circle", {{"cx", number(x)}, {"cy", number(y)}, {"r", "3.5"}}, inside);
 }
 
-// The class of a series: its colour, and how it is told from others of that colour.
-std::string style_of(std::size_t series) {
-  return "c" + std::to_string(series % kColours) + " d" + std::to_string(series / kColours);
-}
-
 class Drawing {
  public:
-  explicit Drawing(const Chart& c)
+  Drawing(const Chart& c, const std::vector<std::string>& styles)
       : chart_(c),
+        styles_(styles),
         x_(c.x.logarithmic, values_of_x(), kLeft, kLeft + kWidth, c.x.few_values),
         y_(c.y.logarithmic, values_of_y(), kTop + kHeight, kTop, c.y.few_values) {}
 
@@ -75,6 +72,7 @@ class Drawing {
     std::string inside = words(0, 16, "start", chart_.y.title) + axes();
     if (chart_.level) inside += level();
     for (std::size_t i = 0; i < chart_.series.size(); ++i) inside += series(i);
+    inside += names();
     return tag("svg",
                {{"viewBox", "0 0 " + number(kLeft + kWidth + kRight) + " " + number(kTop + kHeight + kBelow)},
                 {"role", "img"},
@@ -152,10 +150,33 @@ class Drawing {
     if (!s.joined) inside = bars;
     else if (points.size() > 1)
       inside = tag("polygon", {{"points", upper + lower}}) + tag("polyline", {{"points", path}});
-    return tag("g", {{"class", style_of(index)}}, "\n" + inside + dots);
+    return tag("g", {{"class", styles_[index]}}, "\n" + inside + dots);
+  }
+
+  // Of points, as far as they have room: the first series' first.
+  std::string names() const {
+    LabelPlaces places({kLeft, kTop - 8, kLeft + kWidth + kRight, kTop + kHeight});
+    std::vector<const ChartPoint*> named;
+    for (const Series& s : chart_.series)
+      for (const ChartPoint& p : s.points) {
+        if (!drawable(chart_, p)) continue;
+        places.keep_clear(x_.place(p.x), y_.place(p.y));
+        if (!p.name.empty()) named.push_back(&p);
+      }
+    std::string text;
+    for (const ChartPoint* p : named)
+      if (const auto at = places.beside(x_.place(p->x), y_.place(p->y), p->name.size()))
+        text += tag("text",
+                    {{"class", "name"},
+                     {"x", number(at->x)},
+                     {"y", number(at->y)},
+                     {"text-anchor", at->ends ? "end" : "start"}},
+                    html_text(p->name));
+    return text;
   }
 
   const Chart& chart_;
+  const std::vector<std::string>& styles_;  // by series
   const Scale x_, y_;
 };
 
@@ -168,19 +189,28 @@ bool Chart::empty() const {
 }
 
 // The names of the series, each behind its line or its point.
-static std::string names_of(const Chart& c) {
+static std::string names_of(const Chart& c, const std::vector<std::string>& styles) {
   std::string items;
   for (std::size_t i = 0; i < c.series.size(); ++i) {
     const std::string key = c.series[i].joined ? line("key", 0, 6, 22, 6) : dot(11, 6, "");
-    items += tag("li", {{"class", style_of(i)}},
+    items += tag("li", {{"class", styles[i]}},
                  tag("svg", {{"viewBox", "0 0 22 12"}, {"class", "key"}}, key) + html_text(c.series[i].name));
   }
   return tag("ul", {{"class", "names"}}, "\n" + items);
 }
 
-std::string to_html(const Chart& c) {
+std::string SeriesStyles::of(const std::string& series) {
+  const auto number = static_cast<std::size_t>(std::find(names_.begin(), names_.end(), series) - names_.begin());
+  if (number == names_.size()) names_.push_back(series);
+  return "c" + std::to_string(number % kColours) + " d" + std::to_string(number / kColours % kDashes);
+}
+
+std::string to_html(const Chart& c, SeriesStyles& of_page) {
   if (c.empty()) return "";
-  return tag("figure", {}, "\n" + tag("figcaption", {}, html_text(c.title)) + Drawing(c).svg() + names_of(c));
+  std::vector<std::string> styles;
+  for (const Series& s : c.series) styles.push_back(of_page.of(s.name));
+  return tag("figure", {},
+             "\n" + tag("figcaption", {}, html_text(c.title)) + Drawing(c, styles).svg() + names_of(c, styles));
 }
 
 bool far_apart(const std::vector<double>& values) {

@@ -21,6 +21,7 @@ struct ChartPoint {
   double x = 0, y = 0;                    // a point with a value that is not finite is left out
   std::optional<Interval> interval = {};  // of y
   std::string label = {};                 // what is shown of it beside its values, when it is pointed at
+  std::string name = {};                  // written beside the point, if there is room
 };
 
 struct Series {
@@ -40,7 +41,17 @@ struct Chart {
   bool empty() const;  // whether no point can be drawn
 };
 
-std::string to_html(const Chart&);  // "" of an empty one
+// What tells the series of a page apart: each name's own colour and dashes, the same in all charts. Names take them in
+// the order in which they come; after 24 they begin again.
+class SeriesStyles {
+ public:
+  std::string of(const std::string& series);  // as classes of html_page
+
+ private:
+  std::vector<std::string> names_;
+};
+
+std::string to_html(const Chart&, SeriesStyles& of_page);  // "" of an empty one
 
 // Whether values are so far apart that a logarithmic axis shows them better: all positive, the largest at least 8 times
 // the smallest.

@@ -36,6 +36,7 @@ svg { display: block; width: 100%; }
 .names li { break-inside: avoid; padding-left: 30px; text-indent: -30px; }
 .names svg { display: inline-block; width: 22px; margin-right: 8px; }
 svg text { fill: var(--ink); font-size: 13px; }
+svg .name { font-size: 12px; stroke: var(--paper); stroke-width: 3px; paint-order: stroke; }
 svg .grid { stroke: var(--faint); }
 svg .level { stroke: var(--soft); stroke-dasharray: 5 4; }
 svg polyline, line.key, svg .bar { fill: none; stroke: var(--c); stroke-width: 2; }
@@ -71,7 +72,7 @@ void HtmlPage::say(const std::string& text) {
 
 void HtmlPage::show(const Table& t) { to_.stream << "<div class=\"wide\">\n" << t.to_html() << "</div>\n"; }
 
-void HtmlPage::show(const Chart& c) { to_.stream << to_html(c); }
+void HtmlPage::show(const Chart& c) { to_.stream << to_html(c, styles_); }
 
 std::string HtmlPage::provenance() const {
   std::string text = element("p", "draftline " + to_.asked.verb + ", version " + std::string(build_version()) +

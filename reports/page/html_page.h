@@ -19,6 +19,7 @@ class HtmlPage : public Page {
 
   const Output& to_;
   const InputFiles& files_;
+  SeriesStyles styles_;
 };
 
 }  // namespace draftline

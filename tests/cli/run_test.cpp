@@ -32,7 +32,8 @@ TEST_CASE("wrong input is exit code 2, one clear message on standard error and n
       Case{run_scenario("\"batch_size\": [1, -4]"), "s.json#/batch_size/1: must be at least 1, got -4"},
       Case{run_scenario("\"batch_size\": 1e99"), "s.json#/batch_size: "},
       Case{run_scenario("\"batch\": 1"), "s.json#/batch: unknown key"},
-      Case{run_scenario("", "h100"), "s.json#/device: unknown name \"h100\"; did you mean \"h100-sxm\"?"},
+      Case{run_scenario("", "h100"),
+           "s.json#/device: unknown name \"h100\"; did you mean \"h100-nvl\", \"h100-pcie\" or \"h100-sxm\"?"},
       Case{run_scenario("\"prompt_tokens\": 1000000"), "s.json#: no point of it can run; the first: a text of "},
       Case{run_scenario("\"batch_size\": 60000"), "s.json#: no point of it can run; the first: needs "});
   const Program draftline;
@@ -319,6 +320,22 @@ TEST_CASE("output that can't be written is no success, and is said unless the re
             "; ('" DRAFTLINE_PROGRAM "' run long.json" + format + "; echo $? > code) 2> err2 | head -c 10 > out");
   CHECK(draftline.read("code") == "3\n");
   CHECK(draftline.read("err2").empty());
+}
+
+TEST_CASE("a tree in SGLang's words is the same tree, whose words count the first pass and the root") {
+  const Program draftline;
+  const auto step = [&](const std::string& tree) {
+    draftline.write("s.json", R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "sglang", "method":
+      {"name": "eagle3", "acceptance": {"mean_length": 2.5}, "tree": )" +
+                                  tree + "}}");
+    const Ran r = draftline("run s.json --json");
+    INFO(r.err);
+    REQUIRE(r.code == 0);
+    return nlohmann::json::parse(r.out).at("results").at(0).at("step_time").at("value").get<double>();
+  };
+  const double ours = step(R"({"top_k": 3, "passes": 3, "nodes": 11})");
+  CHECK(step(R"({"eagle_topk": 3, "num_steps": 4, "num_draft_tokens": 12})") == ours);
+  CHECK(step(R"({"top_k": 3, "passes": 2, "nodes": 11})") != ours);
 }
 
 }  // namespace draftline

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // simulate, plan and advise as a user meets them.
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
@@ -131,11 +133,17 @@ TEST_CASE("records and a timeline tell the same story as the figures") {
   while (std::getline(steps, line)) ++count;
   CHECK(count == d.at("steps"));
   const Json timeline = Json::parse(draftline.read("t.json"));
-  CHECK(timeline.at("traceEvents").size() == static_cast<std::size_t>(count) + 3 * 400);
+  std::map<std::string, int> events;
+  double most_blocks = 0;
   for (const Json& event : timeline.at("traceEvents")) {
-    CHECK(event.at("ph") == "X");
-    CHECK(event.at("dur").get<double>() >= 0);
+    ++events[event.at("ph").get<std::string>()];
+    if (event.at("ph") == "X") CHECK(event.at("dur").get<double>() >= 0);
+    if (event.at("name") == "KV") most_blocks = std::max(most_blocks, event.at("args").at("utilization").get<double>());
   }
+  CHECK(events.size() == 3);
+  CHECK(events["X"] == count + 3 * 400);
+  CHECK(events["M"] == 2 + 400);  // the server, its steps, and each request
+  CHECK(most_blocks == Approx(d.at("kv_utilization_peak").at("value").get<double>()));
 }
 
 TEST_CASE("more load than can be served is no error: it ends, warns and says that it diverges") {

@@ -6,6 +6,7 @@
 
 #include "core/quantity_text.h"
 #include "reports/page/chart_set.h"
+#include "reports/page/label_places.h"
 #include "reports/page/scale.h"
 #include "tests/catch.h"
 #include "tests/core/messages.h"
@@ -60,8 +61,14 @@ static Chart two_lines() {
   return c;
 }
 
+// Of a chart alone on its page.
+static std::string html_of(const Chart& c) {
+  SeriesStyles styles;
+  return to_html(c, styles);
+}
+
 TEST_CASE("each value that can be drawn is a point that says what it is") {
-  const std::string html = to_html(two_lines()), svg = html.substr(0, html.find("<ul"));
+  const std::string html = html_of(two_lines()), svg = html.substr(0, html.find("<ul"));
   CHECK(badly_nested(html) == "");
   CHECK(count_of(svg, "<circle") == 3);
   CHECK(contains(svg, "<title>a\nbatch size: 8\ntokens/s: 10.0 ms (9.00 ms to 12.0 ms)</title>"));
@@ -70,13 +77,13 @@ TEST_CASE("each value that can be drawn is a point that says what it is") {
   CHECK(count_of(svg, "<polyline") == 1);  // one point makes no line
   Chart zero = two_lines();
   for (ChartPoint& p : zero.series[0].points) p.x = 0;  // which a logarithmic axis does not have
-  CHECK(count_of(to_html(zero), "<circle") == 1);
+  CHECK(count_of(html_of(zero), "<circle") == 1);
 }
 
 TEST_CASE("points lie where the scales say, higher values higher up") {
   Chart c;
   c.series = {{"s", {{0, 1}, {10, 2}, {20, 3}}, false}};
-  const std::string svg = to_html(c);
+  const std::string svg = html_of(c);
   std::vector<double> x, y;
   for (std::size_t at = 0; (at = svg.find("<circle cx=\"", at)) != std::string::npos; ++at) {
     x.push_back(std::stod(svg.substr(at + 12)));
@@ -99,15 +106,63 @@ TEST_CASE("values that differ by rounding alone are one, and prices below 1e-4 k
   Chart c;
   c.y.text = [](double d) { return significant(d, 4); };
   c.series = {{"s", {{0, 6e-10}, {1, 2e-9}}}};
-  CHECK(contains(to_html(c), ">1.000e-09</text>"));
+  CHECK(contains(html_of(c), ">1.000e-09</text>"));
 }
 
 TEST_CASE("a chart without a point that can be drawn is nothing") {
-  CHECK(to_html({}).empty());
+  CHECK(html_of({}).empty());
   Chart c = two_lines();
   for (Series& s : c.series)
     for (ChartPoint& p : s.points) p.y = INFINITY;
-  CHECK(to_html(c).empty());
+  CHECK(html_of(c).empty());
+}
+
+TEST_CASE("a series looks the same in every chart of a page, and like no other") {
+  Chart before = two_lines(), other = two_lines();
+  before.series.erase(before.series.begin());                 // "b" alone
+  other.series.push_back(Series{"c", {{1, 0.001}, {8, 1}}});  // "a", "b", "c"
+  SeriesStyles page;
+  const std::string first = to_html(before, page), second = to_html(other, page);
+  CHECK(look_of(first, "b") == "c0 d0");
+  CHECK(look_of(second, "b") == "c0 d0");
+  CHECK(look_of(second, "a") == "c1 d0");
+  CHECK(look_of(second, "c") == "c2 d0");
+  CHECK(count_of(second, "<g class=\"c0 d0\">") == 1);  // its line as well as its name
+  for (int i = 0; i < 21; ++i) page.of(std::to_string(i));
+  CHECK(page.of("20") == "c7 d2");  // the last of 24
+  CHECK(page.of("d") == "c0 d0");
+}
+
+TEST_CASE("a point's name is written beside it, and left out where it would cover others or leave the chart") {
+  LabelPlaces places({0, 0, 200, 100});
+  places.keep_clear(50, 50);
+  const auto first = places.beside(50, 50, 10);
+  REQUIRE(first);
+  CHECK(first->x > 50);
+  CHECK(first->y < 50);
+  CHECK(!first->ends);
+  const auto last = places.beside(190, 50, 10);  // a text of ten characters ends outside unless it ends at the point
+  REQUIRE(last);
+  CHECK(last->x < 190);
+  CHECK(last->ends);
+  CHECK(!places.beside(100, 50, 40));
+  LabelPlaces crowded({0, 0, 200, 100});
+  for (const double x : {93.0, 100.0, 107.0}) crowded.keep_clear(x, 50);
+  int written = 0;
+  for (int i = 0; i < 20; ++i) written += crowded.beside(100, 50, 10) ? 1 : 0;
+  CHECK(written > 0);
+  CHECK(written < 6);
+}
+
+TEST_CASE("of points in one place few names are written, those of the first") {
+  Chart c;
+  c.series = {{"s", {{0, 0}, {10, 10}}, false}};
+  for (int i = 0; i < 20; ++i) c.series[0].points.push_back({5, 5, {}, {}, "fleet <" + std::to_string(i) + ">"});
+  const std::string html = html_of(c);
+  CHECK(badly_nested(html) == "");
+  CHECK(contains(html, ">fleet &lt;0&gt;</text>"));
+  CHECK(count_of(html, "<text class=\"name\"") >= 1);
+  CHECK(count_of(html, "<text class=\"name\"") < 6);
 }
 
 TEST_CASE("charts of one kind are told apart by their subtitles, and say when they are too many") {

@@ -15,6 +15,15 @@ inline int count_of(std::string_view text, std::string_view part) {
   return n;
 }
 
+// The classes of a series, by its name below a chart: how it looks.
+inline std::string look_of(std::string_view chart, std::string_view series) {
+  constexpr std::string_view kItem = "<li class=\"";
+  const std::size_t name = chart.find("\n" + std::string(series) + "</li>"), item = chart.rfind(kItem, name);
+  if (name == std::string_view::npos || item == std::string_view::npos) return "";
+  const std::string_view look = chart.substr(item + kItem.size());
+  return std::string(look.substr(0, look.find('"')));
+}
+
 // The first element that is closed but not open, or never closed; "" if there is none. Elements without an end are
 // `meta`, the declaration and what ends in "/>".
 inline std::string badly_nested(std::string_view text) {

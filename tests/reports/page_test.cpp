@@ -76,6 +76,19 @@ TEST_CASE("a page of run has what the table has, and the speedups as points with
                            significant(speedup.at("high")) + ")</title>"));
 }
 
+TEST_CASE("a method has one colour on a page, though the first chart leaves plain decoding out") {
+  const std::string html = ran(R"("batch_size": [1, 16])");
+  const std::string speedups = html.substr(0, html.rfind("<figure>")), rates = html.substr(html.rfind("<figure>"));
+  REQUIRE(look_of(speedups, "autoregressive").empty());
+  const std::string plain = look_of(rates, "autoregressive");
+  CHECK(!plain.empty());
+  for (const char* method : {"eagle3, k 1", "eagle3, k 3"}) {
+    CHECK(!look_of(speedups, method).empty());
+    CHECK(look_of(speedups, method) == look_of(rates, method));
+    CHECK(look_of(speedups, method) != plain);
+  }
+}
+
 TEST_CASE("charts of run are along the first list with several values, one for each setup") {
   const std::string lengths = ran(R"("batch_size": 4, "prompt_tokens": [512, 8192], "tensor_parallel": [1, 2])");
   CHECK(count_of(lengths, "<figure>") == 2);
@@ -125,6 +138,8 @@ TEST_CASE("a page of plan shows fleets by price and latency, and joins those tha
   CHECK(count_of(html, "<figure>") == 1);
   CHECK(count_of(html, "\nprice of an hour: 2\nend-to-end latency, mean: ") == 3);
   CHECK(contains(html, "\n1 x h100-sxm, eagle3 with 1 draft</title>"));
+  CHECK(count_of(html, "<text class=\"name\"") == 1);  // of three fleets at one price, the fastest
+  CHECK(contains(html, ">1 x h100-sxm, k "));
 }
 
 TEST_CASE("a page of validate shows predicted over measured, with intervals; Markdown has the same tables") {

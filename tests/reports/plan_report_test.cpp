@@ -8,6 +8,7 @@
 #include "reports/simulate_report.h"
 #include "tests/catch.h"
 #include "tests/core/messages.h"
+#include "tests/reports/elements.h"
 
 namespace draftline {
 
@@ -93,6 +94,57 @@ TEST_CASE("each workload has a recommendation of its own, and the oracle is none
   for (const auto& result : d.at("results")) recommended.push_back(result.at("recommended"));
   CHECK(recommended == std::vector<bool>{true, false, true, false, false, false});
   CHECK(d.at("results")[1].at("why") == "a bound: it knows what will be accepted");
+}
+
+TEST_CASE("a recommendation names the network, the format and the engine where the scenario varies them") {
+  ServingSweep sweep(
+      Document::from_text(
+          R"({"device": "h100-sxm", "transformer": ["llama-3.1-8b", "qwen3-8b"], "engine": ["vllm", "sglang"],
+                             "precision": ["bf16", "fp8"], "slo": {"ttft_p99": "1 s"}, "method": {"name": "autoregressive"},
+                             "workload": {"arrivals": {"process": "poisson", "rate": "2 /s"}, "requests": 100}})",
+          "s.json"),
+      std::string(DRAFTLINE_SOURCE_DIR) + "/data");
+  FleetOption o{};
+  o.point = point_at(sweep.scenario(), 0);
+  o.load = {2};
+  o.replicas = o.devices = o.devices_of_replica = 1;
+  o.cost = 1;
+  o.capacity = {3};
+  o.alone.push_back({1, 1, Seconds{1}});
+  o.runs.push_back({{100}, {1}, {1}, {1}});
+  std::vector<FleetOption> options{o};
+  std::ostringstream text;
+  write_plan(to(text, Format::table), sweep.scenario(), options);
+  CHECK(contains(text.str(), "Recommended: 1 x h100-sxm, autoregressive, llama-3.1-8b, in bf16, vllm-0.19; "));
+}
+
+TEST_CASE("a chart names the fleets that no other beats by their devices and draft lengths") {
+  const std::string scenario =
+      R"({"device": ["h100-sxm", "l40s"], "transformer": "llama-3.1-8b", "engine": "vllm", "slo": {"ttft_p99": "9 s"},
+          "prices": {"h100-sxm": 3, "l40s": 1}, "method": [{"name": "autoregressive"},
+            {"name": "eagle3", "draft_length": 4, "acceptance": {"rate": 0.8}}],
+          "workload": {"arrivals": {"process": "poisson", "rate": "2 /s"}, "requests": 100}})";
+  ServingSweep sweep(Document::from_text(scenario, "s.json"), std::string(DRAFTLINE_SOURCE_DIR) + "/data");
+  std::vector<FleetOption> options;
+  const auto add = [&](std::size_t device, std::size_t method, int replicas, double cost, Seconds e2e) {
+    FleetOption o{};
+    o.point.device = device, o.point.method = method;
+    o.replicas = o.devices = replicas, o.devices_of_replica = 1;
+    o.cost = o.cost_with_spare = cost;
+    o.load = {2}, o.capacity = {2};
+    o.alone.push_back({replicas, cost, e2e});
+    o.runs.push_back({{100}, {0.1}, {0.01}, e2e});
+    options.push_back(o);
+  };
+  add(0, 0, 1, 3, {4});  // an H100 is as cheap as three L40S, and faster with drafts
+  add(0, 1, 1, 3, {1});
+  add(1, 0, 3, 3, {5});
+  add(1, 1, 2, 2, {3});
+  std::ostringstream out;
+  write_plan(to(out, Format::html), sweep.scenario(), options);
+  CHECK(contains(out.str(), ">2 x l40s, k 4</text>"));
+  CHECK(contains(out.str(), ">1 x h100-sxm, k 4</text>"));
+  CHECK(count_of(out.str(), "<text class=\"name\"") == 2);
 }
 
 TEST_CASE("a target is met if it is met in every replication") {
