@@ -68,7 +68,7 @@ void add_advise(CLI::App& app, Action& chosen) {
   verb->add_flag("--all", o->all, "the reasons of every method, not of the best alone");
   verb->add_flag("--no-load", o->no_load, "skip the question of load, which is simulated");
   verb->add_option("--jobs", o->jobs, "threads (1); the output does not depend on it")->check(CLI::Range(1, 1024));
-  verb->add_option("--seed", o->seed, "of arrivals and acceptance");
+  verb->add_option("--seed", o->seed, "of arrivals and acceptance")->check(CLI::NonNegativeNumber);
   verb->callback([o, &chosen] { chosen = {AcrossRanks::shares, [o](const Common& c) { return advise_all(*o, c); }}; });
 }
 

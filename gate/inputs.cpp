@@ -110,7 +110,9 @@ std::vector<std::string> differences(const Inputs& was, const Inputs& is, const 
         lines.push_back(name + ": " + place + " " + value + " -> " + other->second);
     for (const auto& [place, value] : only_in(a, b)) lines.push_back(name + ": " + place + " " + value + " -> (none)");
     for (const auto& [place, value] : only_in(b, a)) lines.push_back(name + ": " + place + " (none) -> " + value);
-    if (lines.size() == none_yet) lines.push_back(name + ": its content differs, none of its values");
+    if (lines.size() == none_yet)
+      lines.push_back(name + (a.empty() && b.empty() ? ": its content differs; only JSON is compared value by value"
+                                                     : ": its content differs, none of its values"));
   }
   return lines;
 }

@@ -191,6 +191,16 @@ std::string worst_run(const FleetOption& o) {
          worst(&FleetRun::tpot_p99) + ".";
 }
 
+// Where steps may be longer than the headroom allows, by what is known of their kernels.
+std::string slow_steps(const FleetOption& o) {
+  const double longer = o.slowest_step.value_or(1) - 1;
+  if (longer <= o.headroom()) return "";
+  const bool with_spare = (o.replicas + 1) * (o.capacity / o.load) - 1 >= longer;
+  return "By the errors of its kernels a step may be up to " + percent(longer) +
+         " longer than predicted (90 %), which is more than the headroom; " +
+         (with_spare ? "the replica to spare covers it." : "a replica to spare does not cover it.");
+}
+
 // The recommendation, what it bears beyond the load, and how far chance decided: a line each.
 std::vector<std::string> recommendation(Options options, const Scenario& s) {
   const FleetOption& best = options.front();
@@ -203,6 +213,7 @@ std::vector<std::string> recommendation(Options options, const Scenario& s) {
   bears += has_prices(s) ? significant(best.cost_with_spare, 4) + " an hour"
                          : significant(best.cost_with_spare, 4) + " devices";
   std::vector<std::string> lines{chosen + ".", bears + "."};
+  if (const std::string slow = slow_steps(best); !slow.empty()) lines.push_back(slow);
   const auto votes = votes_of(options);
   const auto runs = static_cast<int>(best.runs.size());
   if (runs == 1) {

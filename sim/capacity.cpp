@@ -252,6 +252,9 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
   const Capacity capacity = capacity_of(*point, seed, trials.nearest_first(option.replicas, replications), targets);
   option.capacity = capacity.rate;
   option.capacity_at_least = capacity.at_least;
+  const double in_flight = (option.load * mean_e2e(option)) / option.replicas;
+  option.slowest_step = sweep.slowest_step(option.point, point->setup,
+                                           std::clamp(static_cast<int>(in_flight), 1, point->limits.max_num_seqs));
   return option;
 }
 

@@ -223,6 +223,14 @@ ServingResult ServingSweep::serve(const Point& p, const Options& o) {
   return out;
 }
 
+std::optional<double> ServingSweep::slowest_step(const Point& p, Setup setup, int sequences) {
+  setup.batch_size = sequences;
+  const auto outcome = sweep_.predictor().predict(setup, scenario().method(p));
+  const auto* predicted = std::get_if<Prediction>(&outcome);
+  if (predicted == nullptr || !predicted->interval) return std::nullopt;
+  return predicted->interval->step_time.high / predicted->step_time.value;
+}
+
 ServingOutcome ServingSweep::at(std::size_t index, const Options& o) {
   const Point p = point_at(scenario(), index);
   try {

@@ -51,8 +51,8 @@ TEST_CASE("a folder, an empty file and a wrong option are wrong input too") {
   draftline.write("empty.json", "");
   draftline.write("s.json", run_scenario());
   for (const char* arguments :
-       {"run .", "run empty.json", "run", "", "runn s.json", "run s.json --jobs 0", "run s.json --json --csv",
-        "list nothing", "--data /nowhere run s.json", "papers nobody"}) {
+       {"run .", "run empty.json", "run", "", "runn s.json", "run s.json --jobs 0", "run s.json --seed -1",
+        "run s.json --json --csv", "list nothing", "--data /nowhere run s.json", "papers nobody"}) {
     const Ran r = draftline(arguments);
     INFO(arguments);
     CHECK(r.code == 2);

@@ -96,6 +96,36 @@ TEST_CASE("each workload has a recommendation of its own, and the oracle is none
   CHECK(d.at("results")[1].at("why") == "a bound: it knows what will be accepted");
 }
 
+TEST_CASE("a plan says where steps may be longer than its headroom allows") {
+  ServingSweep sweep(Document::from_text(
+                         R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm",
+                             "slo": {"ttft_p99": "1 s"}, "method": {"name": "autoregressive"},
+                             "workload": {"arrivals": {"process": "poisson", "rate": "2 /s"}, "requests": 100}})",
+                         "s.json"),
+                     std::string(DRAFTLINE_SOURCE_DIR) + "/data");
+  const auto said = [&](std::optional<double> slowest_step) {
+    FleetOption o{};
+    o.point = point_at(sweep.scenario(), 0);
+    o.load = {2};
+    o.replicas = o.devices = o.devices_of_replica = 1;
+    o.cost = 1;
+    o.capacity = {2.2};  // 10 % headroom, with another replica 120 %
+    o.slowest_step = slowest_step;
+    o.alone.push_back({1, 1, Seconds{1}});
+    o.runs.push_back({{100}, {1}, {1}, {1}});
+    std::vector<FleetOption> options{o};
+    std::ostringstream text;
+    write_plan(to(text, Format::table), sweep.scenario(), options);
+    return text.str();
+  };
+  CHECK(contains(said(1.14),
+                 "a step may be up to 14 % longer than predicted (90 %), which is more than the headroom; the "));
+  CHECK(contains(said(1.14), "replica to spare covers it."));
+  CHECK(contains(said(3), "a replica to spare does not cover it."));
+  CHECK(!contains(said(1.05), "longer than predicted"));
+  CHECK(!contains(said({}), "longer than predicted"));
+}
+
 TEST_CASE("a recommendation names the network, the format and the engine where the scenario varies them") {
   ServingSweep sweep(
       Document::from_text(
@@ -115,7 +145,7 @@ TEST_CASE("a recommendation names the network, the format and the engine where t
   std::vector<FleetOption> options{o};
   std::ostringstream text;
   write_plan(to(text, Format::table), sweep.scenario(), options);
-  CHECK(contains(text.str(), "Recommended: 1 x h100-sxm, autoregressive, llama-3.1-8b, in bf16, vllm-0.19; "));
+  CHECK(contains(text.str(), "Recommended: 1 x h100-sxm, autoregressive, llama-3.1-8b, in bf16, vllm-0.19.\n"));
 }
 
 TEST_CASE("a chart names the fleets that no other beats by their devices and draft lengths") {
