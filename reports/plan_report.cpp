@@ -196,9 +196,9 @@ std::string slow_steps(const FleetOption& o) {
   const double longer = o.slowest_step.value_or(1) - 1;
   if (longer <= o.headroom()) return "";
   const bool with_spare = (o.replicas + 1) * (o.capacity / o.load) - 1 >= longer;
-  return "By the errors of its kernels a step may be up to " + percent(longer) +
-         " longer than predicted (90 %), which is more than the headroom; " +
-         (with_spare ? "the replica to spare covers it." : "a replica to spare does not cover it.");
+  return "Steps may be up to " + percent(longer) +
+         " longer by their kernels' errors (90 %), more than the headroom; a spare replica " +
+         (with_spare ? "covers it." : "does not.");
 }
 
 // The recommendation, what it bears beyond the load, and how far chance decided: a line each.
