@@ -48,13 +48,6 @@ std::optional<Sample> sample_of(std::string_view line) {
   return s;
 }
 
-// A draft length averaged over steps is whole but for the ends of texts.
-std::optional<int> whole_length(double mean) {
-  constexpr double kWhole = 0.02;
-  if (!(mean > 0.5) || mean > kLongest || std::abs(mean - std::round(mean)) > kWhole * mean) return std::nullopt;
-  return static_cast<int>(std::round(mean));
-}
-
 std::optional<int> position_of(std::string_view labels) {
   constexpr std::string_view key = "position=\"";
   const std::size_t at = labels.find(key);
@@ -86,7 +79,7 @@ std::optional<ServedAcceptance> of_metrics(std::string_view text) {
   ServedAcceptance a;
   if (drafts > 0) {
     a.mean_length = 1 + std::min(accepted / drafts, kLongest);
-    a.draft_length = whole_length(drafted / drafts);
+    a.draft_length = whole_draft_length(drafted / drafts);
     for (const auto& [position, times] : by_position)
       if (position == static_cast<int>(a.per_position.size())) a.per_position.push_back(std::min(times / drafts, 1.0));
     while (!a.per_position.empty() && a.per_position.back() == 0) a.per_position.pop_back();  // deeper than is drafted
@@ -98,6 +91,13 @@ std::optional<ServedAcceptance> of_metrics(std::string_view text) {
 }
 
 }  // namespace
+
+std::optional<int> whole_draft_length(double mean) {
+  constexpr double kWhole = 0.02;
+  if (!(mean > 0.5) || mean > kLongest || std::abs(mean - std::round(mean)) > kWhole * std::round(mean))
+    return std::nullopt;
+  return static_cast<int>(std::round(mean));
+}
 
 ServedAcceptance ServedAcceptance::read(const std::filesystem::path& file) {
   const std::string text = read_text_file(file);

@@ -9,6 +9,9 @@
 
 namespace draftline {
 
+// A draft length averaged over steps, which is whole but for the ends of texts; none if it is not.
+std::optional<int> whole_draft_length(double mean);
+
 // Of all steps that verified drafts.
 struct ServedAcceptance {
   std::vector<double>

@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "core/json_parse.h"
+#include "inputs/served_acceptance.h"
 #include "inputs/serving_choice.h"
 
 namespace draftline {
@@ -15,7 +16,6 @@ namespace draftline {
 namespace {
 
 constexpr const char* kAsked = "the command line";  // where mistakes in names are noted
-constexpr double kWhole = 0.02;  // a draft length averaged over steps is whole but for the ends of texts
 
 nlohmann::json method_of(const ServedRun& run, const std::string& given) {
   if (!run.speculates()) return {{"name", "autoregressive"}};
@@ -30,11 +30,11 @@ nlohmann::json method_of(const ServedRun& run, const std::string& given) {
     method = parsed.root;
   }
   if (!method.contains("draft_length") && !method.contains("num_speculative_tokens") && run.draft_length) {
-    const double drafts = std::round(*run.draft_length);
-    if (std::abs(drafts - *run.draft_length) > kWhole * drafts)
+    const auto drafts = whole_draft_length(*run.draft_length);
+    if (!drafts)
       throw InputErrors(run.place + ": drafts " + significant(*run.draft_length) +
                         " tokens a step on average: give the draft length in --method");
-    method["draft_length"] = static_cast<int>(drafts);
+    method["draft_length"] = *drafts;
   }
   method["acceptance"] = {{"mean_length", run.tokens_per_step}};
   return method;

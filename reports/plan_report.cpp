@@ -134,7 +134,7 @@ std::string varied_setup(const Scenario& s, const Point& p) {
   std::string text;
   if (s.transformers.size() > 1) text += ", " + s.transformers[p.transformer]->name;
   if (s.precisions.size() > 1) text += ", in " + precision_at(s, p).name;
-  if (s.engines.size() > 1) text += ", " + s.engines[p.engine]->name + "-" + s.engines[p.engine]->version;
+  if (s.engines.size() > 1) text += ", " + version_of(*s.engines[p.engine]);
   return text;
 }
 

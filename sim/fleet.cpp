@@ -191,7 +191,6 @@ ServingRun Fleet::simulate(const Workload& workload, std::uint64_t seed, Serving
       out.cut_short = true;
       return out;
     }
-    out.queue_growth = backlog->growth();
     judge(*backlog);
     out.by_prompts = out.diverges && !prefillers.empty();
     if (!prefillers.empty()) judge(decode(computed, decoders));

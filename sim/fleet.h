@@ -16,9 +16,9 @@ struct ServingRun {
   Seconds pricing_time = {};  // wall time of computing step prices that were not cached
   bool diverges = false;      // the queue grew until the last arrival, so that latencies depend on the run's length
   bool unsettled = false;     // it was longer then than halfway, but no longer than by chance
-  bool by_prompts = false;    // it is the queue of the servers that compute prompts alone
+  bool by_prompts = false;    // the queue that did is that of servers which only compute prompts
   bool fills = false;         // more requests were in flight then than halfway, beyond chance
-  double queue_growth = 0;    // requests by which the queue grew for each that arrived in the second half of arrivals
+  double queue_growth = 0;    // requests by which it grew for each that arrived in the second half; 0 if it did not
   bool cut_short = false;     // run_while_targets_hold() ended it; the figures are of its beginning
 
   static auto members(auto& s) {

@@ -16,14 +16,14 @@ struct Timing {
   int copies = kCollectorCopies;
   bool by_graph = true;  // else each launch is the host's, who may take longer than the kernels
 };
-Timing timing_of(std::string_view framework, std::optional<NarrowFormat> format) {
+// `l2`: of the device, if it is known; `weights`: of the layer.
+Timing timing_of(std::string_view framework, std::optional<NarrowFormat> format, std::optional<Bytes> l2,
+                 Bytes weights) {
+  constexpr double kMostToFill = 5;  // aiconfigurator's collector/trtllm/collect_gemm.py
+  if (framework == "TRTLLM" && l2)
+    return {.copies = static_cast<int>(std::clamp(std::ceil(*l2 / weights), 1.0, kMostToFill))};
   if (framework != "VLLM" || !format || *format == NarrowFormat::fp8) return {};
   return {.copies = 1, .by_graph = *format != NarrowFormat::fp8_block};
-}
-
-int copies_that_fill(Bytes l2, Bytes weights) {
-  constexpr double kMost = 5;
-  return static_cast<int>(std::clamp(std::ceil(l2 / weights), 1.0, kMost));
 }
 
 // What the host takes to launch a layer: the time of layers that cost the device next to nothing.
@@ -61,15 +61,14 @@ GemmTable read_gemm_table(const Csv& t, std::optional<NarrowFormat> format, std:
   for (std::size_t i = 0; i < t.rows(); ++i) {
     if (!is_called(format, t.text(i, type))) continue;
     if (format && !framework) framework = t.column("framework");
-    const Timing timing = timing_of(framework ? t.text(i, *framework) : "", format);
     GemmPoint p{.rows = count(t, i, m, 1),
                 .in = count(t, i, k, 1),
                 .out = count(t, i, n, 1),
                 .time = latency(t, i, time, kMillisecond),
-                .copies = timing.copies,
                 .operands = format ? operands_of(*format) : Operands{}};
-    if (l2 && format && t.text(i, *framework) == "TRTLLM")
-      p.copies = copies_that_fill(*l2, bytes_of(p.operands.weights, static_cast<double>(p.in) * p.out));
+    const Timing timing = timing_of(framework ? t.text(i, *framework) : "", format, l2,
+                                    bytes_of(p.operands.weights, static_cast<double>(p.in) * p.out));
+    p.copies = timing.copies;
     if (!timing.by_graph && p.in <= kMostOfSmall && p.out <= kMostOfSmall) small.push_back(p.time.value);
     if (p.rows > 1024 || p.out < 1024 || p.out > 65536 || p.in < 1024 || p.in > 16384) {
       ++table.outside;

@@ -9,6 +9,16 @@
 
 namespace draftline {
 
+// Serves prompts of 1000 tokens one after the other, a second each.
+static ServingRun one_second_each(const Workload& w, std::uint64_t seed) {
+  PlainCost cost;
+  cost.fixed = cost.per_sequence = cost.per_context = 0;
+  cost.per_prompt_token = kTicksPerSecond / 1000;
+  SchedulerLimits one_seat;
+  one_seat.max_num_seqs = 1;
+  return Fleet({}, one_seat, {}, cost).run(w, seed, {});
+}
+
 TEST_CASE("a disaggregated request gets its first token once what its layers keep has been transferred") {
   PlainCost cost;
   cost.per_context = 0;
@@ -72,15 +82,10 @@ TEST_CASE("inter-token latencies and TPOT are the same time, whatever a sequence
 }
 
 TEST_CASE("enough requests tell a load that is 2 % too much from chance") {
-  PlainCost cost;
-  cost.fixed = cost.per_sequence = cost.per_context = 0;
-  cost.per_prompt_token = kTicksPerSecond / 1000;
-  SchedulerLimits one_seat;
-  one_seat.max_num_seqs = 1;
-  const auto at = [&](double load, std::int64_t requests, double cv = 1, std::uint64_t seed = 1) {  // services of 1 s
+  const auto at = [&](double load, std::int64_t requests, double cv = 1, std::uint64_t seed = 1) {
     Workload w = poisson(load, requests, FixedLength{1000}, FixedLength{1});
     if (cv != 1) w.arrivals.kind = ArrivalProcess::Kind::gamma, w.arrivals.cv = cv;
-    return Fleet({}, one_seat, {}, cost).run(w, seed, {});
+    return one_second_each(w, seed);
   };
   CHECK(at(1.02, 100'000).diverges);
   CHECK_FALSE(at(0.97, 100'000).diverges);
@@ -92,19 +97,14 @@ TEST_CASE("enough requests tell a load that is 2 % too much from chance") {
 }
 
 TEST_CASE("bursts of a load that can be served are no queue that grows") {
-  PlainCost cost;
-  cost.fixed = cost.per_sequence = cost.per_context = 0;
-  cost.per_prompt_token = kTicksPerSecond / 1000;
-  SchedulerLimits one_seat;
-  one_seat.max_num_seqs = 1;
-  const auto growing = [&](double load, std::int64_t requests) {  // of ten seeds; services of 1 s
+  const auto growing = [&](double load, std::int64_t requests) {  // of ten seeds
     int runs = 0;
     for (std::uint64_t seed = 0; seed < 10; ++seed) {
       Workload w = poisson(3 * load, requests, FixedLength{1000}, FixedLength{1});
       w.arrivals.kind = ArrivalProcess::Kind::on_off;
       w.arrivals.on = 50;
       w.arrivals.off = 100;
-      runs += Fleet({}, one_seat, {}, cost).run(w, seed, {}).diverges ? 1 : 0;
+      runs += one_second_each(w, seed).diverges ? 1 : 0;
     }
     return runs;
   };

@@ -61,6 +61,23 @@ TEST_CASE("rows that show how long the host takes to launch a layer are left out
   CHECK(read_gemm_table(Csv::from_file(file), NarrowFormat::fp8_block).points.size() == 3);
 }
 
+TEST_CASE("TensorRT-LLM's layers are rotated until they fill L2, at most five times; of an unknown L2 six copies") {
+  const FreshFolder folder;
+  const auto file = folder.path() / "gemm.csv";
+  write_text_file(file, kHead +
+                            "TRTLLM,fp8_block,1,1024,1024,0.01\n"
+                            "TRTLLM,fp8_block,1,8192,4096,0.02\n"
+                            "TRTLLM,fp8_block,1,65536,16384,0.3\n");
+  const auto copies = [&](std::optional<Bytes> l2) {
+    std::vector<int> all;
+    for (const GemmPoint& p : read_gemm_table(Csv::from_file(file), NarrowFormat::fp8_block, l2).points)
+      all.push_back(p.copies);
+    return all;
+  };
+  CHECK(copies(Bytes{100e6}) == std::vector{5, 3, 1});
+  CHECK(copies({}) == std::vector{6, 6, 6});
+}
+
 TEST_CASE("mistakes of a GEMM table have their line") {
   const FreshFolder folder;
   const auto file = folder.path() / "gemm.csv";
