@@ -155,7 +155,7 @@ inline const Figures<ScheduledLength>& schedule_figures() {
       {"prompt_tokens", "", "", "", {}, [](S s) { return s.prompt_tokens; }, "tokens of the prompt"},
       {"from_batch", "", "", "", {}, [](S s) { return s.from_batch; }, "from this batch size on"},
       {"to_batch", "", "", "", {}, [](S s) { return s.to_batch; }, "up to this one; the last: the largest that fits"},
-      {"draft_length", "", "", "", {}, [](S s) { return s.draft_length; }, "the best one; 0: better not to draft"},
+      {"draft_length", "", "", "", {}, [](S s) { return s.draft_length; }, "the best one, to 3 %; 0: better not to draft"},
       // clang-format on
   };
   return all;

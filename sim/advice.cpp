@@ -126,7 +126,7 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
     longer.prompt_tokens = prompt;
     const int largest = largest_batch(predictor, longer, m);
     if (largest == 0) continue;
-    const auto schedule = lengths.by_batch(prompt, looked_at(reported, largest));
+    const auto schedule = lengths.by_batch(prompt, largest);
     out.schedule.insert(out.schedule.end(), schedule.begin(), schedule.end());
   }
 

@@ -2,6 +2,9 @@
 #include "sim/draft_schedule.h"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
 
 namespace draftline {
 
@@ -18,49 +21,51 @@ DraftSchedule::DraftSchedule(Predictor& predictor, const Setup& s, const MethodC
       lengths_.push_back({*spec, acceptance, m.drafter_device});
 }
 
-std::optional<BestLength> DraftSchedule::best(int prompt_tokens, int batch_size, int least, int most) {
+std::vector<double> DraftSchedule::speedups(int prompt_tokens, int batch_size) {
   Setup s = setup_;
   s.prompt_tokens = prompt_tokens;
   s.batch_size = batch_size;
-  std::optional<BestLength> best;
+  std::vector<double> all{1};
   for (const MethodChoice& one : lengths_) {
-    const int k = *one.spec.draft_length();
-    if (k < least || k > most) continue;
     const auto outcome = predictor_.predict(s, one);
     const auto* p = std::get_if<Prediction>(&outcome);
-    if (p == nullptr) continue;
-    if (!best) best = BestLength{prompt_tokens, batch_size, 0, least == 0 ? 1.0 : 0.0};
-    if (p->speedup_with_prefill > best->speedup) best->draft_length = k, best->speedup = p->speedup_with_prefill;
+    all.push_back(p != nullptr ? p->speedup_with_prefill : 0);
   }
-  return best;
-}
-
-std::vector<ScheduledLength> DraftSchedule::by_batch(int prompt_tokens, const std::vector<int>& batches) {
-  std::vector<ScheduledLength> all;
-  std::optional<BestLength> last;
-  for (const int batch : batches) {
-    const auto next = best(prompt_tokens, batch);
-    if (!next) break;
-    if (last) changes_between(*last, *next, all);
-    else all.push_back({prompt_tokens, 1, 1, next->draft_length});
-    last = next;
-  }
-  for (std::size_t i = 0; i < all.size(); ++i)
-    all[i].to_batch = i + 1 < all.size() ? all[i + 1].from_batch - 1 : last->batch_size;
   return all;
 }
 
-void DraftSchedule::changes_between(const BestLength& low, const BestLength& high, std::vector<ScheduledLength>& all) {
-  if (low.draft_length == high.draft_length) return;
-  if (high.batch_size - low.batch_size > 1) {
-    const auto [least, most] = std::minmax(low.draft_length, high.draft_length);
-    if (const auto middle = best(low.prompt_tokens, (low.batch_size + high.batch_size) / 2, least, most)) {
-      changes_between(low, *middle, all);
-      changes_between(*middle, high, all);
-      return;
+std::optional<BestLength> DraftSchedule::best(int prompt_tokens, int batch_size) {
+  const std::vector<double> all = speedups(prompt_tokens, batch_size);
+  if (std::all_of(all.begin() + 1, all.end(), [](double x) { return x == 0; })) return std::nullopt;
+  const auto highest = std::max_element(all.begin(), all.end());
+  return BestLength{prompt_tokens, batch_size, static_cast<int>(highest - all.begin()), *highest};
+}
+
+// A length stays as long as it is near the best at each batch; so there are as few changes as there can be.
+std::vector<ScheduledLength> DraftSchedule::by_batch(int prompt_tokens, int largest) {
+  constexpr double kNo = -std::numeric_limits<double>::infinity();
+  std::vector<ScheduledLength> all;
+  std::vector<double>
+      gain;  // of the last stretch, by draft length: sum of logarithms; kNo: not near the best everywhere
+  for (int last = 0; last < largest;) {
+    const int batch = std::min(last < 64 ? last + 1 : last + last / 32, largest);
+    std::vector<double> here = speedups(prompt_tokens, batch);
+    const double enough = std::max(1.0, (1 - kNear) * *std::max_element(here.begin(), here.end()));  // never a loss
+    for (double& speedup : here) speedup = speedup < enough ? kNo : std::log(speedup);
+    gain.resize(here.size(), kNo);
+    std::transform(gain.begin(), gain.end(), here.begin(), gain.begin(), std::plus());
+    auto most = std::max_element(gain.begin(), gain.end());
+    if (*most == kNo) {
+      gain = here;
+      most = std::max_element(gain.begin(), gain.end());
+      all.push_back({prompt_tokens, batch, batch, 0});
     }
+    all.back().draft_length = static_cast<int>(most - gain.begin());
+    last = batch;
   }
-  all.push_back({high.prompt_tokens, high.batch_size, high.batch_size, high.draft_length});
+  for (std::size_t i = 0; i < all.size(); ++i)
+    all[i].to_batch = i + 1 < all.size() ? all[i + 1].from_batch - 1 : largest;
+  return all;
 }
 
 }  // namespace draftline

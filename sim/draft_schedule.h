@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The best draft length by batch size, of a method that drafts chains: by what a request sees, its prompt included.
 #pragma once
-#include <limits>
 #include <optional>
 #include <vector>
 
@@ -15,7 +14,7 @@ struct BestLength {
   double speedup = 1;                                       // of requests
 };
 
-// From `from_batch` to `to_batch` `draft_length` is the best; 0: plain decoding is faster.
+// The draft length of batches from `from_batch` to `to_batch`; 0: plain decoding.
 struct ScheduledLength {
   int prompt_tokens = 0, from_batch = 1, to_batch = 1, draft_length = 0;
 };
@@ -28,14 +27,17 @@ class DraftSchedule {
   DraftSchedule(Predictor&, const Setup&, const MethodChoice&);
   bool knows_lengths() const { return !lengths_.empty(); }  // false unless the method drafts a chain of a given length
 
-  // The best length from `least` to `most`, 0 being plain decoding; none if no such batch fits in device memory.
-  std::optional<BestLength> best(int prompt_tokens, int batch_size, int least = 0,
-                                 int most = std::numeric_limits<int>::max());
-  // The batch sizes at which the best length changes, found by bisection between `batches`, which ascend.
-  std::vector<ScheduledLength> by_batch(int prompt_tokens, const std::vector<int>& batches);
+  // The best length, 0 being plain decoding; none if no such batch fits in device memory.
+  std::optional<BestLength> best(int prompt_tokens, int batch_size);
+  // The fewest changes of the length with which it loses to no other by more than kNear, and not to plain decoding, at
+  // every batch size that is looked at: each to 64, then every 32nd part of it, and `largest`, which fits. Which length
+  // is the best changes back and forth, as verified rows fill tiles of GEMMs.
+  std::vector<ScheduledLength> by_batch(int prompt_tokens, int largest);
+  static constexpr double kNear = 0.03;  // a share of the best speedup, less than kernels' errors
 
  private:
-  void changes_between(const BestLength& low, const BestLength& high, std::vector<ScheduledLength>&);
+  // Of requests, by draft length from 0, plain decoding, on; 0 where a batch does not fit.
+  std::vector<double> speedups(int prompt_tokens, int batch_size);
   Predictor& predictor_;
   Setup setup_;
   std::vector<MethodChoice> lengths_;

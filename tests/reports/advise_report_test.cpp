@@ -167,7 +167,7 @@ TEST_CASE("draft lengths that are best at an engine's costs are no settings of a
     const bool known = engine == "vllm" || engine == "sglang";
     const Answered a(R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}})", "", engine);
     const std::string text = a.text(Format::table);
-    CHECK(contains(text, "Best k by batch: "));
+    CHECK(contains(text, "Best k by batch, to 3 %: "));
     CHECK(contains(text, "--speculative-") == known);
     CHECK(contains(text, "--spec-type") == (engine == "llama.cpp"));
     const auto settings = nlohmann::json::parse(a.text(Format::json)).at("verdicts")[0].at("settings");
@@ -182,23 +182,52 @@ TEST_CASE("each setup has a verdict of its own") {
   CHECK(nlohmann::json::parse(a.text(Format::json)).at("verdicts").size() == 2);
 }
 
-TEST_CASE("a schedule changes where another draft length becomes the best, and nowhere else") {
-  const Answered a(kEagle);
-  const Advice& advice = a.advices.front();
-  REQUIRE(advice.schedule.size() > 2);
-  CHECK(advice.schedule.front().from_batch == 1);
+// What a request gains by each draft length up to 8, from plain decoding's 1 on.
+std::vector<double> gains_at(Sweep& sweep, int batch) {
+  Setup setup = sweep.setup(point_at(sweep.scenario(), 0));
+  setup.batch_size = batch;
+  const MethodChoice& m = sweep.scenario().methods.front();
+  std::vector<double> all{1};
+  for (int k = 1; k <= 8; ++k) {
+    const MethodChoice one{*m.spec.with_draft_length(k, *setup.transformer), m.acceptance, {}};
+    all.push_back(std::get<Prediction>(sweep.predictor().predict(setup, one)).speedup_with_prefill);
+  }
+  return all;
+}
+
+TEST_CASE("a schedule stays near the best draft length at every batch, with the fewest changes") {
+  const std::string rate = GENERATE("0.8", "0.45");
+  const std::string method = R"({"name": "eagle3", "draft_length": 8, "acceptance": {"rate": )" + rate + "}}";
+  const auto schedule = Answered(method).advices.front().schedule;
+  REQUIRE(schedule.size() > 1);
   Sweep sweep(
       Document::from_text(
-          R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm", "method": )" + kEagle + "}",
+          R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm", "method": )" + method + "}",
           "s.json"),
       std::string(DRAFTLINE_SOURCE_DIR) + "/data");
   sweep.validate();
-  DraftSchedule lengths(sweep.predictor(), sweep.setup(advice.point), sweep.scenario().methods.front());
-  for (std::size_t i = 0; i < advice.schedule.size(); ++i) {
-    const ScheduledLength& s = advice.schedule[i];
-    INFO("from batch " << s.from_batch);
-    CHECK(lengths.best(512, s.from_batch)->draft_length == s.draft_length);
-    if (i > 0) CHECK(lengths.best(512, s.from_batch - 1)->draft_length == advice.schedule[i - 1].draft_length);
+  std::vector<std::vector<double>> gains;
+  for (int batch = 0; batch <= 64; ++batch) gains.push_back(gains_at(sweep, std::max(1, batch)));
+  const auto near = [&](int batch, int drafts) {
+    const auto& here = gains[static_cast<std::size_t>(batch)];
+    const double gain = here[static_cast<std::size_t>(drafts)];
+    return gain >= 1 && gain >= (1 - DraftSchedule::kNear) * *std::max_element(here.begin(), here.end());
+  };
+  int next = 1;
+  for (std::size_t i = 0; i < schedule.size(); ++i) {
+    const ScheduledLength& s = schedule[i];
+    CHECK(s.from_batch == next);
+    next = s.to_batch + 1;
+    for (int batch = s.from_batch; batch <= std::min(64, s.to_batch); ++batch) {
+      INFO("rate " << rate << ", batch " << batch);
+      CHECK(near(batch, s.draft_length));
+    }
+    if (next > 64) break;
+    for (int k = 0; k <= 8; ++k) {  // none would do for longer
+      bool everywhere = true;
+      for (int batch = s.from_batch; batch <= next; ++batch) everywhere = everywhere && near(batch, k);
+      CHECK(!everywhere);
+    }
   }
 }
 
@@ -253,7 +282,7 @@ TEST_CASE("lengths that rest on an acceptance measured at one of them say so") {
   CHECK(contains(Answered(kEagle).text(Format::table), sentence));
   const Answered table(R"({"name": "eagle3", "draft_length": 3, "acceptance": {"table": [
       {"draft_length": 1, "rates": [0.8]}, {"draft_length": 3, "rates": [0.7, 0.6, 0.5]}]}})");
-  CHECK(contains(table.text(Format::table), "Best k by batch: "));
+  CHECK(contains(table.text(Format::table), "Best k by batch, to 3 %: "));
   CHECK(!contains(table.text(Format::table), sentence));
 }
 
