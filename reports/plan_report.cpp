@@ -191,14 +191,14 @@ std::string worst_run(const FleetOption& o) {
          worst(&FleetRun::tpot_p99) + ".";
 }
 
-// Where steps may be longer than the headroom allows, by what is known of their kernels.
+// What the fleet does if its steps are as long as the errors of their kernels allow; "" if these are not known.
 std::string slow_steps(const FleetOption& o) {
-  const double longer = o.slowest_step.value_or(1) - 1;
-  if (longer <= o.headroom()) return "";
-  const bool with_spare = (o.replicas + 1) * (o.capacity / o.load) - 1 >= longer;
-  return "Steps may be up to " + percent(longer) +
-         " longer by their kernels' errors (90 %), more than the headroom; a spare replica " +
-         (with_spare ? "covers it." : "does not.");
+  if (!o.slowest_step) return "";
+  const std::string longer = percent(*o.slowest_step - 1) + " longer, as their kernels' errors allow (90 %), ";
+  if (o.replicas_if_slowest == o.replicas) return "With steps " + longer + "it meets the targets, too.";
+  return "With steps " + longer +
+         (o.replicas_if_slowest ? "it takes " + std::to_string(*o.replicas_if_slowest) + " replicas."
+                                : "not even " + std::to_string(2 * o.replicas) + " replicas meet the targets.");
 }
 
 // The recommendation, what it bears beyond the load, and how far chance decided: a line each.

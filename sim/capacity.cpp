@@ -177,6 +177,17 @@ Capacity capacity_of(ServingPoint& point, std::uint64_t seed, const std::vector<
   return {{highest_served / replicas}, at_least};
 }
 
+// The replicas, from `enough` to twice as many, that meet the targets in a replication if all steps take `slower` times
+// as long. By a clock that is as much slower, steps are as predicted, more requests come, and targets are tighter.
+std::optional<int> replicas_if_slower(double slower, int enough, ServingPoint& point, LatencyTargets targets,
+                                      std::uint64_t seed, int replication) {
+  const Workload whole = std::exchange(point.workload, at_rate(point.workload, slower));
+  for (LatencyTargets::Target& t : targets.targets) t.limit = t.limit / slower;
+  const auto needed = Trials(point, targets, seed, 2 * enough).smallest(enough, replication);
+  point.workload = whole;
+  return needed;
+}
+
 }  // namespace
 
 void check_plannable(const Scenario& s) {
@@ -248,13 +259,17 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
     option.alone.push_back(alone);
   }
   option.load = {mean_rate(point->workload)};
+  const std::vector<int> nearest = trials.nearest_first(option.replicas, replications);
   point->fleet.replicas = option.replicas;
-  const Capacity capacity = capacity_of(*point, seed, trials.nearest_first(option.replicas, replications), targets);
+  const Capacity capacity = capacity_of(*point, seed, nearest, targets);
   option.capacity = capacity.rate;
   option.capacity_at_least = capacity.at_least;
   const double in_flight = (option.load * mean_e2e(option)) / option.replicas;
   option.slowest_step = sweep.slowest_step(option.point, point->setup,
                                            std::clamp(static_cast<int>(in_flight), 1, point->limits.max_num_seqs));
+  if (option.slowest_step)
+    option.replicas_if_slowest =
+        replicas_if_slower(*option.slowest_step, option.replicas, *point, targets, seed, nearest.front());
   return option;
 }
 

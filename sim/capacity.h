@@ -42,6 +42,9 @@ struct FleetOption {
   bool capacity_at_least = false;  // a recording, or 262,144 requests, are too few to load the fleet more
   // A step of the requests in flight at the upper end of its 90 % interval, over its prediction; none: not known.
   std::optional<double> slowest_step;
+  // The replicas that meet the targets, in the replication that comes nearest to them, if all steps take so much longer;
+  // none: not twice as many do.
+  std::optional<int> replicas_if_slowest;
   std::vector<FleetRun> runs;           // the whole workload on that fleet, one for each replication
   std::vector<ReplicationFleet> alone;  // of each replication
   // How much more load the fleet bears, as a share of the workload's.
@@ -49,8 +52,8 @@ struct FleetOption {
 
   static auto members(auto& s) {
     return std::tie(s.point, s.obstacle, s.can_run, s.is_bound, s.replicas, s.devices, s.devices_of_replica, s.nodes,
-                    s.cost, s.cost_with_spare, s.load, s.capacity, s.capacity_at_least, s.slowest_step, s.runs,
-                    s.alone);
+                    s.cost, s.cost_with_spare, s.load, s.capacity, s.capacity_at_least, s.slowest_step,
+                    s.replicas_if_slowest, s.runs, s.alone);
   }
 };
 Seconds mean_e2e(const FleetOption&);  // mean end-to-end latency over the replications; there must be some

@@ -96,21 +96,22 @@ TEST_CASE("each workload has a recommendation of its own, and the oracle is none
   CHECK(d.at("results")[1].at("why") == "a bound: it knows what will be accepted");
 }
 
-TEST_CASE("a plan says where steps may be longer than its headroom allows") {
+TEST_CASE("a plan says what it takes if steps are as long as kernels' errors allow") {
   ServingSweep sweep(Document::from_text(
                          R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm",
                              "slo": {"ttft_p99": "1 s"}, "method": {"name": "autoregressive"},
                              "workload": {"arrivals": {"process": "poisson", "rate": "2 /s"}, "requests": 100}})",
                          "s.json"),
                      std::string(DRAFTLINE_SOURCE_DIR) + "/data");
-  const auto said = [&](std::optional<double> slowest_step) {
+  const auto said = [&](std::optional<double> slowest_step, std::optional<int> replicas) {
     FleetOption o{};
     o.point = point_at(sweep.scenario(), 0);
     o.load = {2};
     o.replicas = o.devices = o.devices_of_replica = 1;
     o.cost = 1;
-    o.capacity = {2.2};  // 10 % headroom, with another replica 120 %
+    o.capacity = {2.2};
     o.slowest_step = slowest_step;
+    o.replicas_if_slowest = replicas;
     o.alone.push_back({1, 1, Seconds{1}});
     o.runs.push_back({{100}, {1}, {1}, {1}});
     std::vector<FleetOption> options{o};
@@ -118,11 +119,11 @@ TEST_CASE("a plan says where steps may be longer than its headroom allows") {
     write_plan(to(text, Format::table), sweep.scenario(), options);
     return text.str();
   };
-  const std::string longer = " longer by their kernels' errors (90 %), more than the headroom; a spare replica ";
-  CHECK(contains(said(1.14), "Steps may be up to 14 %" + longer + "covers it.\n"));
-  CHECK(contains(said(3), "Steps may be up to 200 %" + longer + "does not.\n"));
-  CHECK(!contains(said(1.05), "Steps may be"));
-  CHECK(!contains(said({}), "Steps may be"));
+  const std::string longer = "With steps 14 % longer, as their kernels' errors allow (90 %), ";
+  CHECK(contains(said(1.14, 1), longer + "it meets the targets, too.\n"));
+  CHECK(contains(said(1.14, 2), longer + "it takes 2 replicas.\n"));
+  CHECK(contains(said(1.14, {}), longer + "not even 2 replicas meet the targets.\n"));
+  CHECK(!contains(said({}, {}), "With steps"));
 }
 
 TEST_CASE("a recommendation names the network, the format and the engine where the scenario varies them") {

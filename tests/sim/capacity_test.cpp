@@ -53,6 +53,27 @@ TEST_CASE("what a replica bears does not depend on the number of requests that w
   CHECK_FALSE(few.capacity_at_least);
 }
 
+TEST_CASE("steps as long as kernels' errors allow take more replicas, or too long for any number of them") {
+  const auto at = [](const char* rate, const std::string& tpot) {
+    return fleet_of(
+        R"({"arrivals": {"process": "poisson", "rate": ")" + std::string(rate) + R"( /s"}, "requests": 600})",
+        R"({"ttft_p99": "500 ms", "tpot_p99": ")" + tpot + R"("}, "replications": 1)");
+  };
+  const FleetOption idle = at("0.1", "50 ms"), busy = at("400", "50 ms");
+  REQUIRE(idle.slowest_step);
+  REQUIRE(*idle.slowest_step > 1.05);
+  CHECK(idle.replicas_if_slowest == 1);
+  REQUIRE(busy.replicas > 4);
+  REQUIRE(busy.replicas_if_slowest);
+  CHECK(*busy.replicas_if_slowest > busy.replicas);
+  CHECK(*busy.replicas_if_slowest <= std::ceil(busy.replicas * *busy.slowest_step) + 1);
+  // Near the time of a step alone no replicas help, however much load they bear.
+  const FleetOption tight = at("0.1", to_text(1.04 * idle.runs.front().tpot_p99));
+  REQUIRE(tight.replicas == 1);
+  CHECK(tight.headroom() > *tight.slowest_step - 1);
+  CHECK(!tight.replicas_if_slowest);
+}
+
 TEST_CASE("a recording that is too short to fill a replica says what it bears at least") {
   std::string rows = "arrived_at,num_prefill_tokens,num_decode_tokens\n";
   for (int i = 0; i < 40; ++i) rows += std::to_string(i) + ",100,20\n";
