@@ -7,65 +7,61 @@
 namespace draftline {
 
 void RunningBatch::join(const Sequence& joining) {
-  Sequence& s = sequences_.emplace_back(joining);
+  if (free_places_.empty()) {
+    free_places_.push_back(sequences_.size());
+    sequences_.emplace_back();
+  }
+  const std::size_t place = free_places_.back();
+  free_places_.pop_back();
+  Sequence& s = sequences_[place] = joining;
   s.first_step = steps_;
   s.swapped = false;
   s.computed = s.prefill_tokens;
+  places_.push_back(place);
   lengths_.push_back(s.prefill_tokens);
+  outputs_.push_back(s.record.request.output);
   remaining_.push_back(s.record.request.output - s.generated);
   kv_blocks_.push_back(s.kv_blocks);
+  texts_.push_back(s.text);
+  joined_.push_back(s.last_emission);
   context_ += s.prefill_tokens;
   if (first_completion_ != kUnknown) first_completion_ = std::min(first_completion_, remaining_.back());
 }
 
-std::span<const Sequence> RunningBatch::joined_since_emission() const {
-  std::size_t first = size();
-  while (first > 0 && sequences_[first - 1].first_step == steps_) --first;
-  return std::span(sequences_).subspan(first);
-}
-
-Sequence RunningBatch::remove_last() {
-  Sequence s = sequences_.back();
-  s.generated = generated(size() - 1);
-  s.computed = lengths_.back();
-  s.kv_blocks = kv_blocks_.back();
+Sequence RunningBatch::take(std::size_t slot) {
+  free_places_.push_back(places_[slot]);
+  Sequence s = sequences_[places_[slot]];
+  s.generated = generated(slot);
+  s.computed = lengths_[slot];
+  s.kv_blocks = kv_blocks_[slot];
+  s.text = texts_[slot];
   s.record.steps += steps_ - s.first_step;
   if (s.first_step != steps_) s.last_emission = last_emission_;
   context_ -= s.computed;
   first_completion_ = kUnknown;
-  sequences_.pop_back();
-  lengths_.pop_back();
-  remaining_.pop_back();
-  kv_blocks_.pop_back();
+  return s;
+}
+
+Sequence RunningBatch::remove_last() {
+  const Sequence s = take(size() - 1);
+  if (!joined_.empty()) joined_.pop_back();
+  each_column([](auto& column) { column.pop_back(); });
   return s;
 }
 
 void RunningBatch::remove_finished(std::vector<Sequence>& finished) {
   if (empty() || steps_to_first_completion() > 0) return;
-  first_completion_ = kUnknown;
   std::size_t kept = 0;
   for (std::size_t i = 0; i < size(); ++i) {
     if (remaining_[i] == 0) {
-      Sequence& s = finished.emplace_back(sequences_[i]);
-      s.generated = s.record.request.output;
-      s.kv_blocks = kv_blocks_[i];
-      s.record.steps += steps_ - s.first_step;
-      context_ -= lengths_[i];
       if (slots_ > 0) finished_context_ += lengths_[i];
+      finished.push_back(take(i));
       continue;
     }
-    if (kept != i) {
-      lengths_[kept] = lengths_[i];
-      remaining_[kept] = remaining_[i];
-      kv_blocks_[kept] = kv_blocks_[i];
-      sequences_[kept] = sequences_[i];
-    }
+    if (kept != i) each_column([&](auto& column) { column[kept] = column[i]; });
     ++kept;
   }
-  lengths_.resize(kept);
-  remaining_.resize(kept);
-  kv_blocks_.resize(kept);
-  sequences_.resize(kept);
+  each_column([&](auto& column) { column.resize(kept); });
 }
 
 void RunningBatch::emit(int steps, Ticks end) {
@@ -75,6 +71,7 @@ void RunningBatch::emit(int steps, Ticks end) {
   if (first_completion_ != kUnknown) first_completion_ -= steps;
   steps_ += steps;
   last_emission_ = end;
+  joined_.clear();
 }
 
 void RunningBatch::emit_accepted(std::span<const int> accepted, Ticks end) {
@@ -90,6 +87,7 @@ void RunningBatch::emit_accepted(std::span<const int> accepted, Ticks end) {
   first_completion_ = least;
   ++steps_;
   last_emission_ = end;
+  joined_.clear();
 }
 
 int RunningBatch::steps_to_first_completion() {

@@ -3,6 +3,7 @@
 // every step are in arrays indexed by batch slot, so that many steps of the whole batch cost one addition per slot.
 #pragma once
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "sim/serving_figures.h"
@@ -25,14 +26,14 @@ struct Sequence {
 
 class RunningBatch {
  public:
-  std::size_t size() const { return sequences_.size(); }
-  bool empty() const { return sequences_.empty(); }
-  std::vector<Sequence>& sequences() { return sequences_; }      // in order of joining
+  std::size_t size() const { return places_.size(); }
+  bool empty() const { return places_.empty(); }
   std::span<const int> lengths() const { return lengths_; }      // tokens in the KV cache, by batch slot
   std::span<const int> remaining() const { return remaining_; }  // output tokens still to emit, by batch slot
   std::span<const int> kv_blocks() const { return kv_blocks_; }
   std::span<int> kv_blocks() { return kv_blocks_; }
-  int generated(std::size_t i) const { return sequences_[i].record.request.output - remaining_[i]; }
+  std::span<DraftOutcomes::Text> texts() { return texts_; }
+  int generated(std::size_t i) const { return outputs_[i] - remaining_[i]; }
   std::int64_t context() const { return context_; }  // tokens in the KV cache of all sequences
 
   void join(const Sequence&);
@@ -45,8 +46,8 @@ class RunningBatch {
   void emit_accepted(std::span<const int> accepted, Ticks end);
   // Plain steps until the first sequence is finished; 0 if one is. The batch must not be empty.
   int steps_to_first_completion();
-  Ticks last_emission() const { return last_emission_; }    // of the batch; a sequence that joined later has its own
-  std::span<const Sequence> joined_since_emission() const;  // the last ones
+  Ticks last_emission() const { return last_emission_; }  // of the batch; a sequence that joined later has its own
+  std::span<const Ticks> joined_since_emission() const { return joined_; }  // last emissions of these, the last ones
 
   // In a static batch the slots of finished sequences stay occupied until its last sequence ends, and their rows and
   // contexts still cost time.
@@ -56,8 +57,18 @@ class RunningBatch {
   std::int64_t slot_context() const { return context_ + finished_context_; }
 
  private:
-  std::vector<int> lengths_, remaining_, kv_blocks_;
+  Sequence take(std::size_t slot);  // its sequence as it is now; the slot must be removed then
+  template <class Change>
+  void each_column(Change change) {  // of the arrays by slot
+    std::apply([&](auto&... column) { (change(column), ...); },
+               std::tie(places_, lengths_, remaining_, outputs_, kv_blocks_, texts_));
+  }
+  std::vector<int> lengths_, remaining_, outputs_, kv_blocks_;
+  std::vector<DraftOutcomes::Text> texts_;
+  std::vector<std::size_t> places_;  // of each slot's sequence in sequences_, where it stays while slots move up
   std::vector<Sequence> sequences_;
+  std::vector<std::size_t> free_places_;
+  std::vector<Ticks> joined_;
   std::int64_t context_ = 0, finished_context_ = 0;
   std::int64_t steps_ = 0;  // decode steps since the server started
   Ticks last_emission_ = 0;

@@ -104,7 +104,7 @@ int Scheduler::choose_draft_length() {
   would_accept_.clear();
   if (chooser_.looks_ahead()) {
     for (std::size_t i = 0; i < running_.size(); ++i) {
-      DraftOutcomes::Text text = running_.sequences()[i].text;
+      DraftOutcomes::Text text = running_.texts()[i];
       const int accepted = drafting_.outcomes->accepted(text, running_.generated(i) - 1);
       would_accept_.push_back(std::min(accepted, running_.remaining()[i] - 1));
     }
@@ -116,7 +116,7 @@ int Scheduler::choose_draft_length() {
 int Scheduler::admit_drafts() {
   survival_.clear();
   for (std::size_t i = 0; i < running_.size(); ++i) {
-    DraftOutcomes::Text text = running_.sequences()[i].text;
+    DraftOutcomes::Text text = running_.texts()[i];
     const int position = running_.generated(i) - 1, accepted = drafting_.outcomes->accepted(text, position);
     drafting_.confidence->survival(text, position, accepted, survival_);
   }

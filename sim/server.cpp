@@ -44,7 +44,7 @@ Sequence Server::sequence_of(const Request& r, int server) const {
   s.record.server = server;
   s.record.started = s.record.first_token = -1;
   s.prefill_tokens = r.prompt;
-  if (drafting_.outcomes != nullptr) s.text = drafting_.outcomes->text(drafting_.seed, r.id, r.prompt);
+  if (drafting_.outcomes != nullptr) s.text = drafting_.outcomes->text(drafting_.seed, r.id, r.prompt, r.output);
   return s;
 }
 

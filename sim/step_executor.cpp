@@ -174,7 +174,7 @@ std::int64_t StepExecutor::draw_acceptance(const StepPlan& plan) {
   std::int64_t emitted = 0;
   for (std::size_t i = 0; i < running_.size(); ++i) {
     const int would_accept =
-        drafting_.outcomes->accepted(running_.sequences()[i].text, running_.generated(i) - 1, plan.draft_length);
+        drafting_.outcomes->accepted(running_.texts()[i], running_.generated(i) - 1, plan.draft_length);
     accepted_[i] = std::min(would_accept, plan.admitted.empty() ? drafts : plan.admitted[i]);
     emitted += std::min(accepted_[i] + 1, running_.remaining()[i]);
   }
@@ -200,7 +200,7 @@ void StepExecutor::record_gaps(Ticks now) {
     return;
   }
   if (others > 0) figures_.record_gaps(now - running_.last_emission() + run_.first, 0, 1, others);
-  for (const Sequence& s : joined) figures_.record_gaps(now - s.last_emission + run_.first, 0, 1, 1);
+  for (const Ticks last : joined) figures_.record_gaps(now - last + run_.first, 0, 1, 1);
   if (run_.steps > 1) figures_.record_gaps(run_.first + run_.rise, run_.rise, run_.steps - 1, all);
 }
 

@@ -78,7 +78,8 @@ DraftOutcomes DraftOutcomes::from_trace(std::shared_ptr<const Trace> trace, cons
   return out;
 }
 
-DraftOutcomes::Text DraftOutcomes::text(std::uint64_t seed, std::int64_t request, int prompt_tokens) const {
+DraftOutcomes::Text DraftOutcomes::text(std::uint64_t seed, std::int64_t request, int prompt_tokens,
+                                        int output_tokens) const {
   Fingerprint name;
   name.add(seed);
   name.add(static_cast<std::uint64_t>(request));
@@ -86,7 +87,7 @@ DraftOutcomes::Text DraftOutcomes::text(std::uint64_t seed, std::int64_t request
   t.prompt_tokens = prompt_tokens;
   t.key[0] = static_cast<std::uint32_t>(name.value());
   t.key[1] = static_cast<std::uint32_t>(name.value() >> 32);
-  if (kept_) t.kept = kept_->row(seed, request);
+  if (kept_ && output_tokens > 0) t.kept = kept_->text(seed, request, output_tokens);
   if (begin_.empty()) return t;
   if (from_start_) {
     t.prompt = static_cast<std::uint32_t>(static_cast<std::uint64_t>(request) % begin_.size());
@@ -102,17 +103,18 @@ DraftOutcomes::Text DraftOutcomes::text(std::uint64_t seed, std::int64_t request
   return t;
 }
 
-std::int32_t DraftOutcomes::Kept::row(std::uint64_t seed, std::int64_t request) {
-  const bool full = texts.size() >= kMostTexts;
-  if (request >= kMostTexts || (full && !row_of_request.contains(seed))) return -1;
-  auto& rows = row_of_request[seed];
-  if (rows.size() <= static_cast<std::size_t>(request)) rows.resize(static_cast<std::size_t>(request) + 1, -1);
-  std::int32_t& row = rows[static_cast<std::size_t>(request)];
-  if (row < 0 && !full) {
-    row = static_cast<std::int32_t>(texts.size());
-    texts.emplace_back();
+std::uint8_t* DraftOutcomes::Kept::text(std::uint64_t seed, std::int64_t request, int positions) {
+  auto& rows = requests_[seed];
+  const auto at = static_cast<std::size_t>(request);
+  const int known = at < rows.size() ? rows[at].size : 0;
+  if (positions > known) {
+    if (positions - known > room_) return nullptr;
+    room_ -= positions - known;
+    if (at >= rows.size()) rows.resize(at + 1);
+    rows[at] = {std::make_unique_for_overwrite<std::uint8_t[]>(static_cast<std::size_t>(positions)), positions};
+    std::fill_n(rows[at].places.get(), positions, kUnknown);
   }
-  return row;
+  return rows[at].places.get();
 }
 
 std::vector<double> DraftOutcomes::conditional_rates() const {
@@ -144,15 +146,6 @@ int DraftOutcomes::draw(const Text& t, int position, const std::vector<std::uint
   const std::uint64_t u = philox4x32_10({static_cast<std::uint32_t>(position), 0, 0, 0}, {t.key[0], t.key[1]})[0];
   int n = 0;
   for (const std::uint64_t s : survival) n += u < s ? 1 : 0;
-  return n;
-}
-
-int DraftOutcomes::draw_and_keep(Row& row, const Text& t, int position) const {
-  const int n = draw(t, position);
-  if (position >= kMostPlaces) return n;
-  const auto at = static_cast<std::size_t>(position);
-  if (at >= row.size()) row.resize(std::min<std::size_t>(kMostPlaces, std::max(2 * row.size(), at + 32)), kUnknown);
-  row[at] = static_cast<std::uint8_t>(n);
   return n;
 }
 

@@ -22,7 +22,7 @@ class DraftOutcomes {
     std::uint32_t prompt = 0, start = 0;  // prompt of the trace, and the position in its output at which to begin
     std::uint32_t step = 0;               // next recorded step
     std::int32_t prompt_tokens = 0;       // of the request, for acceptance that depends on the context
-    std::int32_t kept = -1;               // row of the kept draws; -1: none
+    std::uint8_t* kept = nullptr;         // its draws that are kept, by position; null: none
   };
 
   DraftOutcomes() = default;  // no drafts
@@ -36,7 +36,8 @@ class DraftOutcomes {
   static DraftOutcomes from_trace(std::shared_ptr<const Trace>, const DraftPlan&, bool from_start);
 
   int depth() const { return depth_; }  // the largest number of accepted drafts
-  Text text(std::uint64_t seed, std::int64_t request, int prompt_tokens = 0) const;
+  // `output_tokens`: positions are below it; draws of a text with 0 are not kept.
+  Text text(std::uint64_t seed, std::int64_t request, int prompt_tokens = 0, int output_tokens = 0) const;
   // Whether an outcome depends on how many are drafted, beyond being cut there.
   bool by_length() const { return tables_ != nullptr && tables_->size() > 1; }
   // The number of drafts, 0 to depth(), that are accepted in the step whose root is output token `position` (from 0),
@@ -44,35 +45,39 @@ class DraftOutcomes {
   int accepted(Text& t, int position, int drafts = 0) const {
     if (tables_) return drawn_from_table(t, position, drafts);
     if (!begin_.empty()) return replayed(t, position);
-    if (t.kept < 0) return draw(t, position);
-    auto& row = kept_->texts[static_cast<std::size_t>(t.kept)];
-    const auto at = static_cast<std::size_t>(position);
-    if (at >= row.size() || row[at] == kUnknown) return draw_and_keep(row, t, position);
-    return row[at];
+    if (t.kept == nullptr) return draw(t, position);
+    std::uint8_t& known = t.kept[position];
+    if (known == kUnknown) known = static_cast<std::uint8_t>(draw(t, position));
+    return known;
   }
 
   // The probability that each draft is accepted if those before it are; in a trace the share of its positions.
   std::vector<double> conditional_rates() const;
 
   // Keeps random outcomes from now on, for further runs with the same seeds. Then only one thread may use this object
-  // and its copies.
+  // and its copies, and a text is valid until another of the same request is asked for.
   void keep_draws();
 
  private:
   static constexpr std::uint8_t kUnknown = 255;
-  static constexpr std::int64_t kMostTexts = 1 << 14, kMostPlaces = 1 << 11;  // 32 MiB; others are drawn in each run
-  using Row = std::vector<std::uint8_t>;                                      // by position
-  struct Kept {
-    std::map<std::uint64_t, std::vector<std::int32_t>> row_of_request;  // by seed; -1: none
-    std::vector<Row> texts;
-    std::int32_t row(std::uint64_t seed, std::int64_t request);
+  // The outcomes of texts by position, as far as there is room; others are drawn in each run.
+  class Kept {
+   public:
+    std::uint8_t* text(std::uint64_t seed, std::int64_t request, int positions);  // null: no room
+
+   private:
+    struct Row {
+      std::unique_ptr<std::uint8_t[]> places;
+      int size = 0;
+    };
+    std::map<std::uint64_t, std::vector<Row>> requests_;  // by seed
+    std::int64_t room_ = 32 << 20;                        // bytes
   };
   // Survival at one context after the other, of chains of one length; all chains, if outcomes don't depend on it.
   using OfContexts = std::vector<std::vector<std::uint64_t>>;
   int draw(const Text&, int position, const std::vector<std::uint64_t>& survival) const;
   int draw(const Text& t, int position) const { return draw(t, position, survival_); }
   int drawn_from_table(const Text&, int position, int drafts) const;
-  int draw_and_keep(Row&, const Text&, int position) const;
   int replayed(Text&, int position) const;
 
   int depth_ = 0;

@@ -28,11 +28,11 @@ std::vector<std::tuple<Ticks, int, int>> requests_of(const Workload& w, std::uin
   return all;
 }
 
-std::vector<int> accepted_by(const DraftOutcomes& outcomes, std::uint64_t seed) {
+std::vector<int> accepted_by(const DraftOutcomes& outcomes, std::uint64_t seed, int tokens) {
   std::vector<int> all;
   for (std::int64_t request = 0; request < 5; ++request) {
-    DraftOutcomes::Text text = outcomes.text(seed, request);
-    for (int position = 0; position < 100; ++position) all.push_back(outcomes.accepted(text, position));
+    DraftOutcomes::Text text = outcomes.text(seed, request, 0, tokens);
+    for (int position = 0; position < tokens; ++position) all.push_back(outcomes.accepted(text, position));
   }
   return all;
 }
@@ -101,8 +101,12 @@ TEST_CASE("kept draws are those of a run that draws its own, whichever seeds and
   const DraftOutcomes own = DraftOutcomes::from_rates(rates);
   DraftOutcomes kept = DraftOutcomes::from_rates(rates);
   kept.keep_draws();
-  for (int turn = 0; turn < 2; ++turn)
-    for (const std::uint64_t seed : {1, 2, 3}) CHECK(accepted_by(kept, seed) == accepted_by(own, seed));
+  for (const int tokens : {100, 30, 200, 200})
+    for (const std::uint64_t seed : {1, 2, 3}) CHECK(accepted_by(kept, seed, tokens) == accepted_by(own, seed, tokens));
+  DraftOutcomes::Text too_long = kept.text(4, 0, 0, 1 << 30), no_length = kept.text(1, 0);
+  CHECK(too_long.kept == nullptr);  // there is no room for it
+  CHECK(no_length.kept == nullptr);
+  CHECK(kept.accepted(no_length, 7) == accepted_by(own, 1, 100)[7]);
 }
 
 TEST_CASE("options that differ in load and batch limit alone share their run without load") {
