@@ -8,15 +8,9 @@
 #include <tuple>
 #include <vector>
 
-#include "sim/serving.h"
+#include "sim/trials.h"
 
 namespace draftline {
-
-// What one replication of the whole workload says of a fleet. Histograms of a thousand options would take a gigabyte.
-struct FleetRun {
-  PerSecond throughput;  // output tokens/s of the load, all of which a fleet that meets its targets serves
-  Seconds ttft_p99, tpot_p99, e2e_mean;
-};
 
 // The fleet with which one replication alone meets the targets.
 struct ReplicationFleet {
