@@ -164,6 +164,16 @@ std::unique_ptr<Page> page_of(const Output& to, const Scenario& s) {
   return page;
 }
 
+void SkippedPoints::add(const std::string& point, const std::string& why) {
+  if (count_++ == 0) first_ = point, why_ = why;
+}
+
+std::string SkippedPoints::sentence() const {
+  if (count_ == 0) return "";
+  const std::string first = first_.empty() ? "" : " (" + first_ + ")";
+  return std::to_string(count_) + (count_ == 1 ? " point skipped" : " points skipped; the first") + first + ": " + why_;
+}
+
 std::string method_text(const Scenario& s, const Point& p, bool with_length) {
   const MethodChoice& m = s.method(p);
   const auto k = m.spec.draft_length();

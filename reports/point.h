@@ -31,6 +31,17 @@ class PointInputs {
   Figures<PointOf> all_, columns_;
 };
 
+// The points that could not run, which tables leave out.
+class SkippedPoints {
+ public:
+  void add(const std::string& point, const std::string& why);
+  std::string sentence() const;  // how many, and of the first which and why; "" if there are none
+
+ private:
+  std::size_t count_ = 0;
+  std::string first_, why_;
+};
+
 // "medusa, k 3"; with its acceptance where methods of the scenario differ in nothing else.
 std::string method_text(const Scenario&, const Point&, bool with_length = true);
 

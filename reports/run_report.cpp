@@ -41,8 +41,7 @@ Table RunReport::new_table() const {
 void RunReport::add(const Outcome& o) {
   constexpr std::size_t kRowsAtOnce = 4096;  // after which CSV is written
   if (const auto* why = std::get_if<std::string>(&o.result)) {
-    ++skipped_;
-    if (reason_.empty()) reason_ = *why;
+    skipped_.add(inputs_.text(o.point), *why);
     if (for_people(to_.format)) return;
   }
   if (to_.format == Format::json) return add_json(o);
@@ -129,9 +128,7 @@ void RunReport::write_page() {
   page->say(experts());
   for (const std::string& warning : warnings_) page->say("warning: " + warning);
   page->say(scenario_.note);
-  if (skipped_ > 0)
-    page->say(std::to_string(skipped_) + (skipped_ == 1 ? " point skipped: " : " points skipped; the first: ") +
-              reason_);
+  page->say(skipped_.sentence());
   page->finish();
 }
 

@@ -36,8 +36,7 @@ class RunReport {
   std::unique_ptr<JsonWriter> json_;
   Table table_;
   RunCharts charts_;
-  std::size_t skipped_ = 0;
-  std::string reason_;
+  SkippedPoints skipped_;
   // 90 % intervals of the points of a table, as ratios to the predicted values.
   std::vector<Interval> step_times_, speedups_;
   std::vector<std::string> warnings_;  // of the points, each once

@@ -167,7 +167,7 @@ inline Figures<ServingOutcome> simulate_figures(const LatencyTargets& targets = 
        "requests that have arrived and are not served yet: mean over the time"},
       {"preemptions", "preemptions", "", "", {}, count([](F f) { return f.preemptions; }),
        "sequences whose KV blocks were taken"},
-      {"requests", "requests", "", "", {}, count([](F f) { return f.requests; }),
+      {"requests", "requests_served", "", "", {}, count([](F f) { return f.requests; }),
        "requests that were served, those of the warm-up apart"},
       {"refused_requests", "", "", "", {},
        count([](F f) { return f.refused > 0 ? Reading(f.refused) : Reading(); }),

@@ -40,8 +40,7 @@ Table SimulateReport::new_table() const {
 
 void SimulateReport::add(const ServingOutcome& o) {
   if (const auto* why = std::get_if<std::string>(&o.result)) {
-    ++skipped_;
-    if (reason_.empty()) reason_ = *why;
+    skipped_.add(inputs_.text(o.point), *why);
     if (for_people(to_.format)) return;
   } else {
     const ServingResult& r = std::get<ServingResult>(o.result);
@@ -83,9 +82,7 @@ void SimulateReport::write_page() {
   if (const int runs = s.replications.value_or(1); runs > 1)
     page->say("Means of " + std::to_string(runs) + " runs; --json has their intervals.");
   page->say(scenario_.note);
-  if (skipped_ > 0)
-    page->say(std::to_string(skipped_) + (skipped_ == 1 ? " point skipped: " : " points skipped; the first: ") +
-              reason_);
+  page->say(skipped_.sentence());
   if (preemptions_ > 0)
     page->say("Where KV blocks ran out, sequences were preempted, up to " + std::to_string(preemptions_) +
               " times in a run.");

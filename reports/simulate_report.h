@@ -36,9 +36,10 @@ class SimulateReport {
   Table table_;
   ServingCharts charts_;
   std::vector<std::string> warnings_;
-  std::size_t skipped_ = 0, overloaded_ = 0;  // points
+  SkippedPoints skipped_;
+  std::size_t overloaded_ = 0;  // points
   std::int64_t preemptions_ = 0;
-  std::string reason_, overload_;  // of the first that was skipped; what is wrong with the last that is overloaded
+  std::string overload_;  // what is wrong with the last of these
 };
 
 }  // namespace draftline

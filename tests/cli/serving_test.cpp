@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 
 #include "tests/cli/program.h"
 
@@ -211,6 +213,22 @@ TEST_CASE("a signal that we were told to ignore is ignored", "[once]") {
   CHECK(Json::parse(r.out).at("results").size() == 1500);
 }
 
+TEST_CASE("no title of a CSV stands twice, whatever the scenario varies") {
+  const Program draftline;
+  draftline.write("s.json", R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm",
+      "method": {"name": "autoregressive"}, "replicas": [1, 2], "routing": ["round_robin", "least_loaded"],
+      "workload": {"arrivals": {"process": "poisson", "rate": ["4 /s", "8 /s"]}, "requests": [20, 30], "warm_up": [0, 2]},
+      "scheduler": {"max_num_seqs": [8, 16], "kv_blocks": [2000, 3000], "block_size": [16, 32]}})");
+  const std::string csv = draftline("simulate s.json --csv").out;
+  std::istringstream titles(csv.substr(0, csv.find('\n')));
+  std::set<std::string> seen;
+  for (std::string title; std::getline(titles, title, ',');) {
+    INFO(title);
+    CHECK(seen.insert(title).second);
+  }
+  for (const char* title : {"requests", "replicas", "max_num_seqs", "warm_up"}) CHECK(seen.contains(title));
+}
+
 TEST_CASE("what simulate, plan and advise can't use is exit code 2 with its place") {
   const Program draftline;
   draftline.write("plain.json", R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm",
@@ -218,6 +236,7 @@ TEST_CASE("what simulate, plan and advise can't use is exit code 2 with its plac
   draftline.write("load.json", scenario(kPoisson));
   draftline.write("closed.json",
                   scenario(R"({"process": "closed", "concurrency": 4})", R"("slo": {"ttft_p99": "1 s"})"));
+  draftline.write("lists.json", scenario(kPoisson, R"("slo": {"ttft_p99": "1 s"}, "replicas": [1, 2])"));
   draftline.write("price.json", scenario(kPoisson, R"("slo": {"ttft_p99": "1 s"}, "prices": {"l40s": 1})"));
   draftline.write("trace.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,5,5\n1,5,0\n");
   draftline.write("trace.json", scenario(R"({"trace": "trace.csv"})"));
@@ -229,6 +248,7 @@ TEST_CASE("what simulate, plan and advise can't use is exit code 2 with its plac
       {"run load.json", "load.json#: has a \"workload\""},
       {"plan load.json", "load.json#: \"slo\" is needed"},
       {"plan closed.json", "closed.json#/workload: a plan needs arrivals with a rate"},
+      {"plan lists.json", "lists.json#/replicas: a plan finds the number of replicas: leave the list out"},
       {"plan price.json", "price.json#/prices: has no price of h100-sxm"},
       {"advise plain.json", "plain.json#: no method of it speculates"},
       {"simulate trace.json", "trace.csv:3: an output of 0 tokens"},

@@ -69,9 +69,10 @@ TEST_CASE("a table says where a request sees less than decoding gains, and where
 
 TEST_CASE("skipped points leave the table, with their number and the first reason") {
   const std::string one = report(Format::table, R"(, "batch_size": [1, 60000])");
-  CHECK(contains(one, "\n1 point skipped: needs "));
-  CHECK(
-      contains(report(Format::table, R"(, "batch_size": [1, 60000, 60001])"), "\n2 points skipped; the first: needs "));
+  CHECK(contains(one, "\n1 point skipped (method "));
+  CHECK(contains(one, ", batch 60000): needs "));
+  CHECK(contains(report(Format::table, R"(, "batch_size": [1, 60000, 60001])"),
+                 "\n2 points skipped; the first (method "));
   CHECK(lines(one) == 2 + 1 + 2 + 1);
 }
 
