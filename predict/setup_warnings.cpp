@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "methods/method.h"
+#include "model/kernels/kernel_time.h"
 #include "model/kernels/operand_fits.h"
 
 namespace draftline {
@@ -46,6 +47,27 @@ std::string guessed_formats(const Setup& s, const MethodSpec& m) {
          "interval is known";
 }
 
+// Of a few sequences, where the reading of the weights should decide.
+std::string slow_experts(const Setup& s) {
+  if (!s.transformer->experts || s.device->cpu() != nullptr) return "";
+  const Experts& e = *s.transformer->experts;
+  const auto time_in = [&](const Operands& o) {
+    return kernel_time(*s.device, ExpertMlp{.rows = 8,
+                                            .hidden = s.transformer->hidden,
+                                            .intermediate = e.intermediate,
+                                            .experts = e.count,
+                                            .per_token = e.per_token,
+                                            .weights = o.weights,
+                                            .activations = o.activations,
+                                            .scale_bits = o.scale_bits,
+                                            .scaling = o.scaling});
+  };
+  const DType wide = s.precision.activations;
+  if (time_in(operands_of(s.precision.experts, wide)) <= 1.1 * time_in({wide, wide})) return "";
+  return "experts take longer in this format than in 16 bits: the kernels that were measured on the device do, another "
+         "library's may not (docs/kernel_model.md, \"Experts\")";
+}
+
 std::string no_module(const Setup& s, const MethodSpec& m) {
   if (m.entry().checkpoint != DrafterKind::mtp || s.transformer->mtp_modules > 0 || m.in().has("checkpoint")) return "";
   return s.transformer->name + " has no MTP module by its config.json: it is priced as if one had been trained";
@@ -54,7 +76,8 @@ std::string no_module(const Setup& s, const MethodSpec& m) {
 }  // namespace
 
 std::vector<std::string> setup_warnings(const Setup& s, const MethodSpec& m, const AttentionChoice& attention) {
-  std::vector<std::string> all{not_measured(attention), guessed_formats(s, m), divided_blocks(s), no_module(s, m)};
+  std::vector<std::string> all{not_measured(attention), guessed_formats(s, m), slow_experts(s), divided_blocks(s),
+                               no_module(s, m)};
   std::erase(all, "");
   return all;
 }

@@ -229,6 +229,14 @@ TEST_CASE("formats that nobody measured, and drafters that a network does not ha
                               "engine": "vllm", "method": )" +
                           mtp + "}";
   CHECK(!warned(glm, module));
+  const auto moe = [](const std::string& device, const std::string& format) {
+    return R"({"device": ")" + device + R"(", "transformer": "qwen3-30b-a3b", "engine": "vllm", "precision": ")" +
+           format + R"(", "method": {"name": "autoregressive"}})";
+  };
+  const std::string slow = "experts take longer in this format than in 16 bits";
+  CHECK(warned(moe("h100-sxm", "fp8-static"), slow));  // FlashInfer's kernels, docs/kernel_model.md
+  for (const char* format : {"bf16", "fp8", "fp8-block"}) CHECK(!warned(moe("h100-sxm", format), slow));
+  CHECK(!warned(moe("b200", "fp8-static"), slow));
 }
 
 }  // namespace draftline
