@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of a serving point that ask whether latency targets are met: of one load that lasts, and of the whole workload on
-// fleets of several sizes.
+// Runs of a serving point that ask whether latency targets are met: of one load that lasts, and of the whole workload
+// on fleets of several sizes.
 #pragma once
 #include <map>
 #include <optional>
