@@ -36,8 +36,8 @@ struct FleetOption {
   bool capacity_at_least = false;  // a recording, or 262,144 requests, are too few to load the fleet more
   // A step of the requests in flight at the upper end of its 90 % interval, over its prediction; none: not known.
   std::optional<double> slowest_step;
-  // The replicas that meet the targets, in the replication that comes nearest to them, if all steps take so much longer;
-  // none: not twice as many do.
+  // The replicas that meet the targets, in the replication that comes nearest to them, if all steps take so long; none:
+  // not twice as many do.
   std::optional<int> replicas_if_slowest;
   std::vector<FleetRun> runs;           // the whole workload on that fleet, one for each replication
   std::vector<ReplicationFleet> alone;  // of each replication
