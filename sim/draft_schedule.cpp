@@ -16,9 +16,11 @@ DraftSchedule::DraftSchedule(Predictor& predictor, const Setup& s, const MethodC
   const Acceptance acceptance = m.acceptance.of_other_lengths(depth);
   const int known = m.acceptance.longest_chain().value_or(depth),
             longest = std::min(known, method.longest_chain().value_or(known));
-  for (int k = 1; k <= longest; ++k)
-    if (const auto spec = m.spec.with_draft_length(k, *s.transformer))
-      lengths_.push_back({*spec, acceptance, m.drafter_device});
+  for (int k = 1; k <= longest; ++k) {
+    const auto spec = m.spec.with_draft_length(k, *s.transformer);
+    if (!spec) break;
+    lengths_.push_back({*spec, acceptance, m.drafter_device});
+  }
 }
 
 std::vector<double> DraftSchedule::speedups(int prompt_tokens, int batch_size) {
@@ -45,8 +47,7 @@ std::optional<BestLength> DraftSchedule::best(int prompt_tokens, int batch_size)
 std::vector<ScheduledLength> DraftSchedule::by_batch(int prompt_tokens, int largest) {
   constexpr double kNo = -std::numeric_limits<double>::infinity();
   std::vector<ScheduledLength> all;
-  std::vector<double>
-      gain;  // of the last stretch, by draft length: sum of logarithms; kNo: not near the best everywhere
+  std::vector<double> gain;  // of the last stretch by draft length, sums of logarithms; kNo: not always near the best
   for (int last = 0; last < largest;) {
     const int batch = std::min(last < 64 ? last + 1 : last + last / 32, largest);
     std::vector<double> here = speedups(prompt_tokens, batch);

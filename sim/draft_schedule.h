@@ -40,7 +40,7 @@ class DraftSchedule {
   std::vector<double> speedups(int prompt_tokens, int batch_size);
   Predictor& predictor_;
   Setup setup_;
-  std::vector<MethodChoice> lengths_;
+  std::vector<MethodChoice> lengths_;  // of 1, 2, .. drafts
 };
 
 }  // namespace draftline

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The key "acceptance" of a method.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/notes.h"
+#include "core/quantity_text.h"
+#include "inputs/acceptance.h"
+#include "inputs/drafter_identity.h"
+#include "inputs/served_acceptance.h"
+
+namespace draftline {
+
+namespace {
+
+Acceptance::Traced read_traced(const Reader& in, const MethodSpec& method, Catalogue& catalogue) {
+  const auto trace = catalogue.trace(in);
+  if (!trace) return {};
+  const DrafterIdentity drafter = identity_of_drafter(method, catalogue);
+  if (const auto why = trace->wrong_drafter(drafter)) in.fail(*why);
+  return {trace, trace->rank_acceptance(), trace->has_drafter(drafter)};
+}
+
+// A mean that was measured with another draft length than the method's is taken as one rate.
+Acceptance::Form read_served_mean(const Reader& in, const MethodSpec& method, const ServedAcceptance& served) {
+  const auto length = method.draft_length();
+  const int measured = served.draft_length.value_or(0);
+  if (!length || measured == 0 || *length == measured || served.mean_length > measured + 1)
+    return Acceptance::MeanLength{served.mean_length};
+  const double rate = iid_rate(served.mean_length, measured);
+  tell_listener(in.place() + ": was measured with " + std::to_string(measured) + " drafts a step; each of " +
+                std::to_string(*length) + " is taken to be accepted as often, with a rate of " + significant(rate, 3));
+  return Acceptance::Rate{rate};
+}
+
+Acceptance::Form read_served(const Reader& in, const MethodSpec& method, Catalogue& catalogue) {
+  const auto served = catalogue.served_acceptance(in);
+  if (!served) return Acceptance::Rate{};
+  if (served->per_position.empty()) return read_served_mean(in, method, *served);
+  Acceptance::Rates rates;
+  double before = 1;
+  for (const double share : served->per_position) {  // files round: a share may be a little above the one before
+    rates.conditional.push_back(before > 0 ? std::min(share / before, 1.0) : 0);
+    before = share;
+  }
+  return rates;
+}
+
+}  // namespace
+
+Acceptance read_acceptance(const Reader& in, const MethodSpec& method, Catalogue& catalogue) {
+  Acceptance::Form form;
+  int given = 0;
+  if (const auto rates = in.find("rates")) {
+    ++given;
+    form = Acceptance::Rates{rates->numbers(0, 1)};
+    if (std::get<Acceptance::Rates>(form).conditional.empty()) rates->fail("at least one rate is needed");
+  }
+  if (const auto shares = in.find("per_position")) {  // unconditional rates, as vLLM logs them
+    ++given;
+    form = Acceptance::Rates{read_per_position(*shares)};
+  }
+  if (const auto rate = in.find("rate")) {
+    ++given;
+    form = Acceptance::Rate{rate->ratio()};
+  }
+  if (const auto length = in.find("mean_length")) {
+    ++given;
+    form = Acceptance::MeanLength{length->number(1, 1024)};
+  }
+  if (const auto ranks = in.find("ranks")) {
+    ++given;
+    form = Acceptance::Ranks{read_rank_acceptance(*ranks)};
+  }
+  if (const auto table = in.find("table")) {
+    ++given;
+    form = read_acceptance_table(*table);
+  }
+  if (const auto trace = in.find("trace")) {
+    ++given;
+    form = read_traced(*trace, method, catalogue);
+  }
+  if (const auto measured = in.find("measured")) {
+    ++given;
+    form = read_served(*measured, method, catalogue);
+  }
+  if (given != 1)
+    in.fail(
+        "give one of \"rates\", \"per_position\", \"rate\", \"ranks\", \"table\", \"trace\", \"measured\" and "
+        "\"mean_length\"");
+  double hit_share = 1;
+  if (const auto hits = in.find("hit_share")) hit_share = hits->ratio();
+  in.done();
+  return Acceptance(std::move(form), in.chosen().dump(), hit_share);
+}
+
+}  // namespace draftline
