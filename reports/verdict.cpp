@@ -236,18 +236,19 @@ std::optional<Setting> setting_of(const Scenario& s, const Advice& a, const std:
   return std::nullopt;
 }
 
-// What vLLM must be told to run as many sequences as speculation pays for; "" if it does anyway.
-std::string vllm_limits(const Scenario& s, const Advice& a, const std::vector<std::vector<ScheduledLength>>& all) {
-  int sequences = 0, rows = 0;
-  for (const auto& schedule : all)
-    for (const ScheduledLength& one : schedule) {
-      if (one.draft_length == 0) continue;
-      sequences = std::max(sequences, one.to_batch);
-      rows = std::max(rows, one.to_batch * (one.draft_length + 1));
-    }
-  if (s.engines[a.point.engine]->family != "vllm" || sequences <= a.batch_limit) return "";
-  return "  For as many sequences vLLM must be told --max-num-seqs " + std::to_string(sequences) +
-         " and a --max-num-batched-tokens above " + std::to_string(rows) + ", beyond which prompts have room.\n";
+// What vLLM must be told to run as many sequences as speculation pays for; none if it does anyway.
+struct VllmLimits {
+  int sequences = 0, verified_rows = 0;
+};
+std::optional<VllmLimits> vllm_limits(const Scenario& s, const Advice& a) {
+  VllmLimits most;
+  for (const ScheduledLength& one : a.schedule) {
+    if (one.draft_length == 0) continue;
+    most.sequences = std::max(most.sequences, one.to_batch);
+    most.verified_rows = std::max(most.verified_rows, one.to_batch * (one.draft_length + 1));
+  }
+  if (!takes_schedule(s, a.point) || most.sequences <= a.batch_limit) return std::nullopt;
+  return most;
 }
 
 }  // namespace
@@ -274,7 +275,10 @@ std::string schedule_text(const Scenario& s, const Advice& a) {
     if (!all.empty() && engine.family == "vllm") text += "  vLLM takes no schedule where attention is data parallel.\n";
     text += last->text();
   }
-  if (last && takes_schedule(s, a.point)) text += vllm_limits(s, a, all);
+  if (const auto limits = vllm_limits(s, a); last && limits)
+    text += "  For as many sequences vLLM must be told --max-num-seqs " + std::to_string(limits->sequences) +
+            " and a --max-num-batched-tokens above " + std::to_string(limits->verified_rows) +
+            ", beyond which prompts have room.\n";
   if (last && has_drafter_weights(s.method(a.point).spec))
     text += "  Add the drafter's weights: " + last->weights + ".\n";
   if (!a.pays_at.empty() && !last && has_settings(engine))
@@ -294,6 +298,11 @@ void write_verdict(JsonWriter& w, const PointInputs& inputs, const Scenario& s, 
     w.member("prompt_tokens", one.empty() ? s.prompt_tokens[a.point.prompt] : one.front().prompt_tokens);
     if (const auto own = setting_of(s, a, one)) w.member(own->key, nlohmann::json(own->value));
   });
+  if (const auto limits = vllm_limits(s, a))
+    w.object("vllm_limits", [&] {
+      w.member("max_num_seqs", limits->sequences);
+      w.member("max_num_batched_tokens_above", limits->verified_rows);
+    });
 }
 
 }  // namespace draftline

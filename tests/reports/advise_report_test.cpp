@@ -231,6 +231,31 @@ TEST_CASE("a schedule stays near the best draft length at every batch, with the 
   }
 }
 
+TEST_CASE("vLLM is told to run as many sequences as speculation pays for, in text and in JSON") {
+  const auto of = [](const std::string& engine) {
+    return Answered(R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.8}})", "", engine,
+                    "llama-3.2-1b");
+  };
+  const Answered vllm = of("vllm");
+  const Advice& advice = vllm.advices.front();
+  int sequences = 0, rows = 0;
+  for (const ScheduledLength& s : advice.schedule)
+    if (s.draft_length > 0) {
+      sequences = std::max(sequences, s.to_batch);
+      rows = std::max(rows, s.to_batch * (s.draft_length + 1));
+    }
+  REQUIRE(sequences > advice.batch_limit);
+  CHECK(contains(vllm.text(Format::table), "--max-num-seqs " + std::to_string(sequences) +
+                                               " and a --max-num-batched-tokens above " + std::to_string(rows)));
+  const auto verdict = [](const Answered& a) { return nlohmann::json::parse(a.text(Format::json)).at("verdicts")[0]; };
+  CHECK(verdict(vllm).at("vllm_limits").at("max_num_seqs") == sequences);
+  CHECK(verdict(vllm).at("vllm_limits").at("max_num_batched_tokens_above") == rows);
+  const Answered large(R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.8}})");
+  REQUIRE(large.advices.front().largest_batch <= large.advices.front().batch_limit);
+  CHECK(!verdict(large).contains("vllm_limits"));
+  CHECK(!verdict(of("sglang")).contains("vllm_limits"));
+}
+
 TEST_CASE("engines take a schedule as ranges of batch sizes, or one draft length") {
   const Answered a(R"([{"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}},
                     {"name": "hydra", "draft_length": 3, "acceptance": {"rate": 0.7}}])");
