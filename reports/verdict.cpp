@@ -49,14 +49,19 @@ std::string gains(const BatchAdvice& b, double by = 1) {
 
 // Whether another number of drafts pays at a batch at which the method's own does not. Of the first prompt length,
 // which pays_at is of.
-bool pays_with_other_lengths(const Advice& a) {
+bool pays_with_other_lengths(const MethodSpec& m, const Advice& a) {
   return std::any_of(a.schedule.begin(), a.schedule.end(), [&](const ScheduledLength& s) {
-    if (s.draft_length == 0 || s.prompt_tokens != a.schedule.front().prompt_tokens) return false;
+    if (s.draft_length == 0 || s.draft_length == m.draft_length()) return false;
+    if (s.prompt_tokens != a.schedule.front().prompt_tokens) return false;
     return std::none_of(a.pays_at.begin(), a.pays_at.end(),
                         [&](const auto& p) { return p.from <= s.from_batch && s.to_batch <= p.to; });
   });
 }
-bool pays(const Advice& a) { return !a.pays_at.empty() || pays_with_other_lengths(a); }
+bool pays(const Advice& a) {
+  return !a.pays_at.empty() || std::any_of(a.schedule.begin(), a.schedule.end(), [&](const ScheduledLength& s) {
+    return s.draft_length > 0 && s.prompt_tokens == a.schedule.front().prompt_tokens;
+  });
+}
 
 // The geometric mean of what requests gain at these batches; 1 where they would lose.
 double gain_at(const Advice& a, const std::vector<int>& batches) {
@@ -150,7 +155,7 @@ std::string batches_sentence(const Advice& a) {
 
 std::string verdict_sentence(const Scenario& s, const Advice& a) {
   const MethodSpec& m = s.method(a.point).spec;
-  const bool others = pays_with_other_lengths(a);
+  const bool others = pays_with_other_lengths(m, a);
   std::string text = "use " + m.label();
   if (a.pays_at.empty() && others)
     return text + " with other draft lengths than " + std::to_string(*m.draft_length()) + ", which gains at no batch";

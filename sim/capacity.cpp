@@ -56,14 +56,22 @@ Capacity capacity_of(ServingPoint& point, std::uint64_t seed, const std::vector<
   return {{highest_served / replicas}, at_least};
 }
 
-// The replicas, from `enough` to twice as many, that meet the targets in a replication if all steps take `slower` times
-// as long. By a clock that is as much slower, steps are as predicted, more requests come, and targets are tighter.
-std::optional<int> replicas_if_slower(double slower, int enough, ServingPoint& point, LatencyTargets targets,
-                                      std::uint64_t seed, int replication) {
-  const Workload whole = std::exchange(point.workload, at_rate(point.workload, slower));
+// The replicas, from `enough` to twice as many, that meet the targets in every replication if all steps take `slower`
+// times as long. By a clock that is as much slower steps are as predicted, and all else is faster: requests come more
+// often, targets are tighter, and links carry more.
+std::optional<int> replicas_if_slower(double slower, int enough, int replications, ServingPoint& point,
+                                      LatencyTargets targets, std::uint64_t seed) {
+  const Workload load = std::exchange(point.workload, at_rate(point.workload, slower));
+  const FleetShape fleet = point.fleet;
+  const double swap = point.limits.swap_per_token;
+  point.fleet.transfer_fixed /= slower;
+  point.fleet.transfer_per_token /= slower;
+  point.limits.swap_per_token /= slower;
   for (LatencyTargets::Target& t : targets.targets) t.limit = t.limit / slower;
-  const auto needed = Trials(point, targets, seed, 2 * enough).smallest(enough, replication);
-  point.workload = whole;
+  const auto needed = Trials(point, targets, seed, 2 * enough).smallest_in_all(enough, replications);
+  point.workload = load;
+  point.fleet = fleet;
+  point.limits.swap_per_token = swap;
   return needed;
 }
 
@@ -108,12 +116,7 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
   const int most = most_devices / each.all() - point->fleet.prefill_replicas,
             replications = scenario.serving->replications.value_or(kReplications);
   Trials trials(*point, targets, seed, most);
-  const std::optional<int> first = trials.smallest(1, 0);
-  std::optional<int> enough = first;
-  for (int met = 0; enough && met < replications;) {
-    if (trials.at(*enough, met) != nullptr) ++met;
-    else enough = trials.smallest(*enough + 1, met), met = 0;
-  }
+  const std::optional<int> first = trials.smallest(1, 0), enough = trials.smallest_in_all(1, replications);
   if (!enough) {
     option.obstacle =
         "more than " + std::to_string(most_devices) + " devices are needed" + trials.last_miss(each.all());
@@ -146,12 +149,11 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
       capacity_of(*point, seed, nearest, trials.margin(option.replicas, nearest.front()), targets);
   option.capacity = capacity.rate;
   option.capacity_at_least = capacity.at_least;
-  const double in_flight = (option.load * mean_e2e(option)) / option.replicas;
-  option.slowest_step = sweep.slowest_step(option.point, point->setup,
-                                           std::clamp(static_cast<int>(in_flight), 1, point->limits.max_num_seqs));
+  const double in_flight = (option.load * mean_e2e(option)) / (option.replicas * point->fleet.stages);
+  option.slowest_step = sweep.slowest_step(option.point, *point, in_flight);
   if (option.slowest_step)
     option.replicas_if_slowest =
-        replicas_if_slower(*option.slowest_step, option.replicas, *point, targets, seed, nearest.front());
+        replicas_if_slower(*option.slowest_step, option.replicas, replications, *point, targets, seed);
   return option;
 }
 

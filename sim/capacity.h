@@ -2,6 +2,7 @@
 // Capacity planning: the smallest number of replicas that meets a workload's latency targets, and the largest load that
 // they serve within them.
 #pragma once
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,13 +37,12 @@ struct FleetOption {
   bool capacity_at_least = false;  // a recording, or 262,144 requests, are too few to load the fleet more
   // A step of the requests in flight at the upper end of its 90 % interval, over its prediction; none: not known.
   std::optional<double> slowest_step;
-  // The replicas that meet the targets, in the replication that comes nearest to them, if all steps take so long; none:
-  // not twice as many do.
+  // The replicas that meet the targets if all steps take so much longer; none: not twice as many do.
   std::optional<int> replicas_if_slowest;
   std::vector<FleetRun> runs;           // the whole workload on that fleet, one for each replication
   std::vector<ReplicationFleet> alone;  // of each replication
   // How much more load the fleet bears, as a share of the workload's.
-  double headroom() const { return replicas * (capacity / load) - 1; }
+  double headroom() const { return std::max(0.0, replicas * (capacity / load) - 1); }
 
   static auto members(auto& s) {
     return std::tie(s.point, s.obstacle, s.can_run, s.is_bound, s.replicas, s.devices, s.devices_of_replica, s.nodes,

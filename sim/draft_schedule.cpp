@@ -43,25 +43,37 @@ std::optional<BestLength> DraftSchedule::best(int prompt_tokens, int batch_size)
   return BestLength{prompt_tokens, batch_size, static_cast<int>(highest - all.begin()), *highest};
 }
 
-// A length stays as long as it is near the best at each batch; so there are as few changes as there can be.
+// A length stays as long as it is near the best at each batch; so there are as few changes as there can be. Where none
+// does for the next one, the batch where the last one ends is found by bisection.
 std::vector<ScheduledLength> DraftSchedule::by_batch(int prompt_tokens, int largest) {
   constexpr double kNo = -std::numeric_limits<double>::infinity();
   std::vector<ScheduledLength> all;
   std::vector<double> gain;  // of the last stretch by draft length, sums of logarithms; kNo: not always near the best
-  for (int last = 0; last < largest;) {
-    const int batch = std::min(last < 64 ? last + 1 : last + last / 32, largest);
+  const auto near_best = [&](int batch) {  // logarithms of speedups
     std::vector<double> here = speedups(prompt_tokens, batch);
-    const double enough = std::max(1.0, (1 - kNear) * *std::max_element(here.begin(), here.end()));  // never a loss
-    for (double& speedup : here) speedup = speedup < enough ? kNo : std::log(speedup);
+    const double best = *std::max_element(here.begin() + 1, here.end());
+    for (double& gain : here) gain = gain < std::max(1.0, (1 - kNear) * best) ? kNo : std::log(gain);
+    if (best > 1) here.front() = kNo;
+    return here;
+  };
+  for (int last = 0; last < largest;) {
+    int batch = std::min(last < 64 ? last + 1 : last + last / 32, largest);
+    std::vector<double> here = near_best(batch);
     gain.resize(here.size(), kNo);
-    std::transform(gain.begin(), gain.end(), here.begin(), gain.begin(), std::plus());
-    auto most = std::max_element(gain.begin(), gain.end());
-    if (*most == kNo) {
-      gain = here;
-      most = std::max_element(gain.begin(), gain.end());
+    std::vector<double> longer(here.size());
+    std::transform(gain.begin(), gain.end(), here.begin(), longer.begin(), std::plus());
+    if (*std::max_element(longer.begin(), longer.end()) == kNo) {
+      while (batch - last > 1) {
+        const int middle = last + (batch - last) / 2;
+        std::vector<double> there = near_best(middle);
+        if (there[static_cast<std::size_t>(all.back().draft_length)] == kNo) batch = middle, here = std::move(there);
+        else last = middle;
+      }
+      longer = here;
       all.push_back({prompt_tokens, batch, batch, 0});
     }
-    all.back().draft_length = static_cast<int>(most - gain.begin());
+    gain = std::move(longer);
+    all.back().draft_length = static_cast<int>(std::max_element(gain.begin(), gain.end()) - gain.begin());
     last = batch;
   }
   for (std::size_t i = 0; i < all.size(); ++i)

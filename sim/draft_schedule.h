@@ -29,9 +29,10 @@ class DraftSchedule {
 
   // The best length, 0 being plain decoding; none if no such batch fits in device memory.
   std::optional<BestLength> best(int prompt_tokens, int batch_size);
-  // The fewest changes of the length with which it loses to no other by more than kNear, and not to plain decoding, at
-  // every batch size that is looked at: each to 64, then every 32nd part of it, and `largest`, which fits. Which length
-  // is the best changes back and forth, as verified rows fill tiles of GEMMs.
+  // The fewest changes of the length with which it loses to no other by more than kNear, and nothing to plain decoding,
+  // at every batch size that is looked at: each to 64, then each that is a 32nd part larger, and `largest`, which fits.
+  // Plain decoding is chosen where no length gains. Which one is the best changes back and forth, as verified rows fill
+  // tiles of GEMMs.
   std::vector<ScheduledLength> by_batch(int prompt_tokens, int largest);
   static constexpr double kNear = 0.03;  // a share of the best speedup, less than kernels' errors
 

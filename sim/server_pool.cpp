@@ -13,19 +13,17 @@ ServerPool::ServerPool(int first, int count, const FleetShape& shape, const Sche
     : routing_(shape.routing), limits_(limits) {
   for (int i = 0; i < count; ++i)
     servers_.push_back(std::make_unique<Server>(first + i, shape, limits, drafting, cost, figures));
+  seen_.resize(servers_.size());
 }
 
-int ServerPool::in_flight() const {
-  int sum = 0;
-  for (const auto& s : servers_) sum += s->in_flight();
-  return sum;
-}
-
-int ServerPool::waiting() const {
+void ServerPool::advance(std::size_t server, Ticks arrival) {
+  Server& s = *servers_[server];
+  s.advance(arrival);
   const int filling = limits_.batching == SchedulerLimits::Batching::fixed ? limits_.max_num_seqs : 0;
-  int sum = 0;
-  for (const auto& s : servers_) sum += std::max(0, s->waiting() - filling);
-  return sum;
+  const Seen now{s.in_flight(), std::max(0, s.waiting() - filling)};
+  in_flight_ += now.in_flight - seen_[server].in_flight;
+  waiting_ += now.waiting - seen_[server].waiting;
+  seen_[server] = now;
 }
 
 void ServerPool::hand_over(const Server::Handover& handover) {
@@ -40,12 +38,9 @@ void ServerPool::on_served(std::function<void(Server&, const ServedRequest&)> ca
 Server& ServerPool::route() { return routed(routing_, servers_, turn_++); }
 
 Server& ServerPool::route_at(Ticks arrival) {
-  if (routing_ == FleetShape::Routing::round_robin) {
-    Server& next = route();
-    next.advance(arrival);
-    return next;
-  }
-  for (const auto& s : servers_) s->advance(arrival);
+  const bool in_turn = routing_ == FleetShape::Routing::round_robin;
+  if (in_turn) advance(static_cast<std::size_t>(turn_) % servers_.size(), arrival);
+  for (std::size_t i = 0; !in_turn && i < servers_.size(); ++i) advance(i, arrival);
   return route();
 }
 

@@ -2,6 +2,7 @@
 // Like servers behind one router. Each server has a clock of its own, which the pool keeps from running ahead of what
 // the router must know.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -17,9 +18,11 @@ class ServerPool {
              ServingFigures&);
 
   bool empty() const { return servers_.empty(); }
-  int in_flight() const;                    // requests, running or waiting
-  int waiting() const;                      // requests, without static batches that are being filled
-  void hand_over(const Server::Handover&);  // makes these prefill servers
+  // Requests in flight, and those of them that wait (without static batches that are being filled), of each server when
+  // it last ran until an arrival. What it holds now it may long have begun, as nobody has looked.
+  std::int64_t in_flight() const { return in_flight_; }
+  std::int64_t waiting() const { return waiting_; }
+  void hand_over(const Server::Handover&);                             // makes these prefill servers
   void on_served(std::function<void(Server&, const ServedRequest&)>);  // called for each finished request
 
   Server& route();                  // the server of the next request
@@ -31,9 +34,15 @@ class ServerPool {
   void check_all_served() const;
 
  private:
+  struct Seen {
+    int in_flight = 0, waiting = 0;
+  };
+  void advance(std::size_t server, Ticks arrival);
   const FleetShape::Routing routing_;
   const SchedulerLimits& limits_;
   std::vector<std::unique_ptr<Server>> servers_;
+  std::vector<Seen> seen_;                    // of each server when it last ran until an arrival
+  std::int64_t in_flight_ = 0, waiting_ = 0;  // their sums
   std::int64_t turn_ = 0;
 };
 

@@ -223,8 +223,11 @@ ServingResult ServingSweep::serve(const Point& p, const Options& o) {
   return out;
 }
 
-std::optional<double> ServingSweep::slowest_step(const Point& p, Setup setup, int sequences) {
-  setup.batch_size = sequences;
+std::optional<double> ServingSweep::slowest_step(const Point& p, const ServingPoint& point, double in_flight) {
+  Setup setup = point.setup;
+  setup.batch_size = std::clamp(static_cast<int>(in_flight), 1, point.limits.max_num_seqs * point.fleet.parts);
+  setup.prompt_tokens = std::max(1, static_cast<int>(std::lround(mean_prompt(point.workload))));
+  setup.output_tokens = std::max(2, static_cast<int>(std::lround(mean_output(point.workload))));
   const auto outcome = sweep_.predictor().predict(setup, scenario().method(p));
   const auto* predicted = std::get_if<Prediction>(&outcome);
   if (predicted == nullptr || !predicted->interval) return std::nullopt;

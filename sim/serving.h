@@ -119,8 +119,9 @@ class ServingSweep {
   };
   ServingOutcome at(std::size_t index, const Options&);  // a point that can't run says why
   std::unique_ptr<ServingPoint> prepare(const Point&);   // throws InputErrors if it can't run
-  // A step of so many sequences at the upper end of its 90 % interval, over its prediction; none: its error is unknown.
-  std::optional<double> slowest_step(const Point&, Setup, int sequences);
+  // A step of a server with so many requests in flight, of the workload's mean lengths, at the upper end of its 90 %
+  // interval, over its prediction; none: its error is unknown.
+  std::optional<double> slowest_step(const Point&, const ServingPoint&, double in_flight);
 
  private:
   ServingResult serve(const Point&, const Options&);

@@ -50,15 +50,24 @@ const FleetRun* Trials::at(int replicas, int replication) {
 
 std::optional<int> Trials::smallest(int from, int replication) {
   int low = from - 1, high = from;  // low does not suffice
-  while (high <= most_ && at(high, replication) == nullptr) {
+  for (int step = 1; high <= most_ && at(high, replication) == nullptr; step *= 2) {
     low = high;
-    high = high == most_ ? most_ + 1 : std::min(2 * high, most_);
+    high = high == most_ ? most_ + 1 : std::min(high + step, most_);
   }
   while (high <= most_ && high - low > 1) {
     const int middle = low + (high - low) / 2;
     (at(middle, replication) != nullptr ? high : low) = middle;
   }
   return high <= most_ ? std::optional(high) : std::nullopt;
+}
+
+std::optional<int> Trials::smallest_in_all(int from, int replications) {
+  std::optional<int> enough = smallest(from, 0);
+  for (int met = 0; enough && met < replications;) {
+    if (at(*enough, met) != nullptr) ++met;
+    else enough = smallest(*enough + 1, met), met = 0;
+  }
+  return enough;
 }
 
 double Trials::margin(int replicas, int replication) const { return runs_.at({replicas, replication}).margin; }

@@ -45,6 +45,8 @@ class Trials {
   const FleetRun* at(int replicas, int replication);
   // The smallest number of replicas, at least `from`, that meets the targets in a replication; none: not even the most.
   std::optional<int> smallest(int from, int replication);
+  // The same for all replications from the first on.
+  std::optional<int> smallest_in_all(int from, int replications);
   double margin(int replicas, int replication) const;  // of a replication that meets the targets
   // The replications, from the one whose fleet comes nearest to a target on; all must meet them.
   std::vector<int> nearest_first(int replicas, int replications) const;

@@ -182,13 +182,13 @@ TEST_CASE("each setup has a verdict of its own") {
   CHECK(nlohmann::json::parse(a.text(Format::json)).at("verdicts").size() == 2);
 }
 
-// What a request gains by each draft length up to 8, from plain decoding's 1 on.
-std::vector<double> gains_at(Sweep& sweep, int batch) {
+// What a request gains by each draft length up to the longest, from plain decoding's 1 on.
+std::vector<double> gains_at(Sweep& sweep, int batch, int longest = 8) {
   Setup setup = sweep.setup(point_at(sweep.scenario(), 0));
   setup.batch_size = batch;
   const MethodChoice& m = sweep.scenario().methods.front();
   std::vector<double> all{1};
-  for (int k = 1; k <= 8; ++k) {
+  for (int k = 1; k <= longest; ++k) {
     const MethodChoice one{*m.spec.with_draft_length(k, *setup.transformer), m.acceptance, {}};
     all.push_back(std::get<Prediction>(sweep.predictor().predict(setup, one)).speedup_with_prefill);
   }
@@ -210,8 +210,8 @@ TEST_CASE("a schedule stays near the best draft length at every batch, with the 
   for (int batch = 0; batch <= 64; ++batch) gains.push_back(gains_at(sweep, std::max(1, batch)));
   const auto near = [&](int batch, int drafts) {
     const auto& here = gains[static_cast<std::size_t>(batch)];
-    const double gain = here[static_cast<std::size_t>(drafts)];
-    return gain >= 1 && gain >= (1 - DraftSchedule::kNear) * *std::max_element(here.begin(), here.end());
+    const double gain = here[static_cast<std::size_t>(drafts)], best = *std::max_element(here.begin(), here.end());
+    return drafts == 0 ? best <= 1 : gain >= 1 && gain >= (1 - DraftSchedule::kNear) * best;
   };
   int next = 1;
   for (std::size_t i = 0; i < schedule.size(); ++i) {
@@ -229,6 +229,44 @@ TEST_CASE("a schedule stays near the best draft length at every batch, with the 
       CHECK(!everywhere);
     }
   }
+}
+
+TEST_CASE("a change of the schedule lies where the last length stops, between batches that are looked at too") {
+  const std::string method =
+      R"({"name": "eagle3", "draft_length": 5, "acceptance": {"rates": [0.83, 0.723, 0.75, 0.8, 0.611]}})";
+  const auto schedule = Answered(method).advices.front().schedule;
+  Sweep sweep(
+      Document::from_text(
+          R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm", "method": )" + method + "}",
+          "s.json"),
+      std::string(DRAFTLINE_SOURCE_DIR) + "/data");
+  sweep.validate();
+  DraftSchedule lengths(sweep.predictor(), sweep.setup(point_at(sweep.scenario(), 0)),
+                        sweep.scenario().methods.front());
+  const auto gain = [&](int batch, int drafts) { return gains_at(sweep, batch, 5)[static_cast<std::size_t>(drafts)]; };
+  int changes = 0;
+  for (std::size_t i = 1; i < schedule.size(); ++i) {
+    const int at = schedule[i].from_batch, before = schedule[i - 1].draft_length;
+    INFO("batch " << at);
+    const double kept = 1 - DraftSchedule::kNear;
+    CHECK(gain(at, before) < kept * lengths.best(512, at)->speedup);
+    CHECK(gain(at - 1, before) >= kept * lengths.best(512, at - 1)->speedup);
+    changes += at > 65 ? 1 : 0;
+  }
+  CHECK(changes > 0);
+}
+
+TEST_CASE("a gain of less than 3 % is advised in the schedule and the setting as in the verdict") {
+  const Answered a(R"({"name": "eagle3", "draft_length": 1, "acceptance": {"rate": 0.10}})");
+  const Advice& advice = a.advices.front();
+  REQUIRE(advice.pays_to_batch() >= 4);
+  REQUIRE(advice.batches.front().request_speedup < 1.03);
+  CHECK(advice.schedule.front().draft_length == 1);
+  const std::string text = a.text(Format::table);
+  CHECK(starts_with(text, "Use eagle3, k = 1, up to batch "));
+  CHECK(contains(text, "--speculative-config"));
+  CHECK(!contains(text, "No setting of vllm"));
+  CHECK(!contains(text, "other draft lengths"));  // there are none
 }
 
 TEST_CASE("vLLM is told to run as many sequences as speculation pays for, in text and in JSON") {

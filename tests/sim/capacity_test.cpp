@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <iomanip>
+#include <sstream>
 
 #include "tests/core/messages.h"
 #include "tests/inputs/scenario_text.h"
@@ -53,6 +55,17 @@ TEST_CASE("what a replica bears does not depend on the number of requests that w
   CHECK_FALSE(few.capacity_at_least);
 }
 
+TEST_CASE("a queue does not grow where servers outnumber what any of them holds") {
+  const auto replicas = [](const std::string& routing) {
+    return fleet_of(R"({"arrivals": {"process": "poisson", "rate": "1300 /s"}, "requests": 100})",
+                    R"({"ttft_p99": "800 ms", "tpot_p99": "30 ms"}, "replications": 1, "routing": ")" + routing + "\"")
+        .replicas;
+  };
+  REQUIRE(replicas("least_loaded") > 0);
+  CHECK(replicas("round_robin") > 0);
+  CHECK(replicas("round_robin") <= replicas("least_loaded") + 4);
+}
+
 TEST_CASE("steps as long as kernels' errors allow take more replicas, or too long for any number of them") {
   const auto at = [](const char* rate, const std::string& tpot) {
     return fleet_of(
@@ -72,6 +85,40 @@ TEST_CASE("steps as long as kernels' errors allow take more replicas, or too lon
   REQUIRE(tight.replicas == 1);
   CHECK(tight.headroom() > *tight.slowest_step - 1);
   CHECK(!tight.replicas_if_slowest);
+}
+
+TEST_CASE("steps that take longer leave the latency of a link as it is") {
+  const auto of = [](const std::string& ttft) {
+    return fleet_of(R"({"arrivals": {"process": "poisson", "rate": "20 /s"}, "requests": 600,
+                        "lengths": {"prompt": 800, "output": 100}})",
+                    R"({"ttft_p99": ")" + ttft + R"("}, "replications": 1,
+                        "disaggregation": {"prefill_replicas": 3, "bandwidth": "25 GB/s", "latency": "500 ms"})");
+  };
+  const FleetOption far = of(to_text(1.05 * of("2 s").runs.front().ttft_p99));
+  REQUIRE(far.slowest_step);
+  REQUIRE(*far.slowest_step > 1.06);  // which the whole latency would not bear
+  CHECK(far.replicas_if_slowest == far.replicas);
+}
+
+TEST_CASE("the replicas for longer steps meet the targets in every replication, as those of faster arrivals do") {
+  const auto digits = [](double x) {
+    std::ostringstream text;
+    text << std::setprecision(17) << x;
+    return text.str();
+  };
+  const auto of = [&](double rate, double tpot_ms) {
+    return fleet_of(R"({"arrivals": {"process": "poisson", "rate": ")" + digits(rate) + R"( /s"}, "requests": 400,
+                        "lengths": {"prompt": {"distribution": "lognormal", "mean": 700, "cv": 1},
+                                    "output": {"distribution": "lognormal", "mean": 220, "cv": 0.8}}})",
+                    R"({"tpot_p99": ")" + digits(tpot_ms) + " ms\"}");
+  };
+  for (const double rate : {40.0, 80.0, 120.0}) {
+    const FleetOption o = of(rate, 12);
+    REQUIRE(o.slowest_step);
+    const FleetOption faster = of(rate * *o.slowest_step, 12 / *o.slowest_step);
+    INFO("rate " << rate << ", " << o.replicas << " replicas");
+    CHECK(o.replicas_if_slowest == (faster.replicas > 0 ? std::optional(faster.replicas) : std::nullopt));
+  }
 }
 
 TEST_CASE("a recording that is too short to fill a replica says what it bears at least") {
