@@ -47,7 +47,7 @@ std::string guessed_formats(const Setup& s, const MethodSpec& m) {
          "interval is known";
 }
 
-// Of a few sequences, where the reading of the weights should decide.
+// Of a few sequences, where the reading of the weights should decide, and by more than fits differ from measurements.
 std::string slow_experts(const Setup& s) {
   if (!s.transformer->experts || s.device->cpu() != nullptr) return "";
   const Experts& e = *s.transformer->experts;

@@ -266,7 +266,7 @@ std::string schedule_text(const Scenario& s, const Advice& a) {
   const bool same = std::all_of(all.begin(), all.end(), [&](const auto& one) { return same_steps(one, all.front()); });
   for (const auto& one : all) {
     const std::string prompt = same ? "" : " with prompts of " + std::to_string(one.front().prompt_tokens);
-    text += "Best k by batch, to 3 %" + prompt + ": " + by_batch(one) + ".\n";
+    text += "Best k by batch, to " + percent(DraftSchedule::kNear) + prompt + ": " + by_batch(one) + ".\n";
     last = setting_of(s, a, one);
     if (last && takes_schedule(s, a.point)) text += last->text();
     if (same) break;

@@ -49,10 +49,10 @@ std::vector<ScheduledLength> DraftSchedule::by_batch(int prompt_tokens, int larg
   constexpr double kNo = -std::numeric_limits<double>::infinity();
   std::vector<ScheduledLength> all;
   std::vector<double> gain;  // of the last stretch by draft length, sums of logarithms; kNo: not always near the best
-  const auto near_best = [&](int batch) {  // logarithms of speedups
+  const auto near_best = [&](int batch) {  // logarithms of the speedups at a batch; kNo: not near the best
     std::vector<double> here = speedups(prompt_tokens, batch);
     const double best = *std::max_element(here.begin() + 1, here.end());
-    for (double& gain : here) gain = gain < std::max(1.0, (1 - kNear) * best) ? kNo : std::log(gain);
+    for (double& x : here) x = x < std::max(1.0, (1 - kNear) * best) ? kNo : std::log(x);
     if (best > 1) here.front() = kNo;
     return here;
   };

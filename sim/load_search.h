@@ -7,8 +7,7 @@ namespace draftline {
 
 class LoadSearch {
  public:
-  static constexpr double kPrecise =
-      1.02;  // the ratio of the load that is missed to the one that is served, at the end
+  static constexpr double kPrecise = 1.02;  // at the end, the load that misses a target over the one that is served
 
   struct Tried {
     double rate = 0;               // requests/s

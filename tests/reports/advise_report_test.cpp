@@ -3,6 +3,7 @@
 #include "reports/advise_report.h"
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -182,6 +183,16 @@ TEST_CASE("each setup has a verdict of its own") {
   CHECK(nlohmann::json::parse(a.text(Format::json)).at("verdicts").size() == 2);
 }
 
+std::unique_ptr<Sweep> sweep_of(const std::string& method) {
+  auto sweep = std::make_unique<Sweep>(
+      Document::from_text(
+          R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm", "method": )" + method + "}",
+          "s.json"),
+      std::string(DRAFTLINE_SOURCE_DIR) + "/data");
+  sweep->validate();
+  return sweep;
+}
+
 // What a request gains by each draft length up to the longest, from plain decoding's 1 on.
 std::vector<double> gains_at(Sweep& sweep, int batch, int longest = 8) {
   Setup setup = sweep.setup(point_at(sweep.scenario(), 0));
@@ -200,14 +211,9 @@ TEST_CASE("a schedule stays near the best draft length at every batch, with the 
   const std::string method = R"({"name": "eagle3", "draft_length": 8, "acceptance": {"rate": )" + rate + "}}";
   const auto schedule = Answered(method).advices.front().schedule;
   REQUIRE(schedule.size() > 1);
-  Sweep sweep(
-      Document::from_text(
-          R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm", "method": )" + method + "}",
-          "s.json"),
-      std::string(DRAFTLINE_SOURCE_DIR) + "/data");
-  sweep.validate();
+  const auto sweep = sweep_of(method);
   std::vector<std::vector<double>> gains;
-  for (int batch = 0; batch <= 64; ++batch) gains.push_back(gains_at(sweep, std::max(1, batch)));
+  for (int batch = 0; batch <= 64; ++batch) gains.push_back(gains_at(*sweep, std::max(1, batch)));
   const auto near = [&](int batch, int drafts) {
     const auto& here = gains[static_cast<std::size_t>(batch)];
     const double gain = here[static_cast<std::size_t>(drafts)], best = *std::max_element(here.begin(), here.end());
@@ -235,15 +241,10 @@ TEST_CASE("a change of the schedule lies where the last length stops, between ba
   const std::string method =
       R"({"name": "eagle3", "draft_length": 5, "acceptance": {"rates": [0.83, 0.723, 0.75, 0.8, 0.611]}})";
   const auto schedule = Answered(method).advices.front().schedule;
-  Sweep sweep(
-      Document::from_text(
-          R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm", "method": )" + method + "}",
-          "s.json"),
-      std::string(DRAFTLINE_SOURCE_DIR) + "/data");
-  sweep.validate();
-  DraftSchedule lengths(sweep.predictor(), sweep.setup(point_at(sweep.scenario(), 0)),
-                        sweep.scenario().methods.front());
-  const auto gain = [&](int batch, int drafts) { return gains_at(sweep, batch, 5)[static_cast<std::size_t>(drafts)]; };
+  const auto sweep = sweep_of(method);
+  DraftSchedule lengths(sweep->predictor(), sweep->setup(point_at(sweep->scenario(), 0)),
+                        sweep->scenario().methods.front());
+  const auto gain = [&](int batch, int drafts) { return gains_at(*sweep, batch, 5)[static_cast<std::size_t>(drafts)]; };
   int changes = 0;
   for (std::size_t i = 1; i < schedule.size(); ++i) {
     const int at = schedule[i].from_batch, before = schedule[i - 1].draft_length;
