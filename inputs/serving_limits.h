@@ -63,6 +63,8 @@ struct FleetShape {
   double transfer_fixed = 0, transfer_per_token = 0;  // picoseconds
   int servers() const { return (replicas + prefill_replicas) * stages; }
   int schedulers() const { return servers() * parts; }
+
+  bool operator==(const FleetShape&) const = default;
 };
 
 struct LatencyTargets {

@@ -144,8 +144,6 @@ double mean_output(const Workload& w) { return mean_of(w.output, w, &RecordedReq
 
 bool is_recorded(const Workload& w) { return w.arrival_trace || w.lengths_of_acceptance; }
 
-bool shares_prefixes(const Workload& w) { return w.shared_prefix || has_recorded_prefixes(w); }
-
 int prefix_block(const Workload& w) { return w.shared_prefix ? w.shared_prefix->block : kPrefixBlockTokens; }
 
 bool draws_lengths(const Workload& w) { return is_drawn(w.prompt) || is_drawn(w.output); }

@@ -58,7 +58,6 @@ double mean_prompt(const Workload&);        // tokens; 0: the scenario's prompt_
 double mean_output(const Workload&);        // tokens; 0: the scenario's output_tokens
 bool draws_lengths(const Workload&);        // whether prompt or output lengths are drawn from a distribution
 bool is_recorded(const Workload&);          // whether its number of requests is that of a trace
-bool shares_prefixes(const Workload&);      // whether its prompts have blocks that later ones may reuse
 int prefix_block(const Workload&);          // tokens of such a block
 Workload at_rate(Workload, double factor);  // the same requests at `factor` times the rate
 

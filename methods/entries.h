@@ -45,4 +45,6 @@ Entry cllm();
 Entry lookahead();
 Entry ouroboros();
 
+int max_ngram(const Reader& prompt_lookup);  // the longest run of tokens that it searches for
+
 }  // namespace draftline::methods

@@ -60,6 +60,11 @@ class PromptLookup : public Method {
 
 }  // namespace
 
+int max_ngram(const Reader& in) {
+  const auto ngram = in.find("max_ngram");
+  return ngram ? ngram->integer(1, 64) : 3;
+}
+
 Entry prompt_lookup() {
   return {.name = "prompt_lookup",
           .also = {"ngram"},
@@ -69,9 +74,7 @@ Entry prompt_lookup() {
           .lossless = Losslessness::lossless,
           .parameters = "draft_length (10), max_ngram (3)",
           .make = [](const MethodSpec& spec, Context&) -> std::unique_ptr<Method> {
-            const Reader& in = spec.in();
-            const auto ngram = in.find("max_ngram");
-            return std::make_unique<PromptLookup>(ngram ? ngram->integer(1, 64) : 3, spec.draft_length().value_or(10));
+            return std::make_unique<PromptLookup>(max_ngram(spec.in()), spec.draft_length().value_or(10));
           },
           .examples = {R"("draft_length": 2, "max_ngram": 2)"},
           .lengths = {.most = 64}};

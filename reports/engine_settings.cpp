@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "methods/drafting/feature_drafter.h"
+#include "methods/entries.h"
 
 namespace draftline {
 
@@ -59,16 +60,11 @@ Names names_of(const MethodSpec& m) {
 
 bool is_tree(const MethodSpec& m) { return !m.draft_length() && (m.in().has("tree") || m.drafts_default_tree()); }
 
-int longest_lookup(const MethodSpec& m) {
-  const auto ngram = m.in().find("max_ngram");
-  return ngram ? ngram->integer() : 3;
-}
-
 // What vLLM is told besides the lengths, where its own default would be another method than the one that was priced.
 void add_vllm_parameters(nlohmann::ordered_json& settings, const MethodSpec& m, const Names& names, int ranks) {
   if (names.parallel) settings["parallel_drafting"] = true;
   if (names.vllm == "ngram") {
-    settings["prompt_lookup_max"] = longest_lookup(m);
+    settings["prompt_lookup_max"] = methods::max_ngram(m.in());
     settings["prompt_lookup_min"] = 1;
   }
   if (names.vllm == "suffix")
@@ -136,7 +132,7 @@ std::optional<nlohmann::ordered_json> tensorrt_llm_settings(const MethodSpec& me
   if (name.empty() || !method.draft_length()) return std::nullopt;
   nlohmann::ordered_json settings{{"decoding_type", name}};
   settings[name == "MTP" ? "num_nextn_predict_layers" : "max_draft_len"] = *method.draft_length();
-  if (name == "NGram") settings["max_matching_ngram_size"] = longest_lookup(method);
+  if (name == "NGram") settings["max_matching_ngram_size"] = methods::max_ngram(method.in());
   if (most_sequences) settings["max_concurrency"] = *most_sequences;
   return settings;
 }

@@ -28,20 +28,20 @@ Capacity capacity_of(ServingPoint& point, std::uint64_t seed, const std::vector<
   bool at_least = false;
   const auto run_at = [&](double r, int replication) {
     point.workload = at_rate(whole, r / rate);
-    LastingRun run = lasting_run(point, seed_of_replication(seed, replication), targets);
-    if (!run.meets || !run.lasts) at_least = run.meets;
+    const LastingRun& run = lasting_run(point, seed_of_replication(seed, replication), targets);
+    if (!run.meets() || !run.lasts) at_least = run.meets();
     return run;
   };
   const auto serves = [&](double r, int replication) {
     const LastingRun run = run_at(r, replication);
-    return run.meets && run.lasts;
+    return run.meets() && run.lasts;
   };
   // One replica less misses the workload, so that the bound is near where there are many.
   LoadSearch search({0, unloaded}, {rate, margin}, replicas == 1 ? 2 : replicas / (replicas - 1.0));
   while (!search.done()) {
     const double r = search.next();
     const LastingRun run = run_at(r, replications.front());
-    search.record({r, run.margin}, run.meets && run.lasts);
+    search.record({r, run.margin}, run.meets() && run.lasts);
   }
   double highest_served = search.served();
   for (std::size_t i = 1; i < replications.size(); ++i) {

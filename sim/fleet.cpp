@@ -37,12 +37,15 @@ class AcceptedRequests {
     for (;;) {
       auto r = requests_.next();
       if (r && progress_ && r->id % 4096 == 0) progress_(r->id);
-      if (!r || limits_.blocks_for(std::int64_t{r->prompt} + r->output + rows_) <= limits_.kv_blocks) return r;
+      if (!r) return r;
+      const std::int64_t blocks = limits_.blocks_for(std::int64_t{r->prompt} + r->output + rows_);
+      if (demand_.ask_blocks(blocks, limits_.kv_blocks)) return r;
       if (!first_refused_) first_refused_ = too_large(*r);
       if (!may_refuse_) throw *first_refused_;
       figures_.record_refusal(*r);
     }
   }
+  const Demand& demand() const { return demand_; }
   void check_not_all_refused() const {
     if (first_refused_ && figures_.requests == 0) throw *first_refused_;
   }
@@ -61,6 +64,7 @@ class AcceptedRequests {
   ServingFigures& figures_;
   const std::function<void(std::int64_t)>& progress_;
   std::optional<InputErrors> first_refused_;
+  Demand demand_;
 };
 
 void serve_closed_loop(int concurrency, AcceptedRequests& requests, ServerPool& servers, ServingFigures& figures) {
@@ -187,15 +191,14 @@ ServingRun Fleet::simulate(const Workload& workload, std::uint64_t seed, Serving
     if (until == Until::sure_to_miss)
       enough = [&] { return figures.sure_to_miss(workload.requests - workload.warm_up); };
     const auto backlog = serve_arrivals(workload.requests, requests, front, figures, enough);
-    if (!backlog) {
-      out.cut_short = true;
-      return out;
-    }
-    judge(*backlog);
+    out.cut_short = !backlog;
+    if (backlog) judge(*backlog);
     out.by_prompts = out.diverges && !prefillers.empty();
-    if (!prefillers.empty()) judge(decode(computed, decoders));
+    if (backlog && !prefillers.empty()) judge(decode(computed, decoders));
   }
 
+  for (const Demand& d : {requests.demand(), decoders.demand(), prefillers.demand()}) out.demand.add(d);
+  if (out.cut_short) return out;
   requests.check_not_all_refused();
   decoders.check_all_served();
   prefillers.check_all_served();

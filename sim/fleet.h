@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/backlog.h"
+#include "sim/demand.h"
 #include "sim/server_pool.h"
 
 namespace draftline {
@@ -20,10 +21,11 @@ struct ServingRun {
   bool fills = false;         // more requests were in flight then than halfway, beyond chance
   double queue_growth = 0;    // requests by which it grew for each that arrived in the second half; 0 if it did not
   bool cut_short = false;     // run_while_targets_hold() ended it; the figures are of its beginning
+  Demand demand = {};         // of its servers
 
   static auto members(auto& s) {
     return std::tie(s.figures, s.wall_time, s.pricing_time, s.diverges, s.unsettled, s.by_prompts, s.fills,
-                    s.queue_growth, s.cut_short);
+                    s.queue_growth, s.cut_short, s.demand);
   }
 };
 

@@ -18,9 +18,11 @@ KvBlockManager::KvBlockManager(const SchedulerLimits& limits)
       free_(limits.kv_blocks) {}
 
 bool KvBlockManager::allocate(std::int64_t blocks) {
-  if (blocks > free_) return false;
+  if (!has_free(blocks)) return false;
   free_ -= blocks;
-  if (prefixes_.evictable() > 0) prefixes_.evict_to(free_ / blocks_per_prefix_block_);
+  const int evictable = prefixes_.evictable();
+  if (evictable > 0 && !has_free(std::int64_t{evictable} * blocks_per_prefix_block_))
+    prefixes_.evict_to(free_ / blocks_per_prefix_block_);
   return true;
 }
 
@@ -58,7 +60,7 @@ bool KvBlockManager::extend_sequence(RunningBatch& running, std::size_t i, int t
   return true;
 }
 
-std::int64_t KvBlockManager::steps_that_fit(const RunningBatch& running, std::int64_t most) const {
+std::int64_t KvBlockManager::steps_that_fit(const RunningBatch& running, std::int64_t most) {
   const std::span<const int> lengths = running.lengths(), held = running.kv_blocks();
   const auto more_blocks = [&](std::int64_t steps) {
     std::int64_t sum = 0;
@@ -68,7 +70,7 @@ std::int64_t KvBlockManager::steps_that_fit(const RunningBatch& running, std::in
   std::int64_t fits = 1, high = most;
   while (fits < high) {
     const std::int64_t middle = (fits + high + 1) / 2;
-    if (more_blocks(middle) <= free_) fits = middle;
+    if (has_free(more_blocks(middle))) fits = middle;
     else high = middle - 1;
   }
   return fits;

@@ -3,6 +3,7 @@
 // swapping to the host. Blocks are counted, not identified. Cached prefix blocks that no sequence holds count as free
 // and are evicted when those blocks are allocated.
 #pragma once
+#include "sim/demand.h"
 #include "sim/drafting.h"
 #include "sim/prefix_cache.h"
 #include "sim/running_batch.h"
@@ -21,6 +22,9 @@ class KvBlockManager {
   std::int64_t free_blocks() const { return free_; }
   std::int64_t blocks_in_use() const { return total_ - free_; }
 
+  const Demand& demand() const { return demand_; }
+
+  bool has_free(std::int64_t blocks) { return demand_.ask_blocks(blocks_in_use() + blocks, total_); }
   // Each of these allocates all blocks that it needs and returns true, or allocates none and returns false.
   bool allocate(std::int64_t blocks);
   bool allocate_up_to(Sequence&, std::int64_t tokens);  // blocks of a sequence, not in the batch, for `tokens` in total
@@ -28,7 +32,7 @@ class KvBlockManager {
   bool extend_sequence(RunningBatch&, std::size_t index, int tokens);  // blocks for `tokens` more of one sequence
 
   // The largest number of steps of one token, 1 to `most`, for which extend() has blocks; one step must fit.
-  std::int64_t steps_that_fit(const RunningBatch&, std::int64_t most) const;
+  std::int64_t steps_that_fit(const RunningBatch&, std::int64_t most);
   // Frees all blocks of a sequence that is not in the batch; its prefix blocks stay cached until they are evicted.
   void release(Sequence&);
 
@@ -54,6 +58,7 @@ class KvBlockManager {
   const double swap_per_token_;        // ps
   const std::int64_t total_;
   std::int64_t free_;
+  Demand demand_;
   PrefixCache prefixes_;
   Ticks swap_time_ = 0;
 };

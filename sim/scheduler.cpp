@@ -43,6 +43,7 @@ bool Scheduler::plan_none() {
 bool Scheduler::plan_fixed_batch(Ticks now) {
   if (anything_runs()) return plan_decode();
   running_.release_slots();
+  demand_.depend_on_limits();
   const bool full = waiting() >= limits_.max_num_seqs;
   if (waiting_.empty() || (!full && !closed_)) return plan_none();
   return plan_prefill(now);
@@ -130,17 +131,18 @@ int Scheduler::token_budget() const {
   return limits_.max_num_batched_tokens - static_cast<int>(running_.size()) * drafting_.rows;
 }
 
-bool Scheduler::can_admit() const {
+bool Scheduler::can_admit() {
   if (waiting_.empty()) return false;
-  if (static_cast<int>(running_.size() + prefilling_.size()) >= limits_.max_num_seqs) return false;
+  const auto with_next = static_cast<int>(running_.size() + prefilling_.size()) + 1;
+  if (!demand_.ask_sequences(with_next, limits_.max_num_seqs)) return false;
   const Sequence& s = waiting_.front();
   const KvBlockManager::CachedPrefix cached = blocks_.cached_prefix(s);
-  const std::int64_t free = blocks_.free_blocks() - cached.unheld_blocks;
+  const auto has_free = [&](int tokens) { return blocks_.has_free(blocks_.blocks_for(tokens) + cached.unheld_blocks); };
   if (limits_.batching == Batching::continuous && !s.swapped) {
     const int budget = token_budget(), tokens = s.prefill_tokens - s.computed - cached.tokens;
-    return budget > 0 && blocks_.blocks_for(limits_.whole_prompts ? tokens : std::min(tokens, budget)) <= free;
+    return budget > 0 && has_free(limits_.whole_prompts ? tokens : std::min(tokens, budget));
   }
-  return blocks_.blocks_for(s.prefill_tokens - cached.tokens + drafting_.rows) <= free;
+  return has_free(s.prefill_tokens - cached.tokens + drafting_.rows);
 }
 
 Sequence Scheduler::admit_next(Ticks now) {

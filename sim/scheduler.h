@@ -43,6 +43,7 @@ class Scheduler {
   // the requests that leave the server, valid until the next call.
   std::span<const ServedRequest> finish_step(Ticks now);
 
+  const Demand& demand() const { return demand_; }  // without its KV blocks
   bool anything_runs() const { return !running_.empty() || !prefilling_.empty(); }
   int waiting() const { return static_cast<int>(waiting_.size()); }
   int in_flight() const { return static_cast<int>(waiting_.size() + prefilling_.size() + running_.size()); }
@@ -58,7 +59,7 @@ class Scheduler {
   bool plan(StepPlan::Kind, int draft_length, std::int64_t kv_blocks_in_use);
   bool plan_none();
 
-  bool can_admit() const;
+  bool can_admit();
   Sequence admit_next(Ticks now);
   void reuse_prefix(Sequence&);
   void swap_in(Sequence&);
@@ -86,6 +87,7 @@ class Scheduler {
   std::span<const int> admitted_;
   std::vector<Sequence> finished_;
   std::vector<ServedRequest> leaving_;
+  Demand demand_;
   bool closed_ = false, prefill_only_ = false;
 };
 

@@ -166,6 +166,15 @@ std::int64_t Server::outstanding_tokens() const {
   return sum;
 }
 
+Demand Server::demand() const {
+  Demand all;
+  for (const auto& p : parts_) {
+    all.add(p->scheduler.demand());
+    all.add(p->blocks.demand());
+  }
+  return all;
+}
+
 std::int64_t Server::blocks_in_use() const {
   std::int64_t sum = 0;
   for (const auto& p : parts_) sum += p->blocks.blocks_in_use();

@@ -37,6 +37,7 @@ class Server {
   int waiting() const;
   std::int64_t outstanding_tokens() const;
   std::int64_t blocks_in_use() const;
+  Demand demand() const;
   Ticks now() const { return now_; }
   std::function<void(const ServedRequest&)>
       on_served;  // called for each finished request; a closed loop sends the next

@@ -70,6 +70,12 @@ void ServerPool::finish_in_order() {
   }
 }
 
+Demand ServerPool::demand() const {
+  Demand all;
+  for (const auto& s : servers_) all.add(s->demand());
+  return all;
+}
+
 void ServerPool::check_all_served() const {
   for (const auto& s : servers_) check(s->blocks_in_use() == 0 && s->in_flight() == 0, "a served request keeps blocks");
 }

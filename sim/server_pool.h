@@ -32,6 +32,7 @@ class ServerPool {
   // order of time, so that no server runs ahead of another.
   void finish_in_order();
   void check_all_served() const;
+  Demand demand() const;
 
  private:
   struct Seen {

@@ -164,7 +164,7 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   if (point->fleet.prefill_replicas > 0)
     point->fleet.transfer_per_token = (room.per_token / choice.transfer_rate).value * kTicksPerSecond;
   point->prices = prices(p, setup, stages);
-  point->unloaded = unloaded_server(*scenario().serving, choice, setup, limits);
+  point->choice = without_load_axes(*scenario().serving, choice);
   const auto& by_drafts = point->prices->by_drafts;
   for (std::size_t k = 0; k < by_drafts.size(); ++k)
     if (by_drafts[k]) drafting.lengths.push_back(static_cast<int>(k));
@@ -180,12 +180,28 @@ ServingRun ServingPoint::run_while_targets_hold(std::uint64_t seed, const Latenc
   return Fleet(fleet, limits, drafting, *prices->table).run_while_targets_hold(workload, seed, targets);
 }
 
+// The same requests in a closed loop.
+static Workload one_by_one(Workload w) {
+  w.arrivals = {ArrivalProcess::Kind::closed};
+  w.arrivals.concurrency = 1;
+  w.arrival_trace = nullptr;
+  return w;
+}
+
 const ServingRun& ServingPoint::run_without_load(std::uint64_t seed, const LatencyTargets& targets) {
-  return prices->unloaded.of(unloaded, seed, drafting.rows, [&] {
-    FleetShape one = fleet;
-    one.replicas = 1;
-    return Fleet(one, limits, drafting, *prices->table).run(one_by_one(workload), seed, targets);
+  RunInputs inputs = run_inputs(seed, targets);
+  inputs.rate = 0;
+  inputs.fleet.replicas = 1;
+  return prices->unloaded.of(inputs, [&] {
+    return Fleet(inputs.fleet, limits, drafting, *prices->table).run(one_by_one(workload), seed, targets);
   });
+}
+
+RunInputs ServingPoint::run_inputs(std::uint64_t seed, const LatencyTargets& targets) const {
+  RunInputs inputs{seed,   mean_rate(workload), workload.requests,  fleet, limits, {},
+                   choice, setup.prompt_tokens, setup.output_tokens};
+  for (const LatencyTargets::Target& t : targets.targets) inputs.targets.push_back(t.limit);
+  return inputs;
 }
 
 // The devices that serve a point: what they cost and draw.

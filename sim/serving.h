@@ -11,7 +11,8 @@
 #include "core/json_writer.h"
 #include "predict/sweep.h"
 #include "sim/fleet.h"
-#include "sim/unloaded_runs.h"
+#include "sim/lasting_run.h"
+#include "sim/shared_runs.h"
 
 namespace draftline {
 
@@ -71,11 +72,12 @@ std::uint64_t seed_of_replication(std::uint64_t seed, int replication);
 class StepTable;
 
 // The step times of a method on one device. They do not depend on the workload, the scheduler or the number of
-// replicas. Its runs without load depend on few of these.
+// replicas. Points share its runs, too.
 struct MethodPrices {
   std::vector<std::unique_ptr<MethodChoice>> by_drafts;  // by draft length; null: the method can't draft so many
   std::unique_ptr<StepTable> table;
-  UnloadedRuns unloaded;
+  SharedRuns<ServingRun> unloaded{8};  // histograms are large
+  SharedRuns<LastingRun> lasting{512};
   ~MethodPrices();
 };
 
@@ -92,11 +94,12 @@ struct ServingPoint {
   ServingRun run_while_targets_hold(std::uint64_t seed, const LatencyTargets&);  // as Fleet's
   // One request at a time, on one replica. Points may share the run; it is valid until the next one without load.
   const ServingRun& run_without_load(std::uint64_t seed, const LatencyTargets&);
+  RunInputs run_inputs(std::uint64_t seed, const LatencyTargets&) const;  // of a run with this workload and fleet
 
   DraftOutcomes outcomes;                     // the target of drafting.outcomes
   std::optional<DraftConfidence> confidence;  // the target of drafting.confidence
   std::shared_ptr<MethodPrices> prices;
-  UnloadedServer unloaded;  // for prices->unloaded
+  std::vector<std::string> choice;  // of RunInputs
 };
 
 // Each thread needs its own.

@@ -7,42 +7,13 @@
 
 namespace draftline {
 
-std::string missed(const ServingRun& r, const SchedulerLimits& limits, const LatencyTargets& targets) {
-  if (r.figures.refused > 0) return refusals(r.figures, limits);
-  for (const LatencyTargets::Target& t : targets.targets)
-    if (!r.figures.meets(t)) return t.name + " " + to_text(r.figures.value_of(t)) + " > " + to_text(t.limit);
-  return r.diverges ? "the queue grows" : "";
-}
-
-double margin_of(const ServingRun& r, const LatencyTargets& targets) {
-  double least = std::numeric_limits<double>::infinity();
-  for (const LatencyTargets::Target& t : targets.targets) least = std::min(least, t.limit / r.figures.value_of(t));
-  return least;
-}
-
-LastingRun lasting_run(ServingPoint& point, std::uint64_t seed, const LatencyTargets& targets) {
-  constexpr double kFills = 8;
-  Workload& workload = point.workload;
-  const std::int64_t asked = workload.requests;
-  for (;;) {
-    LastingRun out{point.run_while_targets_hold(seed, targets), workload.requests, false, false, std::nullopt};
-    out.meets = !out.run.cut_short && missed(out.run, point.limits, targets).empty();
-    out.lasts = fills_servers(workload, out.run);
-    const bool settled = out.lasts && !out.run.unsettled && !out.run.fills;
-    if (!out.meets || settled || is_recorded(workload) || workload.requests >= kMostRequests) {
-      if (!out.run.cut_short && !out.run.diverges) out.margin = margin_of(out.run, targets);
-      workload.requests = asked;
-      return out;
-    }
-    const double enough = out.lasts ? 0 : kFills * requests_in_flight(workload, out.run);
-    workload.requests = more_requests(workload, enough);
-  }
-}
-
 const FleetRun* Trials::at(int replicas, int replication) {
   const auto [known, fresh] = runs_.try_emplace({replicas, replication});
-  if (fresh) known->second = run(replicas, replication);
-  const Trial& trial = known->second;
+  if (fresh) {
+    point_.fleet.replicas = replicas;
+    known->second = lasting_run(point_, seed_of_replication(seed_, replication), targets_);
+  }
+  const LastingRun& trial = known->second;
   if (trial.figures) return &*trial.figures;
   missed_ = {replicas, replication, trial.requests};
   return nullptr;
@@ -70,7 +41,7 @@ std::optional<int> Trials::smallest_in_all(int from, int replications) {
   return enough;
 }
 
-double Trials::margin(int replicas, int replication) const { return runs_.at({replicas, replication}).margin; }
+double Trials::margin(int replicas, int replication) const { return *runs_.at({replicas, replication}).margin; }
 
 std::vector<int> Trials::nearest_first(int replicas, int replications) const {
   std::vector<int> order(static_cast<std::size_t>(replications));
@@ -93,16 +64,6 @@ std::string Trials::last_miss(int each) {
   return "; with " + std::to_string((replicas + prompts) * each) +
          (prompts > 0 ? ", " + std::to_string(prompts * each) + " of them for prompts, " : ", ") + why +
          (by_prompts ? ": it takes more \"prefill_replicas\"" : "");
-}
-
-Trials::Trial Trials::run(int replicas, int replication) {
-  point_.fleet.replicas = replicas;
-  const LastingRun r = lasting_run(point_, seed_of_replication(seed_, replication), targets_);
-  if (!r.meets) return {std::nullopt, r.requests};
-  const ServingFigures& f = r.run.figures;
-  const double output = static_cast<double>(f.output_tokens) / static_cast<double>(f.requests);
-  return {FleetRun{{output * mean_rate(point_.workload)}, f.ttft.quantile(0.99), f.tpot.quantile(0.99), f.e2e.mean()},
-          r.requests, margin_of(r.run, targets_)};
 }
 
 }  // namespace draftline

@@ -124,6 +124,62 @@ TEST_CASE("options that differ in load and batch limit alone share their run wit
   CHECK(runs.size() == 2);  // one for each policy
 }
 
+TEST_CASE("options share the runs of a load in which no batch is full") {
+  const auto sweep = planned(R"("h100-sxm")");
+  const LatencyTargets& targets = sweep->scenario().serving->targets;
+  const auto pair = [&](std::size_t of_8, std::size_t of_64) {
+    const auto small = sweep->prepare(point_at(sweep->scenario(), of_8)),
+               large = sweep->prepare(point_at(sweep->scenario(), of_64));
+    REQUIRE(small->limits.max_num_seqs == 8);
+    REQUIRE(large->limits.max_num_seqs == 64);
+    REQUIRE(mean_rate(small->workload) == mean_rate(large->workload));
+    const LastingRun first = lasting_run(*large, 5, targets);
+    bool simulated = false;
+    large->prices->lasting.of(small->run_inputs(5, targets), [&] {
+      simulated = true;
+      return first;
+    });
+    return simulated;
+  };
+  CHECK_FALSE(pair(0, 2));  // 2 requests/s
+  CHECK(pair(4, 6));        // 40 requests/s
+}
+
+TEST_CASE("limits that grant what a run asked for change nothing") {
+  using Batching = SchedulerLimits::Batching;
+  int alike = 0, others = 0;
+  for (const auto batching : {Batching::continuous, Batching::prefill_first, Batching::fixed})
+    for (const int parts : {1, 2})
+      for (const bool shared : {false, true}) {
+        Workload w = poisson(2e5, 200, FixedLength{60}, UniformLength{1, 60});
+        if (shared) w.shared_prefix = SharedPrefix{32, 5};
+        std::vector<std::pair<SchedulerLimits, ServingRun>> runs;
+        for (const int sequences : {3, 12, 40, 200})
+          for (const std::int64_t blocks : {20, 60, 150, 400, 1000}) {
+            SchedulerLimits limits;
+            limits.batching = batching;
+            limits.max_num_seqs = sequences;
+            limits.kv_blocks = blocks;
+            FleetShape shape;
+            shape.parts = parts;
+            PlainCost cost;
+            runs.emplace_back(limits, Fleet(shape, limits, {}, cost).run(w, 7, {}));
+          }
+        for (const auto& [limits, run] : runs)
+          for (const auto& [granted, same] : runs) {
+            if (run.demand.granted_by(granted)) {
+              CHECK(same.figures.fingerprint() == run.figures.fingerprint());
+              CHECK(same.figures.steps == run.figures.steps);
+              CHECK(same.figures.reused_tokens == run.figures.reused_tokens);
+              ++alike;
+            }
+            others += same.figures.fingerprint() != run.figures.fingerprint();
+          }
+      }
+  CHECK(alike > 100);
+  CHECK(others > 100);
+}
+
 TEST_CASE("an option of a plan is what it is alone, whatever was looked at before") {
   const auto all = planned(R"(["h100-sxm", "l40s"])");
   const std::size_t options = all->scenario().points();
@@ -135,6 +191,8 @@ TEST_CASE("an option of a plan is what it is alone, whatever was looked at befor
     CHECK(same.obstacle == one.obstacle);
     CHECK(same.replicas == one.replicas);
     CHECK(same.capacity == one.capacity);
+    CHECK(same.capacity_at_least == one.capacity_at_least);
+    CHECK(same.replicas_if_slowest == one.replicas_if_slowest);
     REQUIRE(same.runs.size() == one.runs.size());
     for (std::size_t r = 0; r < one.runs.size(); ++r) {
       CHECK(same.runs[r].ttft_p99 == one.runs[r].ttft_p99);

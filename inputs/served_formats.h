@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of reading served runs (inputs/served_runs): what an argument tells besides its file, and each kind of file.
+#pragma once
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "inputs/served_runs.h"
+
+namespace draftline {
+
+constexpr double kMostServedSequences = 1 << 16, kMostServedLength = 1 << 24;
+
+// What stands behind the "@" of an argument.
+class ServedSettings {
+ public:
+  // `at`: where they begin; the argument must outlive them. Throws InputErrors if a key is unknown or stands twice.
+  ServedSettings(const std::string& argument, std::size_t at);
+  std::optional<std::string> text(const std::string& key) const;
+  std::optional<double> number(const std::string& key, double least, double most) const;  // InputErrors if it is none
+  void complete(ServedRun&) const;  // with what the file left open, or leaves to be told
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const;
+  const std::string& argument_;
+  std::map<std::string, std::string> values_;
+};
+
+// JSON as benchmark programs write it; `lines`: a file of JSON lines, which a .json may be, too.
+std::vector<ServedRun> read_served_results(const std::filesystem::path&, bool lines, const ServedSettings&);
+std::vector<ServedRun> read_served_table(const std::filesystem::path&);  // CSV
+
+}  // namespace draftline

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "core/json_parse.h"
+#include "core/quantity_text.h"
+#include "core/reader.h"
+#include "core/text_file.h"
+#include "inputs/served_details.h"
+#include "inputs/served_formats.h"
+
+namespace draftline {
+
+namespace {
+
+constexpr double kLeastMilliseconds = 1e-6, kMostMilliseconds = 1e9, kMillisecond = 1e-3;
+
+std::optional<double> number(const Reader& in, std::string_view key, double least, double most) {
+  const auto found = in.find(key);
+  if (!found || found->is_null()) return std::nullopt;
+  return found->number(least, most);
+}
+
+// vLLM's `bench serve`, SGLang's bench_serving: one load, summed up; perhaps request by request.
+ServedRun of_serving(const Reader& in, const ServedSettings& told) {
+  const auto ms = [&](std::string_view key) -> std::optional<Seconds> {
+    const auto t = number(in, key, 0, kMostMilliseconds);
+    return t && *t >= kLeastMilliseconds ? std::optional(kMillisecond * Seconds{*t}) : std::nullopt;
+  };
+  ServedRun run;
+  const double requests = in.at("completed").positive_int(),
+               output = in.at("total_output_tokens").number(1, 1e15) / requests;
+  const double prompt = in.at("total_input_tokens").number(0, 1e15) / requests;
+  run.context = prompt + output / 2;
+  run.request_prompt = prompt;
+  run.request_output = output;
+  for (const std::string_view key : {"spec_decode_acceptance_length", "accept_length"})
+    if (const auto length = number(in, key, 0, 1024); length && *length > 1) run.tokens_per_step = *length;
+  const auto drafts = number(in, "spec_decode_num_drafts", 0, 1e18),
+             drafted = number(in, "spec_decode_draft_tokens", 0, 1e18);
+  if (drafts && drafted && *drafts > 0) run.draft_length = *drafted / *drafts;
+  if (output < 2) in.at("total_output_tokens").fail("requests of one token have no steps");
+
+  // A step without prompts in it is what the median gap between tokens shows; a speculating step emits several tokens.
+  const auto gap = ms("median_itl_ms"), median = ms("median_tpot_ms"), mean = ms("mean_tpot_ms");
+  const bool plain = !run.speculates() && !told.text("acceptance_length");
+  if (plain && gap) run.time = *gap;
+  else if (median || mean) run.time = run.tokens_per_step * median.value_or(mean.value_or(Seconds{}));
+  else if (in.find("median_tpot_ms") || in.find("mean_tpot_ms"))
+    in.fail("says of no step how long it takes: \"median_tpot_ms\" or \"mean_tpot_ms\" must be above 0");
+  else in.at("median_tpot_ms").number();
+
+  const auto most = number(in, "max_concurrency", 1, kMostServedSequences), duration = number(in, "duration", 0, 1e9);
+  const Seconds decoding = (output - 1) * mean.value_or(run.time / run.tokens_per_step);
+  const Seconds waiting = ms("mean_ttft_ms").value_or(Seconds{});
+  if (const auto detailed = decoding_together(in)) {
+    run.batch_size = detailed->batch_size;
+    run.context = detailed->context;
+    if (plain) run.time = detailed->median_gap;
+  } else if (duration && *duration > 0) {  // Little's law
+    const double decodes = requests * decoding.value / *duration,
+                 stays = decodes + requests * waiting.value / *duration;
+    run.batch_size = std::clamp(most ? std::min(stays, *most) : decodes, 1.0, kMostServedSequences);
+    if (most && decodes < 0.7 * run.batch_size && !told.text("batch"))
+      run.notes.push_back(in.place() + ": requests wait for a third of their time or more, so the batch is between " +
+                          significant(decodes) + " and " + significant(run.batch_size) + "; say it with @batch=");
+  } else if (most) {
+    run.batch_size = *most;
+  } else if (!told.text("batch")) {
+    in.fail("has neither \"duration\" nor \"max_concurrency\": say the batch with @batch=");
+  }
+  return run;
+}
+
+// vLLM's `bench latency` times whole batches and says neither how large nor how long they are.
+ServedRun of_latency(const Reader& in, const ServedSettings& told) {
+  const auto batch = told.number("batch", 1, kMostServedSequences),
+             prompt = told.number("prompt", 1, kMostServedLength), output = told.number("output", 2, kMostServedLength);
+  ServedRun run;
+  if (!batch || !prompt || !output) {
+    in.fail("times whole batches without their size: write FILE@batch=8,prompt=32,output=128");
+    return run;
+  }
+  const auto median = in.find("percentiles") ? in.at("percentiles").find("50") : std::nullopt;
+  run.time = Seconds{(median ? *median : in.at("avg_latency")).number(1e-9, 1e9)};
+  run.steps = *output - 1;
+  run.prompt_tokens = static_cast<int>(*prompt);
+  run.context = *prompt + *output / 2;
+  return run;
+}
+
+// guidellm: a list of loads, each with distributions over its requests by how they ended.
+ServedRun of_guidellm(const Reader& in) {
+  const Reader metrics = in.at("metrics");
+  const auto figure = [&](std::string_view name, std::string_view ended, std::string_view statistic, double least,
+                          double most) {
+    const Reader all = metrics.at(name);
+    const auto these = all.find(ended);
+    return (these ? *these : all.at("successful")).at(statistic).number(least, most);
+  };
+  ServedRun run;
+  run.time = kMillisecond *
+             Seconds{figure("inter_token_latency_ms", "successful", "median", kLeastMilliseconds, kMostMilliseconds)};
+  run.batch_size = std::max(1.0, figure("request_concurrency", "total", "mean", 0, kMostServedSequences));
+  run.request_prompt = figure("prompt_token_count", "successful", "mean", 0, kMostServedLength);
+  run.request_output = figure("output_token_count", "successful", "mean", 1, kMostServedLength);
+  run.context = run.request_prompt + run.request_output / 2;
+  return run;
+}
+
+std::vector<ServedRun> of_document(const Document& document, const ServedSettings& told) {
+  const Reader root = document.root();
+  std::vector<ServedRun> runs;
+  if (const auto loads = root.find("benchmarks")) {
+    for (const Reader& load : loads->items()) {
+      runs.push_back(of_guidellm(load));
+      runs.back().place = load.place();
+    }
+  } else {
+    const bool latency = root.find("avg_latency").has_value();
+    if (!latency && !root.find("completed"))
+      root.fail("is no benchmark's result that is known: of vLLM (bench serve, bench latency), SGLang or guidellm");
+    else runs.push_back(latency ? of_latency(root, told) : of_serving(root, told));
+    if (!runs.empty()) runs.back().place = root.file().string();
+  }
+  document.finish();
+  return runs;
+}
+
+}  // namespace
+
+std::vector<ServedRun> read_served_results(const std::filesystem::path& file, bool lines, const ServedSettings& told) {
+  const std::string text = read_text_file(file);
+  if (!lines && text.find("}\n{") == std::string::npos) return of_document(Document::from_text(text, file), told);
+  std::vector<ServedRun> runs;
+  for (std::size_t at = 0, number = 1; at < text.size(); ++number) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line(text.data() + at, end - at);
+    at = end + 1;
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    for (ServedRun& run : of_document(Document::from_text(line, file.string() + ":" + std::to_string(number)), told))
+      runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+}  // namespace draftline

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+
+#include "core/csv.h"
+#include "core/json_parse.h"
+#include "core/nearest_word.h"
+#include "core/quantity_text.h"
+#include "inputs/served_formats.h"
+
+namespace draftline {
+
+std::vector<ServedRun> read_served_table(const std::filesystem::path& file) {
+  struct Time {
+    std::string_view column;
+    double unit;
+  };
+  static constexpr std::array<Time, 6> times{
+      {{"step_ms", 1e-3}, {"tpot_ms", 1e-3}, {"itl_ms", 1e-3}, {"step_us", 1e-6}, {"step_s", 1}, {"tpot_s", 1}}};
+  static constexpr std::array<std::string_view, 13> known{
+      "batch",       "context",   "step_ms",         "tpot_ms",           "itl_ms",      "step_us", "step_s", "tpot_s",
+      "transformer", "precision", "tensor_parallel", "acceptance_length", "draft_length"};
+  const Csv t = Csv::from_file(file);
+  for (const std::string& column : t.columns())
+    if (std::find(known.begin(), known.end(), column) == known.end())
+      throw InputErrors(printable(file.string(), 1000) + ":1: unknown column \"" + printable(column) + "\"" +
+                        (column == "tpot" || column == "itl" || column == "step"
+                             ? "; the name has the unit: \"" + column + "_ms\", \"step_us\", \"step_s\" or \"tpot_s\""
+                             : did_you_mean(column, known)));
+  const auto time = std::find_if(times.begin(), times.end(), [&](const Time& x) { return t.has(x.column); });
+  const auto batch = t.column("batch"), context = t.column("context"),
+             column = t.column(time == times.end() ? "step_ms" : time->column);
+  if (std::count_if(times.begin(), times.end(), [&](const Time& x) { return t.has(x.column); }) > 1)
+    throw InputErrors(printable(file.string(), 1000) + ":1: more than one column of times");
+  std::vector<ServedRun> runs;
+  for (std::size_t row = 0; row < t.rows(); ++row) {
+    const auto within = [&](std::size_t c, double least, double most) {
+      const double v = t.number(row, c);
+      if (v < least || v > most)
+        t.fail(row, t.columns()[c] + " must be from " + significant(least) + " to " + significant(most));
+      return v;
+    };
+    const auto told = [&](std::string_view name) -> std::optional<std::string> {
+      if (!t.has(name) || t.text(row, name).empty()) return std::nullopt;
+      return std::string(t.text(row, name));
+    };
+    ServedRun run;
+    run.place = file.string() + ":" + std::to_string(t.line(row));
+    run.batch_size = within(batch, 1, kMostServedSequences);
+    run.context = within(context, 0, kMostServedLength);
+    run.time = time->unit * Seconds{within(column, 1e-9, 1e9)};
+    run.transformer = told("transformer");
+    run.precision = told("precision");
+    if (told("tensor_parallel")) run.tensor_parallel = static_cast<int>(within(t.column("tensor_parallel"), 1, 1024));
+    if (told("acceptance_length")) run.tokens_per_step = within(t.column("acceptance_length"), 1, 1024);
+    if (told("draft_length")) run.draft_length = within(t.column("draft_length"), 1, 1024);
+    if (!time->column.starts_with("step")) run.time = run.tokens_per_step * run.time;
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+}  // namespace draftline

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a run meets latency targets, and runs of a load that lasts.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "sim/fleet.h"
+
+namespace draftline {
+
+struct ServingPoint;
+
+// The first target that a run misses, as text; "" if it meets all. A run with refused requests misses them.
+std::string missed(const ServingRun&, const SchedulerLimits&, const LatencyTargets&);
+
+// The least of limit / value over the targets: 1 at the limit.
+double margin_of(const ServingRun&, const LatencyTargets&);
+
+// What one run says of a fleet. Histograms of a thousand options would take a gigabyte.
+struct FleetRun {
+  PerSecond throughput;  // output tokens/s of the load, all of which a fleet that meets its targets serves
+  Seconds ttft_p99, tpot_p99, e2e_mean;
+};
+
+// A run of a load that lasts: where arrivals end before the servers are full, while they still fill, or before it is
+// clear whether the queue grows, it is repeated with more requests. A recording has no more.
+struct LastingRun {
+  std::int64_t requests = 0;
+  bool lasts = false;
+  std::optional<FleetRun> figures;  // none: it misses a target
+  std::optional<double> margin;     // of the targets; none: not known
+  Demand demand;
+  bool meets() const { return figures.has_value(); }
+};
+// Points may share the run; it is valid until the next one.
+const LastingRun& lasting_run(ServingPoint&, std::uint64_t seed, const LatencyTargets&);
+
+}  // namespace draftline
