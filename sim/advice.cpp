@@ -78,8 +78,7 @@ std::vector<int> looked_at(const std::vector<int>& reported, int largest) {
 
 }  // namespace
 
-Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, ServingSweep* serving,
-              std::uint64_t seed) {
+Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, LoadAdvisor* load, std::uint64_t seed) {
   const Scenario& scenario = sweep.scenario();
   Predictor& predictor = sweep.predictor();
   Advice out;
@@ -132,16 +131,10 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
 
   if (const double plain = pool_tokens(predictor, s, autoregressive()); plain > 0)
     out.pool_lost = 1 - std::max(0.0, pool_tokens(predictor, s, m)) / plain;
-  if (serving != nullptr) {
-    const auto& methods = serving->scenario().methods;
-    const auto plain =
-        std::find_if(methods.begin(), methods.end(), [](const MethodChoice& x) { return x.spec.is_plain(); });
+  if (load != nullptr) {
     Point p = out.point;
     p.batch = 0;
-    try {
-      if (plain != methods.end() && mean_rate(serving->scenario().serving->choices[p.serving].workload) > 0)
-        out.rate = advise_load(*serving, p, static_cast<std::size_t>(plain - methods.begin()), seed);
-    } catch (const InputErrors&) {}  // no KV pool fits
+    out.rate = load->at(p, seed);
   }
   return out;
 }

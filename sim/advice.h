@@ -66,9 +66,9 @@ struct Advice {
 };
 
 // Advice on the method of the scenario's point `index`. `batches`: the batch sizes to report; those that do not fit are
-// left out. `serving`: a sweep of with_arrivals(scenario), or null to leave out the load. A point that does not fit the
+// left out. `load`: of with_arrivals(scenario), or null to leave out the load. A point that does not fit the
 // device is an `obstacle`, not an error.
-Advice advise(Sweep&, std::size_t index, const std::vector<int>& batches, ServingSweep* serving, std::uint64_t seed);
+Advice advise(Sweep&, std::size_t index, const std::vector<int>& batches, LoadAdvisor* load, std::uint64_t seed);
 
 // The scenario with plain decoding as its last method and, if it has no workload, with 600 Poisson arrivals. Its only
 // batch size is 1.

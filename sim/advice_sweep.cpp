@@ -15,6 +15,7 @@ AdviceSweep::AdviceSweep(Document scenario, const std::filesystem::path& data, b
   if (with_load) {
     serving_ = std::make_unique<ServingSweep>(with_arrivals(s), data);
     serving_->validate();
+    load_ = std::make_unique<LoadAdvisor>(*serving_);
   }
   batches_ = s.batch_sizes;
   if (batches_.size() == 1) batches_ = {1, 2, 4, 8, 16, 32, 64, 128, 256};
@@ -27,7 +28,7 @@ AdviceSweep::AdviceSweep(Document scenario, const std::filesystem::path& data, b
 }
 
 Advice AdviceSweep::at(std::size_t i, std::uint64_t seed) {
-  return advise(sweep_, points_[i], batches_, serving_.get(), seed);
+  return advise(sweep_, points_[i], batches_, load_.get(), seed);
 }
 
 }  // namespace draftline

@@ -21,6 +21,7 @@ class AdviceSweep {
  private:
   Sweep sweep_;
   std::unique_ptr<ServingSweep> serving_;  // the scenario with arrivals; null without load
+  std::unique_ptr<LoadAdvisor> load_;      // the same
   std::vector<int> batches_;
   std::vector<std::size_t> points_;  // indices of the scenario's points
 };

@@ -3,42 +3,58 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "sim/stretches.h"
 
 namespace draftline {
 
-namespace {
+static constexpr double kCloseEnough = 1.03;  // rates
 
-constexpr double kCloseEnough = 1.03;  // rates
-
-// A server that decodes plainly and one that speculates, at one rate of requests after the other.
-class TwoServers {
+// A server that decodes plainly, at one rate of requests after the other.
+class LoadAdvisor::PlainServer {
  public:
-  TwoServers(ServingSweep& serving, const Point& p, std::size_t plain_method, std::uint64_t seed)
-      : seed_(seed), speculating_(serving.prepare(p)) {
-    Point plain = p;
-    plain.method = plain_method;
-    plain_ = serving.prepare(plain);
-    workload_ = plain_->workload;
+  PlainServer(ServingSweep& serving, const Point& p, std::uint64_t seed)
+      : point_(p), seed_(seed), server_(serving.prepare(p)), workload_(server_->workload) {
+    alone_ = latency_alone();
+    capacity_ = find_capacity();
+  }
+  bool is_of(const Point& p, std::uint64_t seed) const { return point_ == p && seed_ == seed; }
+  std::int64_t requests() const { return workload_.requests; }
+  double alone() const { return alone_; }  // mean latency of a request that has the server for itself, in seconds
+  // The most requests a second that it serves without a queue that grows; none if there are too few requests to tell.
+  std::optional<double> capacity() const { return capacity_; }
+
+  // `full`: the largest rate that is asked about.
+  Workload load(double rate, double full) const { return at(rate, kFills / 2 * std::min(1.0, rate / full)); }
+  Seconds latency(double rate, double full) {
+    const auto [known, fresh] = latencies_.try_emplace({rate, full});
+    if (fresh) known->second = run(load(rate, full)).figures.e2e.mean();
+    return known->second;
   }
 
-  // The mean latency of a request that has the server for itself, in seconds.
-  double alone() {
-    plain_->workload = workload_;
-    plain_->workload.arrivals = {ArrivalProcess::Kind::closed};
-    plain_->workload.arrivals.concurrency = 1;
-    plain_->workload.requests = std::min<std::int64_t>(workload_.requests, 20);
-    plain_->workload.warm_up = 0;
-    return plain_->run(seed_, {}).figures.e2e.mean().value;
+ private:
+  static constexpr int kFills = 16, kLeastFills = 4;
+  static constexpr double kOverload = 1.5;
+
+  ServingRun run(Workload w) {
+    server_->workload = std::move(w);
+    return server_->run(seed_, {});
+  }
+  double latency_alone() {
+    Workload w = workload_;
+    w.arrivals = {ArrivalProcess::Kind::closed};
+    w.arrivals.concurrency = 1;
+    w.requests = std::min<std::int64_t>(w.requests, 20);
+    w.warm_up = 0;
+    return run(std::move(w)).figures.e2e.mean().value;
   }
 
-  // The most requests a second that the plain server serves without a queue that grows; none if there are too few
-  // requests to tell. Once it is overloaded a server may serve fewer, as it preempts: that is where the search begins.
-  std::optional<double> capacity(double alone) {
+  // Once it is overloaded a server may serve fewer requests, as it preempts: that is where the search begins.
+  std::optional<double> find_capacity() {
     if (is_recorded(workload_) && static_cast<double>(workload_.requests) < kLeastFills * in_flight())
       return std::nullopt;
-    const std::optional<double> overloaded = served_of_more(2 * in_flight() / alone);  // no server is faster than that
+    const std::optional<double> overloaded = served_of_more(2 * in_flight() / alone_);  // no server is faster than that
     if (!overloaded) return std::nullopt;
     double low = *overloaded, high = kOverload * low;
     for (; overloads(low); low /= kCloseEnough) high = low;
@@ -48,53 +64,38 @@ class TwoServers {
     }
     return low;
   }
-
-  bool gains(double rate, double full) {
-    plain_->workload = speculating_->workload = at(rate, kFills / 2 * std::min(1.0, rate / full));
-    return speculating_->run(seed_, {}).figures.e2e.mean() < plain_->run(seed_, {}).figures.e2e.mean();
-  }
-  std::int64_t requests() const { return workload_.requests; }
-
- private:
-  static constexpr int kFills = 16, kLeastFills = 4;
-  static constexpr double kOverload = 1.5;
-
-  ServingRun run_plain(double rate) {
-    plain_->workload = at(rate, kFills);
-    return plain_->run(seed_, {});
-  }
   // A load that seems to be served is served eight times as long: near its limit a server keeps up until a burst fills
   // its KV pool, and falls behind from then on, as it computes again what it preempts.
   bool overloads(double rate) {
-    if (run_plain(rate).diverges) return true;
-    Workload& w = plain_->workload;
+    Workload w = at(rate, kFills);
+    if (run(w).diverges) return true;
     if (is_recorded(w)) return false;
     w.requests = more_requests(w, 8 * static_cast<double>(w.requests));
-    return plain_->run(seed_, {}).diverges;
+    return run(std::move(w)).diverges;
   }
-  // The requests a second that the plain server serves while more arrive, at a rate that is brought near to it: at far
-  // more all requests arrive before the first batches are served.
+  // The requests a second that are served while more arrive, at a rate that is brought near to it: at far more all
+  // requests arrive before the first batches are served.
   std::optional<double> served_of_more(double rate) {
     constexpr int kMostTries = 6;
     constexpr double kLeastServed = 0.4;
     for (int i = 0; i < kMostTries; ++i) {
-      const ServingRun run = run_plain(rate);
-      if (run.queue_growth <= 0) return std::nullopt;
-      const double served = rate * (1 - run.queue_growth);
+      const ServingRun more = run(at(rate, kFills));
+      if (more.queue_growth <= 0) return std::nullopt;
+      const double served = rate * (1 - more.queue_growth);
       if (served > kLeastServed * rate) return served;
       rate =
-          kOverload * std::max(served, static_cast<double>(plain_->workload.requests) / run.figures.makespan().value);
+          kOverload * std::max(served, static_cast<double>(server_->workload.requests) / more.figures.makespan().value);
     }
     return std::nullopt;
   }
 
-  // Sequences that the plain server decodes together.
+  // Sequences that are decoded together.
   double in_flight() const {
-    const SchedulerLimits& l = plain_->limits;
+    const SchedulerLimits& l = server_->limits;
     double prompt = mean_prompt(workload_);  // without what it may share with others
     if (workload_.shared_prefix && l.prefix_caching) prompt = std::max(0.0, prompt - workload_.shared_prefix->tokens);
     const auto blocks = l.blocks_for(static_cast<std::int64_t>(prompt + mean_output(workload_) / 2));
-    return plain_->fleet.schedulers() *
+    return server_->fleet.schedulers() *
            std::clamp(static_cast<double>(l.kv_blocks) / static_cast<double>(std::max<std::int64_t>(blocks, 1)), 1.0,
                       static_cast<double>(l.max_num_seqs));
   }
@@ -107,20 +108,41 @@ class TwoServers {
     return w;
   }
 
-  std::uint64_t seed_;
-  std::unique_ptr<ServingPoint> plain_, speculating_;
-  Workload workload_;
+  const Point point_;
+  const std::uint64_t seed_;
+  std::unique_ptr<ServingPoint> server_;
+  const Workload workload_;  // as the scenario says it
+  double alone_;
+  std::optional<double> capacity_;
+  std::map<std::pair<double, double>, Seconds> latencies_;
 };
 
-}  // namespace
+LoadAdvisor::LoadAdvisor(ServingSweep& serving) : serving_(serving) {
+  const auto& methods = serving.scenario().methods;
+  const auto plain =
+      std::find_if(methods.begin(), methods.end(), [](const MethodChoice& m) { return m.spec.is_plain(); });
+  check(plain != methods.end(), "a scenario without a plain method is compared with plain decoding");
+  plain_method_ = static_cast<std::size_t>(plain - methods.begin());
+}
+LoadAdvisor::~LoadAdvisor() = default;
 
-LoadAdvice advise_load(ServingSweep& serving, const Point& p, std::size_t plain_method, std::uint64_t seed) {
+std::optional<LoadAdvice> LoadAdvisor::at(const Point& p, std::uint64_t seed) {
+  if (mean_rate(serving_.scenario().serving->choices[p.serving].workload) <= 0) return std::nullopt;
+  Point without = p;
+  without.method = plain_method_;
+  try {
+    const auto speculating = serving_.prepare(p);
+    if (!plain_ || !plain_->is_of(without, seed)) plain_ = std::make_unique<PlainServer>(serving_, without, seed);
+    return compare(*speculating, seed);
+  } catch (const InputErrors&) { return std::nullopt; }
+}
+
+LoadAdvice LoadAdvisor::compare(ServingPoint& speculating, std::uint64_t seed) {
   constexpr int kPoints = 9;
   constexpr double kIdle = 0.02, kNearlyFull = 0.95;
-  TwoServers servers(serving, p, plain_method, seed);
-  const double alone = servers.alone();
-  const std::optional<double> capacity = servers.capacity(alone);
-  const double burst = static_cast<double>(servers.requests()) / alone;  // all requests arrive while one is served
+  const double alone = plain_->alone();
+  const std::optional<double> capacity = plain_->capacity();
+  const double burst = static_cast<double>(plain_->requests()) / alone;  // all requests arrive while one is served
   const double least = kIdle / alone, most = capacity ? kNearlyFull * *capacity : burst;
   LoadAdvice out;
   std::vector<double> rates;
@@ -128,8 +150,12 @@ LoadAdvice advise_load(ServingSweep& serving, const Point& p, std::size_t plain_
     rates.push_back(least * std::pow(most / least, i / (kPoints - 1.0)));
   if (rates.empty()) rates = {most};
   const auto paying = stretches(
-      rates, [&](double rate) { return servers.gains(rate, most); },
-      [&](double low, double high) {
+      rates,
+      [&](double rate) {
+        speculating.workload = plain_->load(rate, most);
+        return speculating.run(seed, {}).figures.e2e.mean() < plain_->latency(rate, most);
+      },
+      [](double low, double high) {
         return high / low > kCloseEnough ? std::optional(std::sqrt(low * high)) : std::nullopt;
       });
   if (paying.empty()) {

@@ -2,6 +2,8 @@
 // At which loads speculation lowers the mean end-to-end latency of a server's requests, by simulations at rising rates.
 #pragma once
 #include <cstdint>
+#include <memory>
+#include <optional>
 
 #include "sim/serving.h"
 
@@ -14,8 +16,22 @@ struct LoadAdvice {
   bool too_few = false;     // the workload has too few requests to load a server
 };
 
-// Of the point's server against the same with the scenario's plain method. Both get the same requests; where these are
-// no recording, as many as fill a server several times over.
-LoadAdvice advise_load(ServingSweep&, const Point&, std::size_t plain_method, std::uint64_t seed);
+// Compares a point's server with the same under the scenario's plain method. Both get the same requests; where these
+// are no recording, as many as fill a server several times over. What the plain server does is found once for all
+// methods in a row.
+class LoadAdvisor {
+ public:
+  explicit LoadAdvisor(ServingSweep&);  // of a scenario with a plain method; the sweep must outlive it
+  ~LoadAdvisor();
+  // None: arrivals have no rate, or no KV pool fits.
+  std::optional<LoadAdvice> at(const Point&, std::uint64_t seed);
+
+ private:
+  class PlainServer;
+  LoadAdvice compare(ServingPoint& speculating, std::uint64_t seed);
+  ServingSweep& serving_;
+  std::size_t plain_method_;
+  std::unique_ptr<PlainServer> plain_;  // of the last point
+};
 
 }  // namespace draftline
