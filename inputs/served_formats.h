@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of reading served runs (inputs/served_runs): what an argument tells besides its file, and each kind of file.
+// The parts of reading served runs (inputs/served_runs): what an argument tells besides its file, and each kind of
+// file.
 #pragma once
 #include <filesystem>
 #include <map>

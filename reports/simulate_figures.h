@@ -34,11 +34,18 @@ inline Reading mean_of_runs(Result r, const std::function<double(Run)>& figure) 
 inline auto mean(auto figure) {
   return of([figure](Result r) { return mean_of_runs(r, [&](Run run) { return figure(r, run); }); });
 }
+// Of a latency that a run has; of requests with one token there is no time between tokens.
+inline auto latency(Latency h, auto figure) {
+  return of([h, figure](Result r) {
+    const bool none = (r.runs.front().figures.*h).count() == 0;
+    return none ? Reading() : mean_of_runs(r, [&](Run run) { return figure(run.figures.*h).value; });
+  });
+}
 inline auto mean(Latency h) {
-  return mean([h](Result, Run run) { return (run.figures.*h).mean().value; });
+  return latency(h, [](const Histogram& all) { return all.mean(); });
 }
 inline auto quantile(Latency h, double share) {
-  return mean([h, share](Result, Run run) { return (run.figures.*h).quantile(share).value; });
+  return latency(h, [share](const Histogram& all) { return all.quantile(share); });
 }
 inline auto count(auto get) {
   return of([get](Result r) { return get(r.runs.front().figures); });
@@ -149,8 +156,8 @@ inline Figures<ServingOutcome> simulate_figures(const LatencyTargets& targets = 
       {"cpu_share", "", "", "", predicted, mean([](R r, Run run) { return run.figures.host_share(r.servers); }),
        "share of the time that steps waited for the CPU"},
       {"kv_utilization", "kv_utilization", "KV", "", predicted,
-       mean([](R r, Run run) { return served::share_of_blocks(r, run.figures.mean_blocks()); }),
-       "mean share of the KV blocks that were in use", {.text = percent, .detail = true}},
+       mean([](R r, Run run) { return served::share_of_blocks(r, run.figures.mean_blocks(r.servers)); }),
+       "share of the KV blocks that were in use: mean over the time", {.text = percent, .detail = true}},
       {"kv_utilization_peak", "", "", "", predicted,
        mean([](R r, Run run) { return served::share_of_blocks(r, static_cast<double>(run.figures.most_blocks)); }),
        "largest share of the KV blocks that was in use"},

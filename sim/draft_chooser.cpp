@@ -19,6 +19,15 @@ DraftChooser::DraftChooser(const DraftPolicy& policy, std::vector<int> lengths, 
   check(lengths_.size() <= kMostLengths, "more draft lengths than any method has");
 }
 
+int most_drafts(const DraftPolicy& policy, std::span<const int> lengths, int sequences) {
+  if (lengths.empty()) return 0;
+  if (policy.kind != DraftPolicy::Kind::by_batch_size) return lengths.back();
+  int drafts = 0;
+  for (const DraftPolicy::Rule& r : policy.rules)
+    if (r.batch_size <= sequences) drafts = r.drafts.value_or(lengths.back());
+  return *std::prev(std::upper_bound(lengths.begin(), lengths.end(), drafts));
+}
+
 double DraftChooser::expected(int drafts) const {
   // The prior, of a weight of kBelief drafts: half of the first drafts are accepted, and later positions have the rate
   // of the position before. This is slightly too high, so that longer drafts are tried.
@@ -33,13 +42,8 @@ double DraftChooser::expected(int drafts) const {
 
 int DraftChooser::choose(int sequences, std::int64_t context, std::span<const int> would,
                          std::span<const Chunk> chunks) {
-  if (policy_.kind == DraftPolicy::Kind::fixed) return lengths_.back();
-  if (policy_.kind == DraftPolicy::Kind::by_batch_size) {
-    int drafts = 0;
-    for (const DraftPolicy::Rule& r : policy_.rules)
-      if (r.batch_size <= sequences) drafts = r.drafts.value_or(lengths_.back());
-    return *std::prev(std::upper_bound(lengths_.begin(), lengths_.end(), drafts));
-  }
+  if (policy_.kind == DraftPolicy::Kind::fixed || policy_.kind == DraftPolicy::Kind::by_batch_size)
+    return most_drafts(sequences);
   if (plain_steps_ >= kTry && !looks_ahead() && lengths_.size() > 1) return lengths_[1];
   struct Option {
     int drafts;

@@ -12,6 +12,9 @@
 
 namespace draftline {
 
+// The most drafts, of `lengths`, that the policy has for a batch of so many sequences.
+int most_drafts(const DraftPolicy&, std::span<const int> lengths, int sequences);
+
 // The chooser of one server. It learns from the steps that are recorded.
 class DraftChooser {
  public:
@@ -27,6 +30,7 @@ class DraftChooser {
   // How many drafts of each sequence are verified in the next step, by the survival probabilities of all its drafts,
   // [sequences * drafts]; the result is valid until the next call. `slots`: of the batch.
   std::span<const int> admit(int slots, std::int64_t context, std::span<const double> survival, int drafts);
+  int most_drafts(int sequences) const { return draftline::most_drafts(policy_, lengths_, sequences); }
   bool admits() const { return policy_.kind == DraftPolicy::Kind::confidence; }
   bool looks_ahead() const { return policy_.kind == DraftPolicy::Kind::oracle; }
   // The number of plain steps after which to choose again although the batch has not changed.

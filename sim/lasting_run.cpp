@@ -26,8 +26,16 @@ static FleetRun figures_of(const ServingFigures& f, double rate) {
   return {{output * rate}, f.ttft.quantile(0.99), f.tpot.quantile(0.99), f.e2e.mean()};
 }
 
+// The requests of which a run's figures are those of a load that lasts. In fewer, the time in which servers fill weighs
+// too much, and so do the few bursts that it happens to have.
+static double enough_requests(const Workload& w, const ServingRun& run) {
+  constexpr double kFills = 16, kBursts = 20;
+  const ArrivalProcess& a = w.arrivals;
+  const double bursts = a.kind == ArrivalProcess::Kind::on_off ? kBursts * (a.on + a.off) * mean_rate(w) : 0;
+  return std::min<double>(kMostRequests, std::max(kFills * requests_in_flight(w, run), bursts));
+}
+
 static LastingRun simulate(ServingPoint& point, std::uint64_t seed, const LatencyTargets& targets) {
-  constexpr double kFills = 8;
   Workload& workload = point.workload;
   const std::int64_t asked = workload.requests;
   LastingRun out;
@@ -37,13 +45,16 @@ static LastingRun simulate(ServingPoint& point, std::uint64_t seed, const Latenc
     out.requests = workload.requests;
     out.lasts = fills_servers(workload, run);
     out.demand.add(run.demand);
-    settled = !meets || (out.lasts && !run.unsettled && !run.fills) || is_recorded(workload) ||
+    const double enough = enough_requests(workload, run), simulated = static_cast<double>(workload.requests);
+    settled = !meets || (simulated >= enough && !run.unsettled && !run.fills) || is_recorded(workload) ||
               workload.requests >= kMostRequests;
     if (settled) {
       if (meets) out.figures = figures_of(run.figures, mean_rate(workload));
       if (!run.cut_short && !run.diverges) out.margin = margin_of(run, targets);
+    } else if (simulated < enough) {  // by a part more, as latencies and so the requests in flight grow
+      workload.requests = static_cast<std::int64_t>(std::max(1.5 * simulated, 1.25 * enough));
     } else {
-      workload.requests = more_requests(workload, out.lasts ? 0 : kFills * requests_in_flight(workload, run));
+      workload.requests = more_requests(workload);
     }
   }
   workload.requests = asked;

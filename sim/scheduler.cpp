@@ -13,7 +13,9 @@ Scheduler::Scheduler(const SchedulerLimits& limits, const Drafting& drafting, Ru
 std::int64_t Scheduler::outstanding_tokens() const {
   std::int64_t tokens = 0;
   for (const auto* queue : {&waiting_, &prefilling_})
-    for (const Sequence& s : *queue) tokens += s.prefill_tokens - s.computed + s.record.request.output - s.generated;
+    for (const Sequence& s : *queue)
+      tokens +=
+          (s.swapped ? 0 : s.prefill_tokens - s.computed) + (prefill_only_ ? 1 : s.record.request.output - s.generated);
   for (const int remaining : running_.remaining()) tokens += remaining;
   return tokens;
 }
@@ -21,8 +23,10 @@ std::int64_t Scheduler::outstanding_tokens() const {
 // ---- planning
 
 const StepPlan& Scheduler::schedule(Ticks now) {
+  preempted_ = false;
   for (bool planned = false; !planned;) {
     chunks_.clear();
+    chunk_tokens_ = 0;
     if (limits_.batching == Batching::fixed) planned = plan_fixed_batch(now);
     else if (limits_.batching == Batching::prefill_first) planned = can_admit() ? plan_prefill(now) : plan_decode();
     else planned = !prefilling_.empty() || can_admit() ? plan_mixed_step(now) : plan_decode();
@@ -81,8 +85,8 @@ bool Scheduler::plan_prefill(Ticks now) {
 // One decode step of all running sequences, with prompt chunks within the rest of the token budget.
 bool Scheduler::plan_mixed_step(Ticks now) {
   const std::int64_t before = blocks_.blocks_in_use();
-  const bool all_run_on = reserve_decoding(drafting_.rows);
-  grant_chunks(now, all_run_on);
+  reserve_decoding(drafting_.rows);
+  grant_chunks(now);
   if (running_.empty() && chunks_.empty()) return false;
   return plan(StepPlan::Kind::single_step, choose_draft_length(), before);
 }
@@ -127,12 +131,15 @@ int Scheduler::admit_drafts() {
 
 // ---- admission and preemption
 
+// What is left of it for prompts, if each sequence drafts as much as the policy may choose.
 int Scheduler::token_budget() const {
-  return limits_.max_num_batched_tokens - static_cast<int>(running_.size()) * drafting_.rows;
+  const auto sequences = static_cast<int>(running_.size());
+  const int rows = drafting_.outcomes == nullptr ? 1 : drafting_.rows_of(chooser_.most_drafts(sequences));
+  return limits_.max_num_batched_tokens - sequences * rows - chunk_tokens_;
 }
 
 bool Scheduler::can_admit() {
-  if (waiting_.empty()) return false;
+  if (waiting_.empty() || (preempted_ && anything_runs())) return false;
   const auto with_next = static_cast<int>(running_.size() + prefilling_.size()) + 1;
   if (!demand_.ask_sequences(with_next, limits_.max_num_seqs)) return false;
   const Sequence& s = waiting_.front();
@@ -165,33 +172,27 @@ void Scheduler::swap_in(Sequence& s) {
   running_.join(s);
 }
 
-bool Scheduler::grant_chunk(Sequence& s, int& budget) {
-  const int tokens = std::min(budget, s.prefill_tokens - s.computed);
+bool Scheduler::grant_chunk(Sequence& s) {
+  const int tokens = std::min(token_budget(), s.prefill_tokens - s.computed);
   if (!blocks_.allocate_up_to(s, s.computed + tokens)) return false;
   chunks_.push_back({tokens, s.computed});
-  budget -= tokens;
+  chunk_tokens_ += tokens;
   return true;
 }
 
 // First come, first served.
-void Scheduler::grant_chunks(Ticks now, bool admit) {
-  int budget = token_budget();
-  for (std::size_t i = 0; i < prefilling_.size() && budget > 0; ++i) {
-    while (i < prefilling_.size() && !grant_chunk(prefilling_[i], budget)) {
-      preempt_last();
-      admit = false;
-    }
-  }
-  while (admit && budget > 0 && can_admit()) {
+void Scheduler::grant_chunks(Ticks now) {
+  for (std::size_t i = 0; i < prefilling_.size() && token_budget() > 0; ++i)
+    while (i < prefilling_.size() && !grant_chunk(prefilling_[i])) preempt_last();
+  while (token_budget() > 0 && can_admit()) {
     Sequence s = admit_next(now);
     if (s.swapped) {
       check(blocks_.allocate_up_to(s, s.prefill_tokens + drafting_.rows), "a sequence was admitted without KV blocks");
       swap_in(s);
-      budget -= drafting_.rows;
       continue;
     }
     reuse_prefix(s);
-    check(grant_chunk(s, budget), "a sequence was admitted without KV blocks");
+    check(grant_chunk(s), "a sequence was admitted without KV blocks");
     prefilling_.push_back(s);
   }
 }
@@ -209,6 +210,7 @@ bool Scheduler::reserve_decoding(int rows) {
 }
 
 void Scheduler::preempt_last() {
+  preempted_ = true;
   Sequence s;
   if (prefilling_.empty()) {
     s = running_.remove_last();

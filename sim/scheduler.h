@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans the next step of a server: which requests are admitted, the draft length, which prompt chunks are computed
 // within the token budget, and which sequences are preempted if KV blocks run out. The newest sequence is preempted
-// first: it frees its blocks and returns to the head of the queue, to be recomputed or swapped in. Continuous
-// batching follows vLLM's V1 engine (docs/simulator.md).
+// first: it frees its blocks and returns to the head of the queue, to be recomputed or swapped in. A step that preempts
+// admits none. Continuous batching follows vLLM's V1 engine (docs/simulator.md).
 #pragma once
 #include <deque>
 
@@ -64,8 +64,8 @@ class Scheduler {
   void reuse_prefix(Sequence&);
   void swap_in(Sequence&);
   int token_budget() const;
-  bool grant_chunk(Sequence&, int& budget);
-  void grant_chunks(Ticks now, bool admit);
+  bool grant_chunk(Sequence&);
+  void grant_chunks(Ticks now);
   bool reserve_decoding(int rows);
   int choose_draft_length();
   int admit_drafts();
@@ -88,6 +88,8 @@ class Scheduler {
   std::vector<Sequence> finished_;
   std::vector<ServedRequest> leaving_;
   Demand demand_;
+  int chunk_tokens_ = 0;    // of chunks_
+  bool preempted_ = false;  // while this step is planned
   bool closed_ = false, prefill_only_ = false;
 };
 

@@ -89,7 +89,6 @@ std::shared_ptr<MethodPrices> ServingSweep::prices(const Point& p, const Setup& 
     for (const auto& m : known->by_drafts) by_drafts.push_back(m.get());
     known->table = std::make_unique<StepTable>(sweep_.predictor(), setup, by_drafts, method, stages);
   }
-  known->table->allow(setup.batch_size);
   return known;
 }
 
@@ -105,6 +104,21 @@ const DraftOutcomes& ServingSweep::outcomes(const Point& p, const Setup& s, bool
           .first->second;
   fresh.keep_draws();
   return fresh;
+}
+
+// The largest batch that grows to its size in steps within the token budget.
+static int batch_limit(const SchedulerLimits& limits, const Drafting& drafting) {
+  const auto rows = [&](int sequences) {
+    const int each =
+        drafting.outcomes == nullptr ? 1 : drafting.rows_of(most_drafts(drafting.policy, drafting.lengths, sequences));
+    return std::int64_t{sequences} * each;
+  };
+  if (rows(1) > limits.max_num_batched_tokens)
+    throw InputErrors("\"max_num_batched_tokens\" is " + std::to_string(limits.max_num_batched_tokens) +
+                      ", but a sequence verifies " + std::to_string(rows(1)) + " rows in a step");
+  int most = 1;
+  while (most < limits.max_num_seqs && rows(most + 1) <= limits.max_num_batched_tokens) ++most;
+  return most;
 }
 
 std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
@@ -143,8 +157,13 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   SchedulerLimits& limits = point->limits = limits_on(choice, *setup.engine, *setup.device, drafting.draft_length > 0);
   const int stages = choice.fleet.stages;
   limits.max_num_seqs = std::max(1, limits.max_num_seqs / stages);
-  limits.max_num_seqs = batch_limit(limits, drafting.rows);
+  point->prices = prices(p, setup, stages);
+  const auto& by_drafts = point->prices->by_drafts;
+  for (std::size_t k = 0; k < by_drafts.size(); ++k)
+    if (by_drafts[k]) drafting.lengths.push_back(static_cast<int>(k));
+  limits.max_num_seqs = batch_limit(limits, drafting);
   setup.batch_size = limits.max_num_seqs * setup.parallel.attention_replicas;
+  point->prices->table->allow(setup.batch_size);
   const Predictor::Room room = predictor.room(setup, method, limits.max_num_batched_tokens);
   const Bytes usable = setup.gpu_memory_utilization * setup.device->memory, left = usable - room.taken(stages);
   limits.kept = room.kept;
@@ -163,11 +182,7 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   point->fleet.transfer_fixed = choice.transfer_fixed.value * kTicksPerSecond;
   if (point->fleet.prefill_replicas > 0)
     point->fleet.transfer_per_token = (room.per_token / choice.transfer_rate).value * kTicksPerSecond;
-  point->prices = prices(p, setup, stages);
   point->choice = without_load_axes(*scenario().serving, choice);
-  const auto& by_drafts = point->prices->by_drafts;
-  for (std::size_t k = 0; k < by_drafts.size(); ++k)
-    if (by_drafts[k]) drafting.lengths.push_back(static_cast<int>(k));
   return point;
 }
 

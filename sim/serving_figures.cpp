@@ -73,7 +73,9 @@ double ServingFigures::busy_share(int servers) const {
 double ServingFigures::host_share(int servers) const {
   return share(host_, servers * static_cast<double>(end - first_arrival));
 }
-double ServingFigures::mean_blocks() const { return share(block_time_, busy_); }
+double ServingFigures::mean_blocks(int servers) const {
+  return share(block_time_, servers * static_cast<double>(end - first_arrival));
+}
 double ServingFigures::mean_in_system() const { return share(in_system_, static_cast<double>(end - first_arrival)); }
 
 double ServingFigures::share_after_arrivals() const {

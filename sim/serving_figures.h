@@ -94,12 +94,12 @@ class ServingFigures {
   // after the warm-up within the limit of every latency target.
   PerSecond throughput() const { return (static_cast<double>(output_tokens) + warm_up_tokens_) / makespan(); }
   PerSecond goodput() const { return static_cast<double>(good_requests) / makespan(); }
-  double acceptance_length() const;          // mean tokens per sequence and decode step; 1 if there was none
-  double busy_share(int servers = 1) const;  // utilisation: share of the time in which steps ran, mean of the servers
-  double host_share(int servers = 1) const;  // share of the time in which steps waited for the host
-  double mean_blocks() const;                // KV blocks in use, mean over the time of steps
-  double mean_in_system() const;             // requests in flight, mean over time
-  double share_after_arrivals() const;       // of the makespan: after the last arrival, while servers empty
+  double acceptance_length() const;           // mean tokens per sequence and decode step; 1 if there was none
+  double busy_share(int servers = 1) const;   // utilisation: share of the time in which steps ran, mean of the servers
+  double host_share(int servers = 1) const;   // share of the time in which steps waited for the host
+  double mean_blocks(int servers = 1) const;  // KV blocks in use, mean over time and servers
+  double mean_in_system() const;              // requests in flight, mean over time
+  double share_after_arrivals() const;        // of the makespan: after the last arrival, while servers empty
   const Histogram& latency(LatencyTargets::Target::Of) const;
   Seconds value_of(const LatencyTargets::Target&) const;  // the mean or percentile that the target limits
   bool meets(const LatencyTargets::Target& t) const { return value_of(t) <= t.limit; }

@@ -120,6 +120,7 @@ void StepExecutor::end(const StepPlan& plan, std::int64_t steps, Ticks now) {
   if (steady) run_.context = running_.context();
   run_.sequences = static_cast<int>(running_.size());
   run_.kv_blocks = blocks_.blocks_in_use();
+  if (!steady) run_.kv_blocks_before = run_.kv_blocks;  // allocated before the step
   figures_.record_step(run_);
 }
 

@@ -55,15 +55,16 @@ TEST_CASE("what a replica bears does not depend on the number of requests that w
   CHECK_FALSE(few.capacity_at_least);
 }
 
-TEST_CASE("a queue does not grow where servers outnumber what any of them holds") {
-  const auto replicas = [](const std::string& routing) {
-    return fleet_of(R"({"arrivals": {"process": "poisson", "rate": "1300 /s"}, "requests": 100})",
-                    R"({"ttft_p99": "800 ms", "tpot_p99": "30 ms"}, "replications": 1, "routing": ")" + routing + "\"")
-        .replicas;
-  };
-  REQUIRE(replicas("least_loaded") > 0);
-  CHECK(replicas("round_robin") > 0);
-  CHECK(replicas("round_robin") <= replicas("least_loaded") + 4);
+TEST_CASE("bursts are judged over many of them") {
+  const std::string mean_rate_of_50 =
+      R"({"arrivals": {"process": "on_off", "rate": "100 /s", "on": "5 s", "off": "5 s"},
+    "lengths": {"prompt": 800, "output": 200}, "requests": )";
+  const std::string targets = R"({"tpot_p99": "16.5 ms"}, "replications": 1)";
+  const FleetOption few = fleet_of(mean_rate_of_50 + "1000}", targets),
+                    many = fleet_of(mean_rate_of_50 + "20000}", targets);
+  REQUIRE(few.replicas > 2);
+  CHECK(few.replicas == many.replicas);
+  CHECK(few.capacity.value == Approx(many.capacity.value).epsilon(0.05));
 }
 
 TEST_CASE("steps as long as kernels' errors allow take more replicas, or too long for any number of them") {

@@ -175,4 +175,18 @@ TEST_CASE("throughput counts what requests of the warm-up emit after it, and not
   CHECK(f.share_after_arrivals() == Approx(1));
 }
 
+TEST_CASE("a queue does not grow where servers outnumber what any of them holds") {
+  using Routing = FleetShape::Routing;
+  for (const auto routing : {Routing::round_robin, Routing::least_loaded}) {
+    PlainCost cost;
+    FleetShape shape;
+    shape.replicas = 200;
+    shape.routing = routing;
+    const ServingRun run = Fleet(shape, {}, {}, cost).run(poisson(1e6, 100, FixedLength{20}, FixedLength{20}), 1, {});
+    CHECK_FALSE(run.diverges);
+    CHECK_FALSE(run.unsettled);
+    CHECK(run.figures.queueing.mean() < 0.1 * run.figures.e2e.mean());
+  }
+}
+
 }  // namespace draftline

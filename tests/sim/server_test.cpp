@@ -389,4 +389,74 @@ TEST_CASE("the first step after prompts is told how long they took and who waite
   CHECK(cost.waited.size() == 1);
 }
 
+TEST_CASE("prompts get what the rows that the policy has for a batch leave of the token budget") {
+  PlainCost cost;
+  const DraftOutcomes outcomes = DraftOutcomes::from_rates(std::vector<double>{0.5, 0.5, 0.5});
+  Drafting drafting{&outcomes, 3, {0, 1, 2, 3}, 4, {}, 0};
+  drafting.policy.kind = DraftPolicy::Kind::by_batch_size;
+  drafting.policy.rules = {{1, 3}, {8, 0}};
+  SchedulerLimits limits;
+  limits.max_num_batched_tokens = 64;
+  Log log;
+  Fleet({}, limits, drafting, cost).run(poisson(1e6, 400, FixedLength{100}, FixedLength{40}), 5, {}, &log);
+  std::set<int> full;  // rows of a sequence in steps that use the whole budget
+  for (const StepRun& s : log.runs) {
+    if (s.prompt_tokens == 0) continue;
+    const int rows = s.sequences < 8 ? 4 : 1;
+    CHECK(s.prompt_tokens + s.sequences * rows <= limits.max_num_batched_tokens);
+    if (s.sequences > 0 && s.prompt_tokens + s.sequences * rows == limits.max_num_batched_tokens) full.insert(rows);
+  }
+  CHECK(full == std::set<int>{1, 4});
+}
+
+TEST_CASE("a step that preempts admits no request, the victim included") {
+  PlainCost cost;
+  const DraftOutcomes outcomes = DraftOutcomes::from_rates(std::vector<double>{1, 1, 1});
+  const Drafting drafting{&outcomes, 3, {0, 3}, 4, {}, 0};
+  SchedulerLimits limits;
+  limits.kv_blocks = 60;
+  limits.block_size = 4;
+  Log log;
+  const ServingRun run =
+      Fleet({}, limits, drafting, cost).run(poisson(1e6, 200, FixedLength{20}, UniformLength{20, 80}), 2, {}, &log);
+  REQUIRE(run.figures.preemptions > 20);
+  std::multiset<Ticks> finished;
+  for (const ServedRequest& r : log.requests) finished.insert(r.last_token);
+  int preempting = 0;
+  for (std::size_t i = 1; i < log.runs.size(); ++i) {
+    const StepRun &before = log.runs[i - 1], &step = log.runs[i];
+    const auto left = static_cast<int>(finished.count(before.start + before.time()));
+    if (before.prompt_tokens > 0 || step.sequences >= before.sequences - left) continue;
+    CHECK(step.prompt_tokens == 0);
+    ++preempting;
+  }
+  CHECK(preempting > 10);
+}
+
+TEST_CASE("a step's blocks are in use for all of it, and idle time counts") {
+  PlainCost cost;
+  Workload w = poisson(1, 1, FixedLength{160}, FixedLength{1});
+  const ServingRun one = Fleet({}, {}, {}, cost).run(w, 1, {});
+  CHECK(one.figures.mean_blocks() == 10);
+  w.requests = 2;
+  const ServingRun two = Fleet({}, {}, {}, cost).run(w, 1, {});
+  CHECK(two.figures.mean_blocks() == Approx(10 * two.figures.busy_share()));
+  CHECK(two.figures.busy_share() < 0.5);
+}
+
+TEST_CASE("servers that only compute prompts, and those that only decode, are loaded with what they have to do") {
+  PlainCost cost;
+  ServingFigures figures;
+  const Request request{.id = 0, .arrival = 0, .prompt = 70, .output = 30};
+  Server prompts(0, {}, {}, {}, cost, figures), decodes(1, {}, {}, {}, cost, figures),
+      both(2, {}, {}, {}, cost, figures);
+  prompts.hand_over([](const ServedRequest&) {});
+  prompts.submit(request);
+  decodes.submit_prefilled({.request = request});
+  both.submit(request);
+  CHECK(prompts.outstanding_tokens() == 71);
+  CHECK(decodes.outstanding_tokens() == 29);
+  CHECK(both.outstanding_tokens() == 100);
+}
+
 }  // namespace draftline

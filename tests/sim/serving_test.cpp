@@ -393,4 +393,21 @@ TEST_CASE("300 requests served by vLLM on an RTX 4090 are predicted from step ta
   CHECK(f.makespan().value == Approx(last - first).epsilon(0.03));
 }
 
+TEST_CASE("a policy that drafts less in large batches lets them grow, as far as each step fits the token budget") {
+  const auto limit = [](const std::string& policy, int budget) {
+    return Scene(serving(R"("scheduler": {"max_num_seqs": 400, "max_num_batched_tokens": )" + std::to_string(budget) +
+                             R"(}, "policy": )" + policy,
+                         kThreeDrafts))
+        .at(0)
+        .batch_limit;
+  };
+  CHECK(limit(R"("fixed")", 512) == 128);
+  CHECK(limit(R"({"off_above": 100})", 512) == 400);
+  CHECK(limit(R"({"off_above": 200})", 512) == 128);  // no step of 129 sequences fits
+  CHECK(limit(R"({"draft_length_by_batch_size": {"1": 3, "64": 1}})", 512) == 256);
+  CHECK(limit(R"("goodput")", 512) == 128);
+  CHECK(mistakes_of_serving(serving(R"("scheduler": {"max_num_batched_tokens": 3})", kThreeDrafts)) ==
+        "skipped: \"max_num_batched_tokens\" is 3, but a sequence verifies 4 rows in a step");
+}
+
 }  // namespace draftline
