@@ -217,7 +217,7 @@ struct KernelOf {
                 .format = o.q.dtype};
   }
   Kernel operator()(const SumOverRanks& o) const {
-    return CollectiveCall{Collective::all_reduce, o.y.bytes(), o.ranks};
+    return CollectiveCall{Collective::all_reduce, o.y.bytes(), o.ranks, o.y.rows};
   }
   Kernel operator()(const GatherOverRanks& o) const {
     return CollectiveCall{Collective::all_gather, o.y.bytes(), o.ranks};

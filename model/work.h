@@ -98,11 +98,12 @@ enum class Collective { all_reduce, all_gather, reduce_scatter, all_to_all };
 inline constexpr std::array<std::string_view, 4> kCollectiveNames{"all_reduce", "all_gather", "reduce_scatter",
                                                                   "all_to_all"};
 
-// `message`: of an all-gather the bytes of the whole result, else what each device puts in.
+// `message`: of an all-gather the bytes of the whole result, else what each device puts in. `rows`: that it holds; 0 if
+// an engine does not pad them.
 struct CollectiveCall {
   Collective collective = Collective::all_reduce;
   Bytes message;
-  int ranks = 1;
+  int ranks = 1, rows = 0;
   bool operator==(const CollectiveCall&) const = default;
 };
 

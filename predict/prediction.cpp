@@ -223,6 +223,10 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& all, const
   out.throughput_with_prefill = all.batch_size * s.output_tokens / out.request.e2e;
   const AttentionChoice attention = attention_of(s);
   out.warnings = setup_warnings(s, m.spec, attention);
+  if (s.parallel.attention_replicas > 1)
+    out.warnings.push_back(
+        "the parts of data-parallel attention are taken to read prompts at the same time: `simulate` has them apart, "
+        "where requests take longer (docs/prediction.md, \"Experts on several devices\")");
   const KnownErrors errors = known_errors(*s.device, s.precision, attention);
   if (speculating) {
     const Baseline& plain = baseline(s);

@@ -103,6 +103,12 @@ Seconds KernelPricer::time(const Copy& k, const OpCost& cost, double) {
   return kernel_time(device_, with_traffic(k, cost));
 }
 
+Seconds KernelPricer::time(const CollectiveCall& logical, const OpCost&, double) {
+  CollectiveCall k = logical;
+  if (k.rows > 0) k.message = static_cast<double>(padded(k.rows)) / k.rows * k.message;
+  return collective_time(device_.links, engine_.links, k, device_.name);
+}
+
 Seconds KernelPricer::time(const ExpertMlp& k, const OpCost& cost, double) {
   const Seconds t = kernel_time(device_, k);
   const ExpertFit* fit = is_cpu_ ? nullptr : expert_fit(device_, operands_of(k)).fit;
@@ -123,9 +129,13 @@ LastAccess KernelPricer::last_access(const StepOutline::Op& op) {
   return access;
 }
 
+int KernelPricer::padded(int rows) const {
+  const auto it = std::lower_bound(engine_.graph_sizes.begin(), engine_.graph_sizes.end(), rows);
+  return it == engine_.graph_sizes.end() ? rows : *it;
+}
+
 Gemm KernelPricer::padded(Gemm k) const {
-  const auto it = std::lower_bound(engine_.graph_sizes.begin(), engine_.graph_sizes.end(), k.rows);
-  if (it != engine_.graph_sizes.end()) k.rows = *it;
+  k.rows = padded(k.rows);
   return k;
 }
 

@@ -36,9 +36,7 @@ class KernelPricer {
   };
   Seconds time(const Gemm&, const OpCost&, double hot);
   Seconds time(const Copy&, const OpCost&, double);
-  Seconds time(const CollectiveCall& k, const OpCost&, double) {
-    return collective_time(device_.links, engine_.links, k, device_.name);
-  }
+  Seconds time(const CollectiveCall&, const OpCost&, double);
   Seconds time(const ExpertMlp&, const OpCost&, double);
   Seconds time(const CausalConvolution& k, const OpCost&, double) { return kernel_time(device_, k); }
   Seconds time(const DeltaRule& k, const OpCost&, double) { return kernel_time(device_, k); }
@@ -50,7 +48,8 @@ class KernelPricer {
   const StepOutline::Kind& kind(const StepOutline::Op& op) const {
     return outline_.kinds[static_cast<std::size_t>(op.kind)];
   }
-  Gemm padded(Gemm) const;  // to the rows of the engine's graphs
+  int padded(int rows) const;  // to those of the engine's graphs
+  Gemm padded(Gemm) const;
   // Bytes of weights accessed since this op's were, its own included, or, of an op on a KV cache, since attention last
   // read the entries of its layer.
   LastAccess last_access(const StepOutline::Op&);

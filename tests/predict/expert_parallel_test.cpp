@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole experts on each of several devices, and attention in replicas, against counts by hand.
+#include <algorithm>
+
+#include "decoder/network_op.h"
 #include "model/engines/link_rule.h"
+#include "predict/kernel_times.h"
 #include "predict/prediction.h"
 #include "tests/core/messages.h"
 #include "tests/inputs/scenario_text.h"
@@ -86,6 +90,37 @@ TEST_CASE("devices that can't share experts are refused at their keys") {
   CHECK(contains(why("qwen3-30b-a3b", whole + "1.2"), "#/expert_balancedness: must be at most 1, got 1.2"));
   CHECK(contains(why("qwen3-30b-a3b", R"("tensor_parallel": 4, "expert_balancedness": 0.8)"),
                  "#/expert_balancedness: is of devices with whole experts: expert_parallel must be true"));
+}
+
+TEST_CASE("all-reduces are of the rows of the engine's graph, as the GEMMs beside them are") {
+  const auto sums = [](int batch, const std::string& engine) {
+    const auto sweep = ScenarioText(R"({"device": "h100-sxm", "tensor_parallel": 4, "transformer": "llama-3.1-8b",
+      "engine": ")" + engine + R"(", "batch_size": )" +
+                                    std::to_string(batch) + R"(, "method": {"name": "autoregressive"}})")
+                           .sweep();
+    Seconds all;
+    for (const KernelTime& k :
+         kernel_times(sweep->predictor(), sweep->setup(point_at(sweep->scenario(), 0)), autoregressive()))
+      if (k.op == SumOverRanks::key) all += k.time;
+    return all;
+  };
+  CHECK(sums(512, "vllm-0.19").value > 0);
+  CHECK(sums(505, "vllm-0.19") == sums(512, "vllm-0.19"));
+  CHECK(sums(496, "vllm-0.19") < sums(512, "vllm-0.19"));
+  CHECK(sums(505, "hf-eager") < sums(512, "hf-eager"));  // it has no graphs
+}
+
+TEST_CASE("a prediction with parts of the attention says that they read prompts at the same time") {
+  const auto warned = [](const std::string& more) {
+    const auto all = prediction(R"({"device": "h100-sxm", "tensor_parallel": 4, "transformer": "qwen3-30b-a3b",
+      "engine": "vllm-0.19", "batch_size": 64, "method": {"name": "autoregressive"})" +
+                                more + "}")
+                         .warnings;
+    return std::any_of(all.begin(), all.end(),
+                       [](const std::string& w) { return contains(w, "read prompts at the same time"); });
+  };
+  CHECK(warned(R"(, "expert_parallel": true, "data_parallel_attention": 4)"));
+  CHECK_FALSE(warned(R"(, "expert_parallel": true)"));
 }
 
 }  // namespace draftline
