@@ -29,10 +29,11 @@ static FleetRun figures_of(const ServingFigures& f, double rate) {
 // The requests of which a run's figures are those of a load that lasts. In fewer, the time in which servers fill weighs
 // too much, and so do the few bursts that it happens to have.
 static double enough_requests(const Workload& w, const ServingRun& run) {
-  constexpr double kFills = 16, kBursts = 20;
+  constexpr double kFills = 8, kBursts = 20;
   const ArrivalProcess& a = w.arrivals;
+  const double variance = a.kind == ArrivalProcess::Kind::gamma ? std::max(1.0, a.cv * a.cv) : 1;
   const double bursts = a.kind == ArrivalProcess::Kind::on_off ? kBursts * (a.on + a.off) * mean_rate(w) : 0;
-  return std::min<double>(kMostRequests, std::max(kFills * requests_in_flight(w, run), bursts));
+  return std::min<double>(kMostRequests, std::max(kFills * variance * requests_in_flight(w, run), bursts));
 }
 
 static LastingRun simulate(ServingPoint& point, std::uint64_t seed, const LatencyTargets& targets) {
