@@ -20,7 +20,9 @@ namespace {
 
 std::string signed_percent(double share) { return (share > 0 ? "+" : "") + significant(100 * share, 2) + " %"; }
 
-std::string value_text(const EngineTerm& term, double v) { return term.is_time ? to_text(Seconds{v}) : significant(v); }
+std::string value_text(const EngineTerm& term, double v) {
+  return term.unit == EngineTerm::Unit::seconds ? to_text(Seconds{v}) : significant(v);
+}
 
 void print_runs(std::ostream& out, const ServedPoints& served, const ServedFit& fit, std::size_t width) {
   const auto& points = served.points();

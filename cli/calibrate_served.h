@@ -9,7 +9,7 @@
 
 namespace draftline::cli {
 
-struct ServedOptions : ServedSetting {
+struct ServedOptions : ServerSetup {
   std::vector<std::string> files;
   std::filesystem::path out;  // none: standard output
   std::string source, locator;

@@ -82,7 +82,11 @@ class Validating {
     const Interruptible interruptible;
     GridSteps grid = o_.has("decode") ? decode() : GridSteps{};
     if (probing_ && !finish_probing()) return interrupted();
-    ValidationReport report{o_.device, on_->title(), std::string(build_commit()), o_.rate, fits_, {}, {}, {}, {}, 0};
+    ValidationReport report{.device = o_.device,
+                            .title = on_->title(),
+                            .commit = std::string(build_commit()),
+                            .rate = o_.rate,
+                            .fits = fits_};
     take_out_bursts(grid.steps.cells);
     for (const MeasuredCell& c : grid.steps.cells) {
       if (!asked(c.transformer, c.method, c.batch_size)) continue;

@@ -190,8 +190,8 @@ struct LatentAppend {  // rotates the queries' last columns and the shared key, 
   Out q_rope, k_rope;  // rotated: [n, heads * rope], [n, rope]
   FIELDS(q, latent, shared_key, dims, rope, pass, cache, layer, q_rope, k_rope)
 };
-struct
-    AbsorbQueries {  // each head's first columns times the transpose of its keys' part of kv_b -> [n, heads * kv_rank]
+// Each head's first columns times the transpose of its keys' part of kv_b -> [n, heads * kv_rank].
+struct AbsorbQueries {
   static constexpr std::string_view key = "linear.absorbed";
   Tensor q;
   Weight kv_b;

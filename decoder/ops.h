@@ -140,8 +140,8 @@ class Ops {
                                 const Relaxed&, int depth);
   // predicted [n], wanted [B] -> [n]; Bug if `wanted` is not one count for each sequence
   Tensor force_accepted(Tensor predicted, Tensor tokens, Tensor parents, const Rows&, Tensor wanted, int vocabulary);
-  void commit(Cache, Tensor path, const Rows&,
-              const BatchSlots&);               // path [B * (depth + 1)]: those rows of the tail stay
+  // path [B * (depth + 1)]: those rows of the tail stay
+  void commit(Cache, Tensor path, const Rows&, const BatchSlots&);
   void advance(Tensor lengths, Tensor counts);  // [B] += [B]
   // The newest committed entries of `from`, rows up to last [B] of a path, go into the ring `to` too, before their
   // lengths advance; after a prefill those that it has room for. Bug if `to` is no ring of such layers, or has not room
@@ -180,7 +180,8 @@ class Ops {
   const std::vector<StateCache>& state_caches() const { return state_caches_; }
   std::size_t distinct_tapes() const { return tapes_.size(); }
   // Drops tapes and constants, so that recording many plans needs no more memory than one. What was recorded so far
-  // can't be run or priced any more; persistent buffers stay with the backend: for the interpreter that has none.
+  // can't be run or priced any more. Persistent buffers stay with the backend, so only a backend that has none, the
+  // one that prices, may be told to forget.
   void forget();
 
  private:

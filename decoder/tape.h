@@ -92,7 +92,8 @@ struct ArenaPlan {
 ArenaPlan plan_arena(const Tape&, std::size_t (*stored_bytes)(const Tensor&));
 std::size_t declared_bytes(const Tensor&);
 
-// Adds the fields of ops to a tape's hash.
+// Adds the fields of ops to a tape's hash, which tells the steps of one decoder apart. What its networks fix, such as all
+// of a rope's scaling, and what accounting alone reads (Pass::ahead) need not be in it.
 struct TapeHasher {
   Fingerprint hash;
   void operator()(int v) { hash.add(v); }
@@ -119,8 +120,7 @@ struct TapeHasher {
   void operator()(const StateCache& c) { hash.add(pack(c.id, c.states)); }
   void operator()(const PassRef& p) { hash.add(p.index); }
   void operator()(const BatchSlots& s) {
-    (*this)(s.kv_slots);
-    (*this)(s.lengths);
+    for (const Tensor& each : {s.kv_slots, s.lengths, s.ids}) (*this)(each);
   }
   void operator()(const Rope& r) {
     hash.add(r.theta);

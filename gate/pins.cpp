@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr int kPinsSchema = 1;
 constexpr std::array<std::string_view, 6> kPinnedVerbs{"run", "simulate", "plan", "advise", "papers", "calibrate"};
 
-// As it is relative to the larger value, one of 1 would let any rise pass; 0.5 is twice as much or half.
+// A difference is relative to the larger value, so a tolerance of 1 would let any rise pass; 0.5 allows twice or half.
 constexpr double kLargestTolerance = 0.5;
 
 Tolerance read_tolerance(const Reader& in) {

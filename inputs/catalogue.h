@@ -12,7 +12,7 @@
 
 #include "core/reader.h"
 #include "model/devices/device.h"
-#include "model/engines/host_time.h"
+#include "model/engines/engine.h"
 #include "model/transformers/drafter_config.h"
 #include "model/transformers/transformer_shape.h"
 

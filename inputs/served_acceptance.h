@@ -14,8 +14,8 @@ std::optional<int> whole_draft_length(double mean);
 
 // Of all steps that verified drafts.
 struct ServedAcceptance {
-  std::vector<double>
-      per_position;                 // share of the steps in which each draft was accepted; empty: the file has the mean
+  // The share of the steps in which each draft was accepted; empty: the file has the mean alone.
+  std::vector<double> per_position;
   double mean_length = 1;           // tokens a step, the bonus token included
   std::optional<int> draft_length;  // of all steps; none: not known, or not the same
 

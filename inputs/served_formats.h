@@ -15,10 +15,10 @@ namespace draftline {
 constexpr double kMostServedSequences = 1 << 16, kMostServedLength = 1 << 24;
 
 // What stands behind the "@" of an argument.
-class ServedSettings {
+class ServedArguments {
  public:
   // `at`: where they begin; the argument must outlive them. Throws InputErrors if a key is unknown or stands twice.
-  ServedSettings(const std::string& argument, std::size_t at);
+  ServedArguments(const std::string& argument, std::size_t at);
   std::optional<std::string> text(const std::string& key) const;
   std::optional<double> number(const std::string& key, double least, double most) const;  // InputErrors if it is none
   void complete(ServedRun&) const;  // with what the file left open, or leaves to be told
@@ -30,7 +30,7 @@ class ServedSettings {
 };
 
 // JSON as benchmark programs write it; `lines`: a file of JSON lines, which a .json may be, too.
-std::vector<ServedRun> read_served_results(const std::filesystem::path&, bool lines, const ServedSettings&);
+std::vector<ServedRun> read_served_results(const std::filesystem::path&, bool lines, const ServedArguments&);
 std::vector<ServedRun> read_served_table(const std::filesystem::path&);  // CSV
 
 }  // namespace draftline

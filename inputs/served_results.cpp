@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Results of serving benchmarks: those of a server and those of one batch at a time (served_formats.h).
 #include <algorithm>
 
 #include "core/json_parse.h"
@@ -21,7 +22,7 @@ std::optional<double> number(const Reader& in, std::string_view key, double leas
 }
 
 // vLLM's `bench serve`, SGLang's bench_serving: one load, summed up; perhaps request by request.
-ServedRun of_serving(const Reader& in, const ServedSettings& told) {
+ServedRun of_serving(const Reader& in, const ServedArguments& arguments) {
   const auto ms = [&](std::string_view key) -> std::optional<Seconds> {
     const auto t = number(in, key, 0, kMostMilliseconds);
     return t && *t >= kLeastMilliseconds ? std::optional(kMillisecond * Seconds{*t}) : std::nullopt;
@@ -42,7 +43,7 @@ ServedRun of_serving(const Reader& in, const ServedSettings& told) {
 
   // A step without prompts in it is what the median gap between tokens shows; a speculating step emits several tokens.
   const auto gap = ms("median_itl_ms"), median = ms("median_tpot_ms"), mean = ms("mean_tpot_ms");
-  const bool plain = !run.speculates() && !told.text("acceptance_length");
+  const bool plain = !run.speculates() && !arguments.text("acceptance_length");
   if (plain && gap) run.time = *gap;
   else if (median || mean) run.time = run.tokens_per_step * median.value_or(mean.value_or(Seconds{}));
   else if (in.find("median_tpot_ms") || in.find("mean_tpot_ms"))
@@ -60,21 +61,22 @@ ServedRun of_serving(const Reader& in, const ServedSettings& told) {
     const double decodes = requests * decoding.value / *duration,
                  stays = decodes + requests * waiting.value / *duration;
     run.batch_size = std::clamp(most ? std::min(stays, *most) : decodes, 1.0, kMostServedSequences);
-    if (most && decodes < 0.7 * run.batch_size && !told.text("batch"))
+    if (most && decodes < 0.7 * run.batch_size && !arguments.text("batch"))
       run.notes.push_back(in.place() + ": requests wait for a third of their time or more, so the batch is between " +
                           significant(decodes) + " and " + significant(run.batch_size) + "; say it with @batch=");
   } else if (most) {
     run.batch_size = *most;
-  } else if (!told.text("batch")) {
+  } else if (!arguments.text("batch")) {
     in.fail("has neither \"duration\" nor \"max_concurrency\": say the batch with @batch=");
   }
   return run;
 }
 
 // vLLM's `bench latency` times whole batches and says neither how large nor how long they are.
-ServedRun of_latency(const Reader& in, const ServedSettings& told) {
-  const auto batch = told.number("batch", 1, kMostServedSequences),
-             prompt = told.number("prompt", 1, kMostServedLength), output = told.number("output", 2, kMostServedLength);
+ServedRun of_latency(const Reader& in, const ServedArguments& arguments) {
+  const auto batch = arguments.number("batch", 1, kMostServedSequences),
+             prompt = arguments.number("prompt", 1, kMostServedLength),
+             output = arguments.number("output", 2, kMostServedLength);
   ServedRun run;
   if (!batch || !prompt || !output) {
     in.fail("times whole batches without their size: write FILE@batch=8,prompt=32,output=128");
@@ -107,7 +109,7 @@ ServedRun of_guidellm(const Reader& in) {
   return run;
 }
 
-std::vector<ServedRun> of_document(const Document& document, const ServedSettings& told) {
+std::vector<ServedRun> of_document(const Document& document, const ServedArguments& arguments) {
   const Reader root = document.root();
   std::vector<ServedRun> runs;
   if (const auto loads = root.find("benchmarks")) {
@@ -119,7 +121,7 @@ std::vector<ServedRun> of_document(const Document& document, const ServedSetting
     const bool latency = root.find("avg_latency").has_value();
     if (!latency && !root.find("completed"))
       root.fail("is no benchmark's result that is known: of vLLM (bench serve, bench latency), SGLang or guidellm");
-    else runs.push_back(latency ? of_latency(root, told) : of_serving(root, told));
+    else runs.push_back(latency ? of_latency(root, arguments) : of_serving(root, arguments));
     if (!runs.empty()) runs.back().place = root.file().string();
   }
   document.finish();
@@ -128,16 +130,18 @@ std::vector<ServedRun> of_document(const Document& document, const ServedSetting
 
 }  // namespace
 
-std::vector<ServedRun> read_served_results(const std::filesystem::path& file, bool lines, const ServedSettings& told) {
+std::vector<ServedRun> read_served_results(const std::filesystem::path& file, bool lines,
+                                           const ServedArguments& arguments) {
   const std::string text = read_text_file(file);
-  if (!lines && text.find("}\n{") == std::string::npos) return of_document(Document::from_text(text, file), told);
+  if (!lines && text.find("}\n{") == std::string::npos) return of_document(Document::from_text(text, file), arguments);
   std::vector<ServedRun> runs;
   for (std::size_t at = 0, number = 1; at < text.size(); ++number) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     const std::string_view line(text.data() + at, end - at);
     at = end + 1;
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    for (ServedRun& run : of_document(Document::from_text(line, file.string() + ":" + std::to_string(number)), told))
+    for (ServedRun& run :
+         of_document(Document::from_text(line, file.string() + ":" + std::to_string(number)), arguments))
       runs.push_back(std::move(run));
   }
   return runs;

@@ -17,18 +17,18 @@ std::filesystem::path served_file(const std::string& argument) {
 
 std::vector<ServedRun> read_served_runs(const std::string& argument) {
   const std::filesystem::path file = served_file(argument);
-  const ServedSettings told(argument, std::min(file.native().size() + 1, argument.size()));
+  const ServedArguments arguments(argument, std::min(file.native().size() + 1, argument.size()));
   std::filesystem::path form = file;
   if (form.extension() == ".gz") form.replace_extension();
   std::vector<ServedRun> runs;
   if (form.extension() == ".csv") runs = read_served_table(file);
   else if (form.extension() == ".json" || form.extension() == ".jsonl")
-    runs = read_served_results(file, form.extension() == ".jsonl", told);
+    runs = read_served_results(file, form.extension() == ".jsonl", arguments);
   else
     throw InputErrors(printable(file.string(), 1000) +
                       ": a benchmark's result is a .json, .jsonl or .csv file, or one with .gz");
   if (runs.empty()) throw InputErrors(printable(file.string(), 1000) + ": no run in it");
-  for (ServedRun& run : runs) told.complete(run);
+  for (ServedRun& run : runs) arguments.complete(run);
   return runs;
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A table with a row for each served run (served_formats.h).
 #include <algorithm>
 #include <array>
 

@@ -12,7 +12,7 @@
 #include "inputs/workload.h"
 #include "model/devices/device.h"
 #include "model/devices/memory.h"
-#include "model/engines/host_time.h"
+#include "model/engines/engine.h"
 
 namespace draftline {
 
@@ -22,8 +22,8 @@ struct ServingChoice {
   Workload workload;
   SchedulerLimits limits;  // without kv_blocks and the times of copies, which depend on the device
   bool says_seqs = false, says_tokens = false, says_batching = false;  // what of the limits isn't the engine's
-  double gpu_memory_utilization =
-      kGpuMemoryUtilization;              // share of device memory for weights, activations and KV blocks, 0 to 1
+  // Share of device memory for weights, activations and KV blocks, 0 to 1.
+  double gpu_memory_utilization = kGpuMemoryUtilization;
   std::optional<std::int64_t> kv_blocks;  // none: as many as fit in device memory
   BytesPerSecond host_link;               // for swapping
   FleetShape fleet;                       // without the times of transfers

@@ -156,6 +156,13 @@ Workload at_rate(Workload w, double factor) {
   return w;
 }
 
+Workload one_by_one(Workload w) {
+  w.arrivals = {ArrivalProcess::Kind::closed};
+  w.arrivals.concurrency = 1;
+  w.arrival_trace = nullptr;
+  return w;
+}
+
 Requests::Requests(const Workload& w, std::uint64_t seed)
     : workload_(w),
       gaps_(seed, "arrivals"),

@@ -60,6 +60,7 @@ bool draws_lengths(const Workload&);        // whether prompt or output lengths 
 bool is_recorded(const Workload&);          // whether its number of requests is that of a trace
 int prefix_block(const Workload&);          // tokens of such a block
 Workload at_rate(Workload, double factor);  // the same requests at `factor` times the rate
+Workload one_by_one(Workload);              // the same requests, each after the end of the one before it
 
 Workload read_workload(const Reader&, Catalogue&);  // mistakes are noted at the reader
 

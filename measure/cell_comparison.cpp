@@ -12,12 +12,6 @@ namespace draftline {
 
 namespace {
 
-Compared compared(double predicted, const std::vector<double>& measured, double scale = 1) {
-  const double median = quantile(measured, 0.5);
-  const double noise = measured.size() < 2 ? 0 : 0.5 * (quantile(measured, 0.75) - quantile(measured, 0.25)) / median;
-  return {.predicted = predicted, .measured = scale * median, .interval = {}, .noise = noise};
-}
-
 template <class Of>
 double mean(const std::vector<MeasuredTurn>& turns, Of of) {
   double sum = 0;
@@ -56,6 +50,12 @@ struct Replay {
 };
 
 }  // namespace
+
+Compared compared(double predicted, const std::vector<double>& measured, double scale) {
+  const double median = quantile(measured, 0.5);
+  const double noise = measured.size() < 2 ? 0 : 0.5 * (quantile(measured, 0.75) - quantile(measured, 0.25)) / median;
+  return {.predicted = predicted, .measured = scale * median, .interval = {}, .noise = noise};
+}
 
 CellComparison::CellComparison(const MeasuredCell& m, const Setup& setup, double rate, Predictor& predictor,
                                const Decoder::FindTransformer& find)

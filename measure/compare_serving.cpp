@@ -114,18 +114,14 @@ class Comparing {
     }
     if (steps > 0) c.acceptance_length = emitted / steps;
     const Means predicted = simulated(decoding, served, method, fixed);
-    const auto compared = [&](double Means::*figure) {
+    const auto of_runs = [&](double Means::*figure) {
       std::vector<double> values;
       for (const Means& m : runs) values.push_back(m.*figure);
-      const double middle = quantile(values, 0.5);  // a queue amplifies what disturbs a run
-      return Compared{.predicted = predicted.*figure,
-                      .measured = middle,
-                      .interval = {},
-                      .noise = 0.5 * (quantile(values, 0.75) - quantile(values, 0.25)) / middle};
+      return compared(predicted.*figure, values);
     };
-    c.figures = {{"throughput", compared(&Means::throughput)},
-                 {"ttft_mean", compared(&Means::ttft)},
-                 {"tpot_mean", compared(&Means::tpot)}};
+    c.figures = {{"throughput", of_runs(&Means::throughput)},
+                 {"ttft_mean", of_runs(&Means::ttft)},
+                 {"tpot_mean", of_runs(&Means::tpot)}};
   }
 
   // Simulates the same requests; each accepts what the live run accepted.

@@ -68,6 +68,8 @@ struct Compared {
   double error() const { return predicted / measured - 1; }
   bool within_noise() const;  // the noise is larger than the error
 };
+// The median of what was measured, which disturbances move less than a mean, in units of `scale`.
+Compared compared(double predicted, const std::vector<double>& measured, double scale = 1);
 struct ComparedOp {
   std::string key;  // "verify/linear", "host"
   double predicted = 0, measured = 0;

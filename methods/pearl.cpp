@@ -7,7 +7,9 @@
 // step. Post-verify: the first token of the window before is the root, its others are verified, and the next window is
 // drafted behind them, as if they were right. What is drafted ahead is kept if all before it was right, and it begins
 // with the token that the target adds (model/acceptance/draft_ahead). Of sampled text drafts are the drafter's best
-// tokens, which the target's own draws judge. nclude <map>
+// tokens, which the target's own draws judge.
+
+#include <map>
 
 #include "methods/drafting/batch_index.h"
 #include "methods/drafting/draft_network.h"

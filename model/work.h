@@ -114,8 +114,8 @@ struct ExpertMlp {
   DType weights = DType::bf16, activations = DType::bf16;
   double scale_bits = 0;  // of the weights' scales, for each weight
   int sequences = 0;      // that the rows belong to; 0: each row to its own
-  double overlap =
-      0;  // share of a row's choices that it takes over from the row before it in its sequence, beyond chance
+  // The share of a row's choices that repeat those of the row before it in its sequence, beyond chance.
+  double overlap = 0;
   Scaling scaling = Scaling::rows;  // as of a Gemm
   int devices = 1;                  // that share the experts, each whole ones; the busiest of them is meant
   double balancedness = 0;          // mean over maximum of the devices' rows; 0: that of independent draws

@@ -24,7 +24,7 @@ std::size_t token_cell(int tokens) {
   return 16 + 8 * e + ((n >> (e + 1)) & 7);
 }
 
-Seconds between(Seconds low, Seconds high, double share) { return low + share * (high - low); }
+Seconds interpolated(Seconds low, Seconds high, double share) { return low + share * (high - low); }
 
 }  // namespace
 
@@ -62,26 +62,27 @@ HostTime ChunkPrices::beyond_graphs(double rows) {
   return {launched.alone - graph.alone, launched.least - graph.least};
 }
 
-ChunkPrices::Products ChunkPrices::products_of(const StepPrice& price) {
-  const StepBreakdown first = price.breakdown(0);
-  return {first.of(Phase::verify) - first.of(Phase::verify, KernelKind::attention) + first.communication(),
-          first.of(Phase::verify, KernelKind::experts) + first.communication()};
-}
-
-ChunkPrices::Prompt& ChunkPrices::prompt(std::size_t node) {
-  if (prompts_.size() <= node) prompts_.resize(node + 1);
-  Prompt& p = prompts_[node];
+ChunkPrices::Prompt& ChunkPrices::prompt(int tokens, std::size_t place) {
+  if (prompts_.size() <= place) prompts_.resize(place + 1);
+  Prompt& p = prompts_[place];
   if (!p.price) {
-    p.price = std::make_unique<StepPrice>(price_(token_node(node), token_node(node)));
-    p.products = products_of(*p.price);
+    p.price = std::make_unique<StepPrice>(price_(tokens, tokens));
+    const StepBreakdown first = p.price->breakdown(0);
+    p.products = {first.of(Phase::verify) - first.of(Phase::verify, KernelKind::attention) + first.communication(),
+                  first.of(Phase::verify, KernelKind::experts) + first.communication()};
   }
   return p;
 }
 
-const ChunkPrices::Products& ChunkPrices::behind(std::size_t node) {
-  if (behind_.size() <= node) behind_.resize(node + 1);
-  if (!behind_[node]) behind_[node] = products_of(price_(token_node(node) + 1, token_node(node) + 1));
-  return *behind_[node];
+ChunkPrices::Between ChunkPrices::between(int tokens) {
+  const std::size_t node = token_cell(tokens);
+  const int low = token_node(node), high = token_node(node + 1);
+  if (tokens == low) {
+    Prompt& here = prompt(low, 2 * node);
+    return {here, here, 0};
+  }
+  Prompt &behind = prompt(low + 1, 2 * node + 1), &next = prompt(high, 2 * node + 2);
+  return {behind, next, static_cast<double>(tokens - low - 1) / (high - low - 1)};
 }
 
 Seconds ChunkPrices::products(int rows) {
@@ -97,12 +98,9 @@ Seconds ChunkPrices::products(int rows) {
 Seconds ChunkPrices::joint(int rows) { return rows == 0 ? Seconds{} : products_between(rows).joint; }
 
 ChunkPrices::Products ChunkPrices::products_between(int rows) {
-  const std::size_t cell = token_cell(rows);
-  const int first = token_node(cell) + 1, last = token_node(cell + 1);
-  if (rows < first) return prompt(cell).products;
-  const Products &low = behind(cell), &high = prompt(cell + 1).products;
-  const double share = static_cast<double>(rows - first) / (last - first);
-  return {between(low.all, high.all, share), between(low.joint, high.joint, share)};
+  const auto [low, high, share] = between(rows);
+  return {interpolated(low.products.all, high.products.all, share),
+          interpolated(low.products.joint, high.products.joint, share)};
 }
 
 Seconds ChunkPrices::added(Seconds (ChunkPrices::*part)(int rows), const VerifiedRows& others, int tokens) {
@@ -112,10 +110,7 @@ Seconds ChunkPrices::added(Seconds (ChunkPrices::*part)(int rows), const Verifie
   return mean;
 }
 
-Seconds ChunkPrices::rest_at(std::size_t tokens_node, std::size_t node) {
-  if (tokens_node < prompts_.size() && node < prompts_[tokens_node].rest.size())
-    if (const Seconds known = prompts_[tokens_node].rest[node]; !(known < Seconds{})) return known;
-  Prompt& p = prompt(tokens_node);
+Seconds ChunkPrices::rest_at(Prompt& p, std::size_t node) {
   if (p.rest.size() <= node) p.rest.resize(node + 1, kUnknown);
   if (p.rest[node] < Seconds{}) {
     const Seconds device = p.price->breakdown(static_cast<double>(context_node(node))).device();
@@ -125,16 +120,16 @@ Seconds ChunkPrices::rest_at(std::size_t tokens_node, std::size_t node) {
 }
 
 Seconds ChunkPrices::rest(const Chunk& c) {
-  const std::size_t t = token_cell(c.tokens), k = context_cell(c.context);
-  const double x = static_cast<double>(c.tokens - token_node(t)) / (token_node(t + 1) - token_node(t));
-  const auto low = context_node(k), high = context_node(k + 1);
-  const double y = static_cast<double>(c.context - low) / static_cast<double>(high - low);
-  const auto along = [&](std::size_t node) {
-    const Seconds at_low = rest_at(node, k);
-    return y == 0 ? at_low : between(at_low, rest_at(node, k + 1), y);  // y == 0: a prompt's first chunk
+  const std::size_t cell = context_cell(c.context);
+  const auto low = context_node(cell), high = context_node(cell + 1);
+  const double share = static_cast<double>(c.context - low) / static_cast<double>(high - low);
+  const auto at_context = [&](Prompt& p) {
+    const Seconds at_low = rest_at(p, cell);
+    return share == 0 ? at_low : interpolated(at_low, rest_at(p, cell + 1), share);  // 0: a prompt's first chunk
   };
-  const Seconds at_low = along(t);
-  return x == 0 ? at_low : between(at_low, along(t + 1), x);
+  const Between tokens = between(c.tokens);
+  const Seconds at_low = at_context(tokens.low);
+  return tokens.share == 0 ? at_low : interpolated(at_low, at_context(tokens.high), tokens.share);
 }
 
 }  // namespace draftline

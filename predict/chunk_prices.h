@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device time that prompts add to a step, from prices of whole prompts in tables that are filled on demand: eight
 // sizes to a doubling of the tokens, four to one of the context, linear between them. At a node they are what a prompt
-// of that size costs alone. Where a node fills the last tile of a GEMM, one row more costs another tile; so products
-// are interpolated from the row behind a node to the next node.
+// of that size costs alone. Where a node fills the last tile of a GEMM, one token more costs another tile, and latent
+// attention has another form; so prices are interpolated from the token behind a node to the next node.
 #pragma once
 #include <array>
+#include <deque>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -38,7 +39,7 @@ class ChunkPrices {
  public:
   // A prompt of so many tokens in a step of so many rows.
   using PriceOfPrompt = std::function<StepPrice(int tokens, int rows)>;
-  // `prompt_graphs`: an engine's (model/engines/host_time), of all rows of a step with prompts; none: any number.
+  // `prompt_graphs`: an engine's (model/engines/engine), of all rows of a step with prompts; none: any number.
   explicit ChunkPrices(PriceOfPrompt price, std::optional<int> prompt_graphs = {})
       : price_(std::move(price)), prompt_graphs_(prompt_graphs.value_or(std::numeric_limits<int>::max())) {}
 
@@ -66,20 +67,22 @@ class ChunkPrices {
     Products products;
     std::vector<Seconds> rest;  // by context; below 0: not computed yet
   };
-  static Products products_of(const StepPrice&);
-  Prompt& prompt(std::size_t node);
-  const Products& behind(std::size_t node);  // of a prompt of one token more
+  struct Between {  // the prompts whose prices give that of a number of tokens; `low` alone where it has so many
+    Prompt &low, &high;
+    double share;  // of `high`
+  };
+  Between between(int tokens);
+  Prompt& prompt(int tokens, std::size_t place);
   Seconds added(Seconds (ChunkPrices::*part)(int rows), const VerifiedRows& others, int tokens);
   bool replayed(double rows) const { return rows <= prompt_graphs_; }
   const HostTime& host_of(bool replayed);
   Products products_between(int rows);
-  Seconds rest_at(std::size_t tokens_node, std::size_t context_node);
+  static Seconds rest_at(Prompt&, std::size_t context_node);
 
   PriceOfPrompt price_;
   int prompt_graphs_;
   std::array<std::optional<HostTime>, 2> hosts_;  // [replayed]
-  std::vector<Prompt> prompts_;                   // by node
-  std::vector<std::optional<Products>> behind_;   // the same
+  std::deque<Prompt> prompts_;                    // of each node, and of the token behind it
   std::vector<Seconds> products_;                 // by rows; below 0: not computed yet
 };
 

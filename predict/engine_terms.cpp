@@ -21,7 +21,8 @@ using Set = void (*)(Engine&, double);
 EngineTerm time_of(const Engine& e, std::string_view key, std::string_view title, Seconds least, Get get, Set set) {
   const bool guess = std::find(e.guesses.begin(), e.guesses.end(), key) != e.guesses.end();
   const double shipped = get(e), factor = shipped <= 0 ? kAbsent : guess ? kGuess : kKnown;
-  return {key, title, std::max(shipped, least.value), factor, false, true, get, set};
+  return {key, title, std::max(shipped, least.value), factor, EngineTerm::Prior::log_normal, EngineTerm::Unit::seconds,
+          get, set};
 }
 
 double factor_of_bandwidth(const Device& d) {
@@ -34,7 +35,7 @@ double factor_of_bandwidth(const Device& d) {
 }  // namespace
 
 double EngineTerm::at(double deviations) const {
-  return shift ? typical + deviation * deviations : typical * std::pow(deviation, deviations);
+  return prior == Prior::normal ? typical + deviation * deviations : typical * std::pow(deviation, deviations);
 }
 
 EngineTerm engine_term(std::string_view key, const Engine& e, const Device& d) {
@@ -44,8 +45,9 @@ EngineTerm engine_term(std::string_view key, const Engine& e, const Device& d) {
       time_of(
           e, "step", "host, each step", kStep, [](const Engine& of) { return of.step.value; },
           [](Engine& to, double v) { to.step = Seconds{v}; }),
-      EngineTerm{"layer", "device, each layer beyond its kernels", e.layer.value, kLayer.value, true, true,
-                 [](const Engine& of) { return of.layer.value; }, [](Engine& to, double v) { to.layer = Seconds{v}; }},
+      EngineTerm{"layer", "device, each layer beyond its kernels", e.layer.value, kLayer.value,
+                 EngineTerm::Prior::normal, EngineTerm::Unit::seconds, [](const Engine& of) { return of.layer.value; },
+                 [](Engine& to, double v) { to.layer = Seconds{v}; }},
       time_of(
           e, "issue", "host, each launch", kSmall, [](const Engine& of) { return of.issue.value; },
           [](Engine& to, double v) { to.issue = Seconds{v}; }),
@@ -53,7 +55,8 @@ EngineTerm engine_term(std::string_view key, const Engine& e, const Device& d) {
           e, "token", "host, each token", kSmall, [](const Engine& of) { return of.token.value; },
           [](Engine& to, double v) { to.token = Seconds{v}; }),
       EngineTerm{"bandwidth_share", "of the memory bandwidth, share that is reached", e.bandwidth_share,
-                 factor_of_bandwidth(d), false, false, [](const Engine& of) { return of.bandwidth_share; },
+                 factor_of_bandwidth(d), EngineTerm::Prior::log_normal, EngineTerm::Unit::ratio,
+                 [](const Engine& of) { return of.bandwidth_share; },
                  [](Engine& to, double v) { to.bandwidth_share = v; }},
       time_of(
           e, "step_speculating", "host, each speculating step, beyond a step", kStep,

@@ -3,32 +3,34 @@
 // prior about the shipped value: log-normal, as none is below nothing, but for a layer's time beyond its kernels, which
 // is normal.
 #pragma once
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "model/devices/device.h"
-#include "model/engines/host_time.h"
+#include "model/engines/engine.h"
 
 namespace draftline {
 
 struct EngineTerm {
+  enum class Prior : std::uint8_t { log_normal, normal };
+  enum class Unit : std::uint8_t { seconds, ratio };
   std::string_view key;    // of the profile
   std::string_view title;  // for people
-  double typical;          // the prior's median: seconds, or a ratio
-  double
-      deviation;  // a standard deviation of the prior: that many times more or less; of a `shift`: more or less by it
-  bool shift;
-  bool is_time;
+  double typical;          // the prior's median, in `unit`
+  double deviation;        // one standard deviation: a factor if the prior is log-normal, else a difference in `unit`
+  Prior prior;
+  Unit unit;
   double (*get)(const Engine&);
   void (*set)(Engine&, double);
 
   double at(double deviations) const;  // the value so many standard deviations from the median
 };
 
-// The terms of an engine's plain steps, and of speculating ones if `speculating`. A guess is known to a factor of 3, a
-// value that the profile doesn't have to a factor of 4, others to one of 1.5; a layer to 10 us; the bandwidth as well
-// as the device's products are.
+// The terms of an engine's plain steps, and with `speculating` those of its speculative steps too. Their priors: a guess
+// is known to a factor of 3, a value that the profile doesn't have to a factor of 4, others to a factor of 1.5; the time
+// of a layer to 10 us; the share of the bandwidth as well as the device's GEMM times.
 std::vector<EngineTerm> terms_of(const Engine&, const Device&, bool speculating);
 
 // One of them by its key, or "layer_tree", which takes runs that verify trees. Bug if there is none.

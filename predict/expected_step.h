@@ -9,11 +9,6 @@
 
 namespace draftline {
 
-// How many of a batch's sequences have a hit, with the share of steps: the binomial distribution, without what one step
-// in ten thousand has; where ten or more both hit and miss on average, six values that have its mean. The shares sum to
-// 1.
-std::vector<std::pair<int, double>> hits_of(int sequences, double hit_share);
-
 // How many rows a step verifies, of all its sequences, with the share of steps. The shares sum to 1.
 using VerifiedRows = std::vector<std::pair<int, double>>;
 double mean_rows(const VerifiedRows&);
@@ -50,13 +45,14 @@ class ExpectedStep {
   std::vector<Window> windows() const {
     return parts_.empty() ? std::vector<Window>{} : parts_.front().second.windows();
   }
-  // Of a mean of its breakdowns: how long the target's device idles for its host, which more work for it would hide.
+  // How long the target's device waits for its host in a step; more device work would hide it. `step`: a mean of
+  // breakdown()s.
   Seconds idle(const StepBreakdown& step) const {
     const bool apart = !parts_.empty() && parts_.front().second.apart();
     const Seconds least = mean([](const PlacedStep& p) { return p.target().host_least(); });
     return std::max(Seconds{}, (apart ? step.host() - step.drafting : step.host()) - least);
   }
-  // How long the host waits for the target's device, which more work for the host would hide.
+  // How long the host waits for the target's device; more host work would hide it.
   Seconds host_idle(double length) const {
     return mean([&](const PlacedStep& p) { return std::max(Seconds{}, p.target()(length) - p.target().host_alone()); });
   }

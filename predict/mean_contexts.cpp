@@ -13,7 +13,7 @@ constexpr std::array<std::pair<double, double>, 3> kGauss{
     // (point, weight) on [0, 1]
     {{0.1127016653792583, 5.0 / 18}, {0.5, 8.0 / 18}, {0.8872983346207417, 5.0 / 18}}};
 
-constexpr int kMostChunks = 256;  // in one output; of more, several lie in a part
+constexpr int kMostChunks = 256;  // of one output that are parts of their own; beyond, a part holds several
 
 void add_kinks(Window w, double from, double to, std::vector<double>& all) {
   if (!w.chunked) {

@@ -171,7 +171,8 @@ RequestCycle Predictor::cycle(Plan& plan, const Setup& s, const MethodChoice& m,
                                 decode_steps,
                                 limits.max_num_batched_tokens,
                                 limits.batching == SchedulerLimits::Batching::prefill_first,
-                                s.cached_prompt_tokens};
+                                s.cached_prompt_tokens,
+                                s.parallel.attention_replicas};
   return request_cycle(requests, decode, chunks(plan, s));
 }
 
@@ -223,10 +224,6 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& all, const
   out.throughput_with_prefill = all.batch_size * s.output_tokens / out.request.e2e;
   const AttentionChoice attention = attention_of(s);
   out.warnings = setup_warnings(s, m.spec, attention);
-  if (s.parallel.attention_replicas > 1)
-    out.warnings.push_back(
-        "the parts of data-parallel attention are taken to read prompts at the same time: `simulate` has them apart, "
-        "where requests take longer (docs/prediction.md, \"Experts on several devices\")");
   const KnownErrors errors = known_errors(*s.device, s.precision, attention);
   if (speculating) {
     const Baseline& plain = baseline(s);

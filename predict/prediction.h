@@ -70,10 +70,10 @@ struct Setup {
 };
 AttentionChoice attention_of(const Setup&);  // on a CPU none
 
-// A decode step whose launches of attention compute a prompt's chunk too, with a library for which that is another step
-// than the two apart; and what the chunk's own launches of attention would have taken.
-struct BesidePrompt {
-  StepPrice beside, apart;
+// A decode step whose attention launches compute a prompt's chunk too, for a library that lays such a launch out in
+// another way. `launches`: the fixed time of the chunk's own launches, which it saves.
+struct MixedAttention {
+  StepPrice mixed, separate;  // the decode step beside a chunk, and by itself
   Seconds launches;
 };
 
@@ -91,14 +91,15 @@ class Predictor {
   // Builds the method and reads its parameters and acceptance; mistakes are noted at their places.
   void validate(const Setup&, const MethodChoice&);
 
-  // The price of a decode step of setup.batch_size sequences at any context, all of them with drafts; that of such
-  // steps on average, with the method's share of hits; and that of the prefill of one prompt, in a step of its own
-  // unless that has more rows.
+  // The price of decode steps of setup.batch_size sequences at any context, on average over the method's share of hits.
   ExpectedStep expected_step(const Setup&, const MethodChoice&);
+  // The price of such a step if every sequence has drafts.
   StepPrice step_price(const Setup&, const MethodChoice&);
+  // The price of the prefill of one prompt. `rows`: of its whole step; none: the prompt is alone in it.
   StepPrice prefill_price(const Setup&, const MethodChoice&, int tokens, std::optional<int> rows = {});
-  std::optional<BesidePrompt> beside_prompt(const Setup&, const MethodChoice&);  // none: the sum of its parts
-  int verified_rows(const Setup&, const MethodChoice&);                          // per sequence and step
+  // None: a mixed step costs the sum of its parts.
+  std::optional<MixedAttention> mixed_attention(const Setup&, const MethodChoice&);
+  int verified_rows(const Setup&, const MethodChoice&);  // per sequence and step
   const Method& method(const Setup&, const MethodChoice&);
 
   // The method with its draft network divided among the ranks; none if it has no draft network, there is one rank, or

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "predict/binomial.h"
+
 namespace draftline {
 
 namespace {
@@ -21,8 +23,8 @@ Seconds rest_of_prompt(ChunkPrices& chunks, const LoopedRequests& r, int pieces)
 
 }  // namespace
 
-// Steps that a prompt takes beside the others' rows. Of these, (batch - 1) x d / (d + p) decode meanwhile, as each is
-// through its own prompt for p steps: p (budget - rows of these) = prompt, solved for p.
+// The steps p that a prompt takes beside the rows of the other batch - 1 sequences. A share d / (d + p) of these decodes
+// at a time, as each spends p steps on its own prompt: p (budget - rows of those that decode) = prompt, solved for p.
 static double prompt_steps_beside(const LoopedRequests& r, double budget) {
   const double d = r.decode_steps, prompt = r.prompt_tokens, room = budget - (r.batch_size - 1) * r.rows,
                b = d * room - prompt;
@@ -61,19 +63,36 @@ RequestCycle request_cycle(const LoopedRequests& r, const std::function<DecodeSt
   const int pieces = std::min(r.prompt_tokens, whole_above(std::max(1.0, r.prompt_tokens / s.chunk)));
   const HostTime alone = chunks.host(tokens);
   const Seconds rest = s.chunk / r.prompt_tokens * rest_of_prompt(chunks, r, pieces);
-  const auto step_beside = [&](int others) {
+  const Seconds plain_step = decode(r.batch_size).time;
+  // Of a part that computes a chunk beside so many sequences, while `reading` of the parts compute one.
+  const auto step_beside = [&](int others, int reading) {
     const DecodeStep beside = others > 0 ? decode(others) : DecodeStep{alone.alone, alone.alone - alone.least};
     const HostTime more = others > 0 ? chunks.beyond_graphs(mean_rows(beside.rows) + tokens) : HostTime{};
-    const Seconds prompts = chunks.added(beside.rows, tokens) + more.least + rest;
+    Seconds prompts = chunks.added(beside.rows, tokens) + more.least + rest;
+    if (reading < r.parts) {
+      const int shared = static_cast<int>((std::int64_t{tokens} * reading + r.parts - 1) / r.parts);
+      prompts -= chunks.joint_added(beside.rows, tokens) - chunks.joint_added(beside.rows, shared);
+    }
     const Seconds longer = std::max(prompts - beside.slack, more.alone - beside.host_slack);
     return beside.time + std::max(Seconds{}, longer);
   };
-  const int fewer = static_cast<int>(s.decoding + kRounding);
-  const double share = std::max(0.0, s.decoding - fewer);  // of steps in which one more sequence decodes
-  Seconds prompt_step = step_beside(fewer);
-  if (share > kRounding) prompt_step += share * (step_beside(fewer + 1) - prompt_step);
-  return {.ttft = s.own_steps * prompt_step,
-          .e2e = s.plain_steps * decode(r.batch_size).time + s.prompt_steps * prompt_step};
+  const auto step = [&](int reading) {
+    if (reading == 0) return plain_step;
+    const int fewer = static_cast<int>(s.decoding + kRounding);
+    const double share = std::max(0.0, s.decoding - fewer);  // of steps in which one more sequence decodes
+    const Seconds time = step_beside(fewer, reading);
+    const Seconds mean = share > kRounding ? time + share * (step_beside(fewer + 1, reading) - time) : time;
+    return reading < r.parts ? std::max(mean, plain_step) : mean;  // the others decode
+  };
+  // Of a step in which this part computes prompts, or doesn't, and the others as often as it does on average.
+  const double often = s.prompt_steps / (s.prompt_steps + s.plain_steps);
+  const auto step_of = [&](bool prompts) {
+    Seconds mean;
+    for (const auto& [others, share] : binomial(r.parts - 1, often)) mean += share * step(others + (prompts ? 1 : 0));
+    return mean;
+  };
+  const Seconds prompt_step = step_of(true);
+  return {.ttft = s.own_steps * prompt_step, .e2e = s.plain_steps * step_of(false) + s.prompt_steps * prompt_step};
 }
 
 }  // namespace draftline

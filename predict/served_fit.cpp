@@ -119,7 +119,8 @@ std::vector<ProfileValue> profile_values(const ServedFit& fit) {
   std::vector<ProfileValue> all;
   bool speculated = false;
   for (const FittedTerm& t : fit.terms) {
-    ProfileValue v{std::string(t.term.key), t.value, t.low, t.high, t.term.is_time, t.learned > kLittle};
+    ProfileValue v{std::string(t.term.key), t.value, t.low, t.high, t.term.unit == EngineTerm::Unit::seconds,
+                   t.learned > kLittle};
     if (v.key == "step_speculating") {
       v.value += step, v.low += step, v.high += step;
       speculated = true;

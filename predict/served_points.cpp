@@ -66,8 +66,7 @@ std::string doubt_of(const ServedRun& run, double prompts) {
 
 }  // namespace
 
-ServedPoints::ServedPoints(std::vector<ServedRun> runs, const ServedSetting& setting,
-                           const std::filesystem::path& data) {
+ServedPoints::ServedPoints(std::vector<ServedRun> runs, const ServerSetup& setting, const std::filesystem::path& data) {
   std::map<std::string, Sweep*> known;
   std::vector<std::string> mistakes;
   for (ServedRun& run : runs) try {

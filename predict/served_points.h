@@ -11,18 +11,18 @@
 namespace draftline {
 
 // What the server runs; a run may say another transformer, precision or number of devices.
-struct ServedSetting {
+struct ServerSetup {
   std::string device = {}, engine = {}, transformer = {}, precision = "auto";  // names, or files
   int tensor_parallel = 1;
-  std::string method =
-      {};  // of speculative runs: a name, or a scenario's object: {"name": "eagle3", "draft_length": 3}
+  // Of speculative runs: a name, or a scenario's object: {"name": "eagle3", "draft_length": 3}.
+  std::string method = {};
 };
 
 class ServedPoints {
  public:
   // InputErrors with all mistakes: unknown names, a speculative run without a method, one that doesn't say how long it
   // drafts, or that no run is left.
-  ServedPoints(std::vector<ServedRun>, const ServedSetting&, const std::filesystem::path& data);
+  ServedPoints(std::vector<ServedRun>, const ServerSetup&, const std::filesystem::path& data);
   const std::vector<ServedPoint>& points() const { return points_; }
   // Of runs whose time holds steps that read prompts, in few of them or, which are left out, in most.
   const std::vector<std::string>& notes() const { return notes_; }

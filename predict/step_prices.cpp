@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "model/kernels/kernel_time.h"
+#include "predict/binomial.h"
 #include "predict/prediction.h"
 #include "predict/recorded_plan.h"
 
@@ -70,7 +71,7 @@ double Predictor::verifying_share(const Plan& p, const MethodChoice& m) {
 
 ExpectedStep Predictor::expected(Plan& p, const Setup& s, double hit_share) {
   ExpectedStep step;
-  for (const auto& [hits, share] : hits_of(s.batch_size, hit_share)) {
+  for (const auto& [hits, share] : binomial(s.batch_size, hit_share)) {
     const auto some = hits < s.batch_size ? std::optional(hits) : std::nullopt;
     const Recorded& r = recorded(p, Recording::step, s.batch_size, false, some);
     const int rows = s.batch_size + hits * (r.rows() - 1);
@@ -120,7 +121,7 @@ StepPrice Predictor::prefill_price(const Setup& s, const MethodChoice& m, int to
   return prompt_price(plan(s, m), s, tokens, rows.value_or(tokens));
 }
 
-std::optional<BesidePrompt> Predictor::beside_prompt(const Setup& s, const MethodChoice& m) {
+std::optional<MixedAttention> Predictor::mixed_attention(const Setup& s, const MethodChoice& m) {
   if (s.device->cpu() != nullptr) return std::nullopt;
   const AttentionChoice attention = attention_of(s);
   if (attention.layout != HeadLayout::swapped) return std::nullopt;
@@ -134,11 +135,11 @@ std::optional<BesidePrompt> Predictor::beside_prompt(const Setup& s, const Metho
         launches += std::min(attention.fit->decode.fixed, attention.fit->prefill.fixed);
     }
   const bool speculating = p.decoder.method->depth() > 0;
-  StepPrice apart(outline, as_served(s), *s.engine, speculating);
+  StepPrice separate(outline, as_served(s), *s.engine, speculating);
   for (StepOutline::Kind& kind : outline.kinds)
     if (auto* attends = std::get_if<Attention>(&kind.kernel); attends && kind.phase == Phase::verify)
       attends->widest = std::max(attends->widest, 2);
-  return BesidePrompt{StepPrice(outline, as_served(s), *s.engine, speculating), std::move(apart), launches};
+  return MixedAttention{StepPrice(outline, as_served(s), *s.engine, speculating), std::move(separate), launches};
 }
 
 int Predictor::verified_rows(const Setup& s, const MethodChoice& m) {

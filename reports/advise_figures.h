@@ -99,9 +99,9 @@ inline Figures<BatchAdvice, Advice> batch_figures(const Advice& advice = {}) {
        "of decoding: throughput over that of plain decoding"},
       {"speedup_with_prefill", "", "request speedup", "", predicted, [](B b) { return b.request_speedup; },
        "what a request sees of it, its prompt included"},
-      {"break_even_acceptance_length", "", "break-even", "tokens", predicted, [](B b) { return b.needed_length; },
+      {"break_even_acceptance_length", "", "break-even", "tokens", predicted, [](B b) { return b.break_even_length; },
        "tokens that a step must emit for a speedup of 1: its cost in plain steps"},
-      {"acceptance_length", "", "tok/step", "tokens", input, [](B b) { return b.length; },
+      {"acceptance_length", "", "tok/step", "tokens", input, [](B b) { return b.acceptance_length; },
        "tokens that a step emits by the given acceptance"},
       // clang-format on
   };
@@ -182,7 +182,7 @@ inline Figures<Advice, Scenario> ranking_figures(const std::vector<int>& batches
     all.push_back({"", "", "tok/s at " + std::to_string(common), "tokens/s", FigureKind::predicted,
                    [common](A a) {
                      for (const BatchAdvice& b : a.batches)
-                       if (b.batch_size == common) return Reading(b.batch_size * b.length / b.step);
+                       if (b.batch_size == common) return Reading(b.batch_size * b.acceptance_length / b.step);
                      return Reading();
                    },
                    "what the whole batch decodes there: gains of setups are over plain decoding of their own"});

@@ -50,8 +50,9 @@ std::string loss_sentence(const BatchAdvice& b) {
   std::vector<std::pair<double, std::string>> parts;
   for (const auto& f : loss_figures()) parts.emplace_back(std::get<double>(f.get(b).value), f.title);
   std::stable_sort(parts.begin(), parts.end(), [](const auto& x, const auto& y) { return x.first > y.first; });
-  std::string text = "Losses: at batch " + std::to_string(b.batch_size) + " a step gives " + significant(b.length) +
-                     " tokens and costs " + significant(b.needed_length) + " plain steps";
+  std::string text = "Losses: at batch " + std::to_string(b.batch_size) + " a step gives " +
+                     significant(b.acceptance_length) + " tokens and costs " + significant(b.break_even_length) +
+                     " plain steps";
   std::string more;
   for (const auto& [steps, title] : parts)
     if (steps > 0.02) more += (more.empty() ? ": " : ", ") + title + " " + significant(steps, 2);
@@ -60,10 +61,11 @@ std::string loss_sentence(const BatchAdvice& b) {
 
 std::string need_sentence(const Advice& a) {
   const BatchAdvice &first = a.batches.front(), &last = a.batches.back();
-  std::string text =
-      "Break-even: " + significant(first.needed_length) + " tokens a step at batch " + std::to_string(first.batch_size);
-  if (&first != &last) text += ", " + significant(last.needed_length) + " at batch " + std::to_string(last.batch_size);
-  return text + "; it has " + significant(first.length) + ".";
+  std::string text = "Break-even: " + significant(first.break_even_length) + " tokens a step at batch " +
+                     std::to_string(first.batch_size);
+  if (&first != &last)
+    text += ", " + significant(last.break_even_length) + " at batch " + std::to_string(last.batch_size);
+  return text + "; it has " + significant(first.acceptance_length) + ".";
 }
 
 std::string shard_sentence(const Advice& a) {

@@ -163,7 +163,8 @@ Table drift_table(const std::vector<LevelDrift>& drift) {
   return t;
 }
 
-// Shares of a step that no step can have: of `host`, as ops are timed in steps of their own.
+// Whether a share of the step is below 0 or above 1. That of `host` can be: it is a step less its ops, which are timed
+// in other steps.
 bool beyond_a_step(const std::vector<ValidationCell>& cells) {
   const auto all = error_budget(cells);
   return std::any_of(all.begin(), all.end(), [](const ErrorBudgetItem& b) { return b.share < 0 || b.share > 1; });

@@ -19,11 +19,11 @@ namespace draftline {
 struct ValidationReport {
   std::string device, title, commit;  // "cpu" or "cuda"; the name of the machine; the program's commit
   double rate = 0;                    // acceptance rate, 0 to 1, an input
-  std::vector<FitQuality> fits;
+  std::vector<FitQuality> fits = {};
   double free_core = 1;  // the share of the clock reference's readings that found a CPU's core free
-  std::vector<ValidationCell> cells;
-  std::vector<MeasuredCell> skipped;  // cells that could not run, with their reasons
-  std::vector<ComparedServing> serving;
+  std::vector<ValidationCell> cells = {};
+  std::vector<MeasuredCell> skipped = {};  // cells that could not run, with their reasons
+  std::vector<ComparedServing> serving = {};
   std::size_t left_out = 0;  // cells of the grid that were not measured
   InputFiles input_files = {};
   std::filesystem::path data = {};  // the folder data/, for input_name()

@@ -47,8 +47,8 @@ std::string gains(const BatchAdvice& b, double by = 1) {
   return significant(b.request_speedup / by) + "x at batch " + std::to_string(b.batch_size);
 }
 
-// Whether another number of drafts pays at a batch at which the method's own does not. Of the first prompt length,
-// which pays_at is of.
+// Whether another number of drafts pays at a batch at which the method's own does not. Only the first prompt length
+// counts, as pays_at describes that one.
 bool pays_with_other_lengths(const MethodSpec& m, const Advice& a) {
   return std::any_of(a.schedule.begin(), a.schedule.end(), [&](const ScheduledLength& s) {
     if (s.draft_length == 0 || s.draft_length == m.draft_length()) return false;
@@ -77,7 +77,7 @@ std::optional<int> more_running(const Advice& a) {
   return a.pays_to_batch() > a.batch_limit ? std::optional(a.pays_to_batch()) : std::nullopt;
 }
 
-// What plain decoding does not have, and the gain over as many devices, or as costly ones, that decode plainly.
+// The devices that the drafter adds, and the gain over plain decoding on as many devices, or on ones of the same price.
 std::string drafters_sentence(const Scenario& s, const Point& p, const BatchAdvice& first, const BatchAdvice& last) {
   const auto& apart = s.method(p).drafter_device;
   if (!apart) return {};
@@ -196,7 +196,7 @@ std::string setup_text(const Scenario& s, const Point& p) {
 
 namespace {
 
-// What the scenario's engine takes, whose costs draft lengths are best at.
+// How the scenario's engine is told of the method; draft lengths are the best at that engine's costs.
 struct Setting {
   std::string engine, option;    // "vLLM", "--speculative-config"
   std::string key;               // of JSON

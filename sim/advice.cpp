@@ -32,8 +32,8 @@ BatchAdvice at_batch(Predictor& predictor, const Setup& s, const Prediction& wit
   a.batch_size = s.batch_size;
   a.speedup = with.speedup;
   a.request_speedup = with.speedup_with_prefill;
-  a.length = with.acceptance_length;
-  a.needed_length = with.acceptance_length / with.speedup;
+  a.acceptance_length = with.acceptance_length;
+  a.break_even_length = with.acceptance_length / with.speedup;
   a.plain_step = plain.step_time;
   a.step = with.step_time;
   a.losses = losses_of(with.breakdown - plain.breakdown, plain.step_time);

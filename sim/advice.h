@@ -28,9 +28,10 @@ struct StepLosses {
 
 struct BatchAdvice {
   int batch_size = 1;
-  double speedup = 0, length = 0;  // of decoding; mean acceptance length, the bonus token included
-  double request_speedup = 0;      // what a request sees of it (Prediction::speedup_with_prefill)
-  double needed_length = 0;        // break-even acceptance length
+  double speedup = 0;            // of decoding
+  double request_speedup = 0;    // what a request sees of it (Prediction::speedup_with_prefill)
+  double acceptance_length = 0;  // mean tokens of a step, the bonus token included
+  double break_even_length = 0;  // the acceptance length at which a step pays for itself
   Seconds plain_step, step;
   StepLosses losses;
   std::optional<double> sharded_speedup;  // with the draft network divided among the ranks; none if it can't be

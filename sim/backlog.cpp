@@ -25,7 +25,7 @@ void Backlog::end(const ServerPool& servers) {
   last_quarter_ = std::min(last_quarter_, all_);
 }
 
-// One that grows evenly from nothing is half as long again after another quarter.
+// A queue that grows evenly from nothing is 1.5 times as long after another quarter; half of that growth counts.
 bool Backlog::grew() const {
   return all_ >= 32 && last_quarter_ > 0 && last_quarter_ >= third_quarter_ + third_quarter_ / 4;
 }

@@ -16,8 +16,9 @@ struct Capacity {
   PerSecond rate;
   bool at_least;  // the requests were too few to say what misses
 };
-// The largest load that the fleet serves within the targets in every replication, by replica. All bear the workload.
-// `replications`: that which will bear least comes first, as the others then need to be tried once; `margin`: its own.
+// The largest load, by replica, that the fleet serves within the targets in every replication; each serves the workload
+// itself. `replications`: the one that is expected to serve least comes first, as the others then need one run each;
+// `margin`: that one's.
 Capacity capacity_of(ServingPoint& point, std::uint64_t seed, const std::vector<int>& replications, double margin,
                      const LatencyTargets& targets) {
   constexpr double kPrecise = LoadSearch::kPrecise;
@@ -28,20 +29,20 @@ Capacity capacity_of(ServingPoint& point, std::uint64_t seed, const std::vector<
   bool at_least = false;
   const auto run_at = [&](double r, int replication) {
     point.workload = at_rate(whole, r / rate);
-    const LastingRun& run = lasting_run(point, seed_of_replication(seed, replication), targets);
-    if (!run.meets() || !run.lasts) at_least = run.meets();
+    const SteadyRun& run = steady_run(point, seed_of_replication(seed, replication), targets);
+    if (!run.meets() || !run.steady) at_least = run.meets();
     return run;
   };
   const auto serves = [&](double r, int replication) {
-    const LastingRun run = run_at(r, replication);
-    return run.meets() && run.lasts;
+    const SteadyRun run = run_at(r, replication);
+    return run.meets() && run.steady;
   };
   // One replica less misses the workload, so that the bound is near where there are many.
   LoadSearch search({0, unloaded}, {rate, margin}, replicas == 1 ? 2 : replicas / (replicas - 1.0));
   while (!search.done()) {
     const double r = search.next();
-    const LastingRun run = run_at(r, replications.front());
-    search.record({r, run.margin}, run.meets() && run.lasts);
+    const SteadyRun run = run_at(r, replications.front());
+    search.record({r, run.margin}, run.meets() && run.steady);
   }
   double highest_served = search.served();
   for (std::size_t i = 1; i < replications.size(); ++i) {
@@ -101,7 +102,7 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
   try {
     point = sweep.prepare(option.point);
     const ServingRun& run = point->run_without_load(seed, targets);
-    if (const std::string why = missed(run, point->limits, targets); !why.empty()) {
+    if (const std::string why = missed_target(run, point->limits, targets); !why.empty()) {
       option.obstacle = run.figures.refused > 0 ? why : "even without load " + why;
       return option;
     }

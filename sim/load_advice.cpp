@@ -42,9 +42,7 @@ class LoadAdvisor::PlainServer {
     return server_->run(seed_, {});
   }
   double latency_alone() {
-    Workload w = workload_;
-    w.arrivals = {ArrivalProcess::Kind::closed};
-    w.arrivals.concurrency = 1;
+    Workload w = one_by_one(workload_);
     w.requests = std::min<std::int64_t>(w.requests, 20);
     w.warm_up = 0;
     return run(std::move(w)).figures.e2e.mean().value;

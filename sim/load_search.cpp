@@ -6,8 +6,8 @@
 
 namespace draftline {
 
-// Where the margin is 1 on a line through two loads. Queues make latencies grow as 1 / (capacity - load), so that
-// margins fall as a line; where latencies do, it is a bound from below.
+// The load at which a line through two loads reaches the margin 1. Queues make latencies grow as 1 / (capacity - load),
+// so margins fall along a line. Where the latencies themselves grow along a line, the load is a bound from below.
 double LoadSearch::by_line() const {
   const Tried& other = missed_ && missed_->margin ? *missed_ : before_;
   const double unknown = missed_ ? std::sqrt(served_.rate * missed_->rate) : far_ * served_.rate;

@@ -39,8 +39,8 @@ class Server {
   std::int64_t blocks_in_use() const;
   Demand demand() const;
   Ticks now() const { return now_; }
-  std::function<void(const ServedRequest&)>
-      on_served;  // called for each finished request; a closed loop sends the next
+  // Called for each finished request; a closed loop sends the next.
+  std::function<void(const ServedRequest&)> on_served;
 
  private:
   struct Part;

@@ -168,11 +168,7 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   const Bytes usable = setup.gpu_memory_utilization * setup.device->memory, left = usable - room.taken(stages);
   limits.kept = room.kept;
   limits.kv_blocks =
-      choice.kv_blocks.value_or(static_cast<std::int64_t>(std::max(0.0, left / (limits.block_size * room.per_token))));
-  if (room.drafter && !choice.kv_blocks)  // both caches grow block by block
-    limits.kv_blocks = std::min(
-        limits.kv_blocks,
-        static_cast<std::int64_t>(std::max(0.0, room.drafter->left / (limits.block_size * room.drafter->per_token))));
+      choice.kv_blocks.value_or(static_cast<std::int64_t>(std::max(0.0, room.tokens(left) / limits.block_size)));
   if (limits.kv_blocks * limits.block_size <= drafting.rows)
     throw InputErrors("no room for a KV cache: " + to_text(room.taken(stages)) + " are taken of " + to_text(usable) +
                       " on each device");
@@ -193,14 +189,6 @@ ServingRun ServingPoint::run(std::uint64_t seed, const LatencyTargets& targets, 
 
 ServingRun ServingPoint::run_while_targets_hold(std::uint64_t seed, const LatencyTargets& targets) {
   return Fleet(fleet, limits, drafting, *prices->table).run_while_targets_hold(workload, seed, targets);
-}
-
-// The same requests in a closed loop.
-static Workload one_by_one(Workload w) {
-  w.arrivals = {ArrivalProcess::Kind::closed};
-  w.arrivals.concurrency = 1;
-  w.arrival_trace = nullptr;
-  return w;
 }
 
 const ServingRun& ServingPoint::run_without_load(std::uint64_t seed, const LatencyTargets& targets) {

@@ -11,15 +11,15 @@
 #include "core/json_writer.h"
 #include "predict/sweep.h"
 #include "sim/fleet.h"
-#include "sim/lasting_run.h"
 #include "sim/shared_runs.h"
+#include "sim/steady_run.h"
 
 namespace draftline {
 
 struct ServingResult {
   std::vector<ServingRun> runs;  // one for each seed
-  std::optional<ServingRun>
-      oracle;  // the first seed with the oracle policy; none if there is no draft length to choose
+  // The first seed with the oracle policy; none if there is no draft length to choose.
+  std::optional<ServingRun> oracle;
   // A server's parts (data-parallel attention) count as servers here.
   std::int64_t kv_blocks = 0;  // of each server
   int batch_limit = 0;         // largest number of sequences in a step, by max_num_seqs and the token budget
@@ -55,14 +55,14 @@ Estimate estimate(const std::vector<Run>& runs, Figure figure) {
   return estimate(values);
 }
 
-// Requests in flight when a load lasts, by Little's law: rate x mean end-to-end latency. 0 for a closed loop.
+// Requests in flight in the steady state, by Little's law: rate x mean end-to-end latency. 0 for a closed loop.
 double requests_in_flight(const Workload&, const ServingRun&);
 // The most requests to which a simulation is extended, unless it asks for more itself.
 constexpr std::int64_t kMostRequests = 1 << 18;
 // For a simulation that is repeated: four times the requests, or `enough` if that is more; at most kMostRequests.
 std::int64_t more_requests(const Workload&, double enough = 0);
-// Whether there are four times as many requests. With fewer, arrivals end before the servers are as full as under a
-// load that lasts.
+// Whether there are four times as many requests. With fewer, arrivals end before the servers are as full as in the
+// steady state.
 bool fills_servers(const Workload&, const ServingRun&);
 
 // The seed of a replication; of the first it is `seed` itself. Points that are compared have the same seeds, and so the
@@ -77,7 +77,7 @@ struct MethodPrices {
   std::vector<std::unique_ptr<MethodChoice>> by_drafts;  // by draft length; null: the method can't draft so many
   std::unique_ptr<StepTable> table;
   SharedRuns<ServingRun> unloaded{8};  // histograms are large
-  SharedRuns<LastingRun> lasting{512};
+  SharedRuns<SteadyRun> steady{512};
   ~MethodPrices();
 };
 

@@ -38,12 +38,12 @@ std::string no_shared_prefix(const ServingPoint& point) {
          std::to_string(shared->block);
 }
 
-// Too few requests for the figures of a load that lasts.
+// Too few requests for figures of the steady state.
 std::string short_run(const ServingPoint& point, const ServingRun& run) {
   if (run.diverges) return "";
   if (!fills_servers(point.workload, run))
-    return "there are fewer requests than 4 x rate x e2e: arrivals end before the servers are as full as under a load "
-           "that lasts";
+    return "there are fewer requests than 4 x rate x e2e: arrivals end before the servers are as full as in the steady "
+           "state";
   const double emptying = run.figures.share_after_arrivals();
   if (emptying <= kLongEmptying) return "";
   return std::to_string(std::lround(100 * emptying)) +
@@ -54,7 +54,7 @@ std::string short_run(const ServingPoint& point, const ServingRun& run) {
 std::string unsettled(const ServingRun& run) {
   if (run.diverges) return "";
   if (!run.unsettled)
-    return run.fills ? "more requests were in flight at the last arrival than halfway: under a load that lasts "
+    return run.fills ? "more requests were in flight at the last arrival than halfway: in the steady state "
                        "latencies are longer; more requests tell how long"
                      : "";
   return "the queue was longer at the last arrival than halfway: only more requests tell whether it grows";

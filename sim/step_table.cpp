@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "model/kernels/kernel_time.h"
 
@@ -118,23 +119,24 @@ const VerifiedRows& StepTable::rows(int sequences, int drafts) {
 }
 
 // Between the nodes of the context on a line, as a decode step is.
-Seconds StepTable::beside_prompt(int sequences, int drafts, std::int64_t context) {
+Seconds StepTable::beyond_parts(int sequences, int drafts, std::int64_t context) {
   if (sequences == 0) return {};
   Batch& b = batch(sequences, drafts);
-  if (!b.beside) {
+  if (!b.asked_mixed) {
     const ScopedTimer running(pricing_time_);
-    b.beside.emplace(predictor_.beside_prompt(of_all(sequences), *by_drafts_[static_cast<std::size_t>(drafts)]));
+    const MethodChoice& method = *by_drafts_[static_cast<std::size_t>(drafts)];
+    if (auto mixed = predictor_.mixed_attention(of_all(sequences), method)) b.mixed.emplace(std::move(*mixed));
+    b.asked_mixed = true;
   }
-  if (!*b.beside) return {};
+  if (!b.mixed) return {};
   const auto at_node = [&](std::size_t node) {
-    if (b.more.size() <= node) b.more.resize(node + 1);
-    std::optional<Seconds>& known = b.more[node];
+    if (b.beyond_parts.size() <= node) b.beyond_parts.resize(node + 1);
+    std::optional<Seconds>& known = b.beyond_parts[node];
     if (!known) {
       const auto attention = [&](const StepPrice& price) {
         return price.breakdown(static_cast<double>(context_node(node))).of(Phase::verify, KernelKind::attention);
       };
-      const BesidePrompt& p = **b.beside;
-      known = attention(p.beside) - attention(p.apart) - p.launches;
+      known = attention(b.mixed->mixed) - attention(b.mixed->separate) - b.mixed->launches;
     }
     return *known;
   };
@@ -147,7 +149,7 @@ Seconds StepTable::beside_prompt(int sequences, int drafts, std::int64_t context
 
 StepCost::Prompts StepTable::prefill(int sequences, int drafts, std::int64_t context, std::span<const Chunk> chunks) {
   int tokens = 0;
-  Seconds rest = chunks.empty() ? Seconds{} : beside_prompt(sequences, drafts, context);
+  Seconds rest = chunks.empty() ? Seconds{} : beyond_parts(sequences, drafts, context);
   for (const Chunk& c : chunks) {
     tokens += c.tokens;
     rest += chunks_.rest(c);

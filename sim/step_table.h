@@ -38,15 +38,15 @@ class StepTable : public StepCost {
     std::unique_ptr<ExpectedStep> price;
     std::vector<Line> cells;  // by context; to == 0: not computed yet
     std::optional<Seconds> joint;
-    // What attention takes more where its launches compute prompts' chunks too; none: nothing. By context.
-    std::optional<std::optional<BesidePrompt>> beside;
-    std::vector<std::optional<Seconds>> more;
+    bool asked_mixed = false;
+    std::optional<MixedAttention> mixed;               // none: a mixed step costs the sum of its parts
+    std::vector<std::optional<Seconds>> beyond_parts;  // what it costs more, by context
   };
   Batch& batch(int sequences, int drafts);
   Setup of_all(int sequences) const;                    // if each replica of the attention has so many
   const VerifiedRows& rows(int sequences, int drafts);  // that such a step verifies; of no sequences none
   Seconds hops(double rows) const;
-  Seconds beside_prompt(int sequences, int drafts, std::int64_t context);
+  Seconds beyond_parts(int sequences, int drafts, std::int64_t context);
 
   Predictor& predictor_;
   Setup setup_;

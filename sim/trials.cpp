@@ -11,9 +11,9 @@ const FleetRun* Trials::at(int replicas, int replication) {
   const auto [known, fresh] = runs_.try_emplace({replicas, replication});
   if (fresh) {
     point_.fleet.replicas = replicas;
-    known->second = lasting_run(point_, seed_of_replication(seed_, replication), targets_);
+    known->second = steady_run(point_, seed_of_replication(seed_, replication), targets_);
   }
-  const LastingRun& trial = known->second;
+  const SteadyRun& trial = known->second;
   if (trial.figures) return &*trial.figures;
   missed_ = {replicas, replication, trial.requests};
   return nullptr;
@@ -58,7 +58,7 @@ std::string Trials::last_miss(int each) {
   const ServingRun whole = point_.run(seed_of_replication(seed_, replication), targets_);
   point_.workload.requests = asked;
   const int prompts = point_.fleet.prefill_replicas;
-  const std::string why = missed(whole, point_.limits, targets_);
+  const std::string why = missed_target(whole, point_.limits, targets_);
   // What happens until the first token is the prefill servers' doing, however many others decode.
   const bool by_prompts = prompts > 0 && (whole.by_prompts || why.starts_with("ttft"));
   return "; with " + std::to_string((replicas + prompts) * each) +

@@ -39,7 +39,7 @@ class Trials {
   const LatencyTargets& targets_;
   const std::uint64_t seed_;
   const int most_;
-  std::map<std::pair<int, int>, LastingRun> runs_;  // by replicas and replication
+  std::map<std::pair<int, int>, SteadyRun> runs_;  // by replicas and replication
   std::optional<Miss> missed_;
 };
 

@@ -180,7 +180,8 @@ void DrafterFolder::read_ids(const HuggingFaceFolder& target, TensorCheck& check
     check.fail(files_.place("d2t") + ": a drafter of the whole vocabulary has the target's order of tokens");
 }
 
-// What a mask has in place of the target's states is joined as they are, once.
+// Rows of masks have a learned vector in place of the target's states. It passes the same projection and norm as they
+// do, once, when it is loaded.
 void DrafterFolder::load_mask_state(std::span<float> to) const {
   const auto joined = static_cast<std::size_t>(joined_columns()), columns = to.size();
   const StoredValues values(files_, config_.layer.checkpoint);

@@ -80,11 +80,13 @@ inline Seconds host_base(const Engine& e, bool speculating, const StepOutline& s
   return of_step + e.launches_speculating * e.issue + step.trees * e.search;
 }
 
-// What an engine makes of layers beyond their kernels: each layer of a pass attends, or applies the delta rule, once.
+// The device time that an engine adds to each layer beyond its kernels' own. A layer of a pass attends, or applies the
+// delta rule, exactly once, so the time is added to that kernel.
 class LayerTime {
  public:
   LayerTime(const Engine& e, const StepOutline& step)
-      : of_layer_(std::max(e.layer, Seconds{})), of_verifying_(of_layer_) {  // what graphs save, each kernel does
+      : of_layer_(std::max(e.layer, Seconds{})),
+        of_verifying_(of_layer_) {  // what is below 0, graphs save: it comes off each kernel
     // Only a tree is committed by copies in the KV cache: a chain lies in place already.
     if (std::any_of(step.kinds.begin(), step.kinds.end(), [](const StepOutline::Kind& k) { return k.key == "commit"; }))
       of_verifying_ += e.layer_tree;

@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "model/devices/device.h"
-#include "model/engines/host_time.h"
+#include "model/engines/engine.h"
 #include "model/work.h"
 
 namespace draftline {

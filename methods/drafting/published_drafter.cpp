@@ -26,8 +26,9 @@ std::optional<DrafterConfig> published_drafter(const MethodSpec& spec, const Con
   if (in->failed()) return std::nullopt;
   check_size(*in, "hidden size", d.layer.hidden, c.target.shape.hidden);
   if (c.target.ranks == 1) check_size(*in, "vocabulary", d.layer.vocabulary, c.target.shape.vocabulary);
-  // What leaves the last layer is had normed alone, which is not what a drafter was trained on. That costs the same, so
-  // that block drafters which read it can be priced; decoder/checkpoint/drafter_folder refuses to load them.
+  // What leaves the target's last layer is available only after the final norm, which is not what a drafter was trained
+  // on. The price is the same, so block drafters that read it are priced; decoder/checkpoint/drafter_folder refuses to
+  // load them.
   const bool is_eagle = kind == DrafterKind::eagle3 || kind == DrafterKind::p_eagle;
   const int last = c.target.shape.layers - (is_eagle ? 1 : 0);
   for (const int layer : d.auxiliary_layers)

@@ -13,8 +13,8 @@ namespace draftline {
 // shares are of exclusive events: their sum is at most 1.
 using RankAcceptance = std::vector<std::vector<double>>;
 
-RankAcceptance read_rank_acceptance(
-    const Reader&);  // [[0.6, 0.1], [0.5]]; mistakes are noted, the result is then empty
+// [[0.6, 0.1], [0.5]]. Mistakes are noted; the result is then empty.
+RankAcceptance read_rank_acceptance(const Reader&);
 
 // Paths of ranks, best first; fewer than `nodes` if the levels have no more.
 std::vector<std::vector<int>> best_tree(const RankAcceptance&, int nodes);

@@ -8,7 +8,7 @@
 #include "model/calibration/calibrated_block.h"
 #include "model/calibration/lent_fits.h"
 #include "model/calibration/table_folder.h"
-#include "model/engines/host_time.h"
+#include "model/engines/engine.h"
 
 namespace draftline {
 

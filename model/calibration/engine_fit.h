@@ -23,8 +23,8 @@ struct GpuHostFit {
   Seconds step, record, token;  // a step; each of its ops; each emitted token
   Seconds graph_launch, issue;  // a graph; a kernel that is launched by itself
   Seconds sync;                 // a read, beyond what is counted above
-  std::optional<Seconds>
-      credit;  // that a graph saves the device per kernel; already in kernels timed as a graph's nodes
+  // What a graph saves the device per kernel; kernels that were timed as a graph's nodes have it already.
+  std::optional<Seconds> credit;
   // Of the time that the GPU waits for the host: median and worst relative error of batches that were not fitted.
   int unseen = 0;
   double median_error = 0, worst_error = 0;

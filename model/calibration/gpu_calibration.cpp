@@ -88,7 +88,7 @@ struct UseErrors {
 };
 using ErrorsByUse = std::map<AttentionUse, UseErrors>;
 
-// Of all these uses; each that has points is added to `regimes`.
+// The quality over all of `uses` together. Each of them that has points is added to `regimes`.
 FitQuality quality_of_uses(const std::string& op, std::initializer_list<AttentionUse> uses, const ErrorsByUse& errors,
                            std::vector<FitQuality>& regimes) {
   UseErrors all;

@@ -31,7 +31,7 @@ Copy quantising_pass(const GemmPoint& p) {
   return {.read = bytes_of(DType::bf16, elements), .written = bytes_of(p.operands.activations, elements)};
 }
 
-// A cache that fits twice into L2 says little about serving, where it never is there; one that doesn't says most.
+// The KV cache of a server is never in L2: points whose cache fits there twice count little, the others most.
 constexpr double kHotWeight = 0.15, kColdWeight = 2;
 
 }  // namespace

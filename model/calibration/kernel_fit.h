@@ -66,7 +66,6 @@ std::vector<Point> thinned(const std::vector<Point>& points, std::size_t most) {
   if (points.size() <= most) return points;
   std::vector<Point> kept;
   kept.reserve(most);
-  // A stride prime to the table's periods visits every shape alike.
   for (std::size_t i = 0; i < most; ++i) kept.push_back(points[i * points.size() / most]);
   return kept;
 }

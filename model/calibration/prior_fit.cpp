@@ -91,7 +91,7 @@ bool PriorFit::confused(std::size_t one, std::size_t other) const {
   };
   if (alike([&](std::size_t i, std::size_t j) { return information[i][j]; }) > kAlike && (hidden(one) || hidden(other)))
     return true;
-  // One took all that the other would have explained as well, as its prior allows more.
+  // Both explain the same data, and the one with the wider prior took it all: the other was left at its prior.
   const auto left_to = [&](std::size_t i, std::size_t j) { return deviation(i) > kLeft && deviation(j) < kHalf; };
   return alike(of_data) > kParallel && (left_to(one, other) || left_to(other, one));
 }

@@ -63,10 +63,10 @@ Layout apart_layout(double rows, double group) {
           .shortest = std::min(up(rows, kRowStep), kAloneTile)};
 }
 
-// `beside_prompt`: the launch computes a prompt's chunk too, so that no rows are swapped.
-Layout swapped_layout(double rows, double group, bool beside_prompt) {
+// `mixed`: the launch computes a prompt's chunk too, so that no rows are swapped.
+Layout swapped_layout(double rows, double group, bool mixed) {
   const bool splits = group > 1;
-  if (splits && rows <= 1 && !beside_prompt) return apart_layout(rows, group);
+  if (splits && rows <= 1 && !mixed) return apart_layout(rows, group);
   const double alone = group * up(rows, kAloneTile);
   return {.tall = kAloneTile,
           .tiles = alone / kAloneTile,
@@ -88,11 +88,11 @@ Layout packed_decode_layout(double rows, double group) {
           .shortest = std::min(up(rows, kRowStep), kWholePromptTile)};
 }
 
-Layout layout_of(HeadLayout habit, double rows, double group, bool beside_prompt) {
+Layout layout_of(HeadLayout habit, double rows, double group, bool mixed) {
   switch (habit) {
     case HeadLayout::packed: return packed_layout(rows, group);
     case HeadLayout::apart: return apart_layout(rows, group);
-    case HeadLayout::swapped: return swapped_layout(rows, group, beside_prompt);
+    case HeadLayout::swapped: return swapped_layout(rows, group, mixed);
     case HeadLayout::packed_decode: return packed_decode_layout(rows, group);
   }
   return {};

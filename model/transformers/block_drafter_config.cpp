@@ -73,8 +73,8 @@ void read_block_states(const Form& f, DrafterConfig& d) {
   if (const auto ids = f.find("target_layer_ids")) read_states(*ids, 1, d);
 }
 
-// Which layers have a window, layer_types says, or "use_swa" of all of them where no layer_types has one; how long it
-// is, "swa_window_size" before "sliding_window". That is vLLM's rule, and how ModelOpt writes a window.
+// layer_types says which layers have a window; where it names none, "use_swa" gives one to all layers. The window's
+// length is "swa_window_size", else "sliding_window". This is vLLM's rule, and how ModelOpt writes windows.
 void read_windows(const Form& f, DrafterConfig& d) {
   d.windows.assign(static_cast<std::size_t>(d.layers), 0);
   std::vector<bool> slides(d.windows.size());

@@ -23,8 +23,8 @@ struct BlockDrafterConfig {
 
 struct DrafterConfig {
   DrafterKind kind = DrafterKind::eagle;
-  TransformerShape
-      layer;           // of its decoder layer; `vocabulary`: the target's, 0 if the file does not say. Not of Medusa
+  // Of its decoder layer; `vocabulary`: the target's, 0 if the file does not say. Medusa has none.
+  TransformerShape layer;
   int layers = 1;      // P-EAGLE and block drafters have several
   int vocabulary = 0;  // rows of its own LM head; 0: it has the target's
   // Hidden states of the target that EAGLE-3 and block drafters read, i = the state that enters layer i. If empty, the

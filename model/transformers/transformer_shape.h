@@ -58,8 +58,8 @@ struct LatentAttention {
   // Rows of a sequence up to which an engine absorbs a whole prompt, over a cache of 16 bits and of 8: vLLM, by the
   // kernels that aiconfigurator's mla_context_module.csv names (FLASH_ATTN_MLA to 512 rows, FLASHMLA to 128).
   int most_absorbed = 512, most_absorbed_8bit = 128;
-  bool paired =
-      true;  // of a stored rotated part: its columns lie pair by pair, not the pairs' halves one after another
+  // Whether the columns of a stored rotated part lie pair by pair; else the pairs' first halves precede the second.
+  bool paired = true;
   bool operator==(const LatentAttention&) const = default;
 };
 
@@ -140,10 +140,10 @@ struct TransformerShape {
 double attention_parameters(const TransformerShape&, AttentionKind = AttentionKind::full);  // A
 double mlp_parameters(const TransformerShape&);    // F; of all experts and their router, where there are any
 double layer_parameters(const TransformerShape&);  // Y
-double matrix_parameters(
-    const TransformerShape&);                     // of all layers; Y each, but for dense ones before those with experts
-double head_parameters(const TransformerShape&);  // H: the LM head, equal in size to the embedding
-double parameters(const TransformerShape&);       // all, embeddings and norms included, tied ones once
+// Of all layers: Y each, but for dense ones before those with experts.
+double matrix_parameters(const TransformerShape&);
+double head_parameters(const TransformerShape&);    // H: the LM head, equal in size to the embedding
+double parameters(const TransformerShape&);         // all, embeddings and norms included, tied ones once
 double active_parameters(const TransformerShape&);  // read for one token: its experts alone, no embedding table
 
 // One device's share; KV heads are replicated where there are fewer of them than devices, and what the devices don't

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <set>
 
-#include "model/engines/host_time.h"
+#include "model/engines/engine.h"
 #include "tests/cuda/rig.h"
 #include "tests/source_folder.h"
 

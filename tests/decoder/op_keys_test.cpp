@@ -9,7 +9,7 @@
 
 #include "core/reader.h"
 #include "decoder/tape.h"
-#include "model/engines/host_time.h"
+#include "model/engines/engine.h"
 #include "tests/catch.h"
 
 using namespace draftline;

@@ -160,6 +160,23 @@ TEST_CASE("arrival processes have the rate and the variation they promise") {
   CHECK(first == Approx(101).epsilon(0.04));  // deviates by 173 s: 1.2 s of the mean
 }
 
+TEST_CASE("one by one, requests keep the lengths of a trace and not its arrivals") {
+  Workload w;
+  w.arrivals.kind = ArrivalProcess::Kind::trace;
+  w.arrival_trace = w.length_trace = std::make_shared<const WorkloadTrace>(read("t.csv", kPlain));
+  w.prompt = w.output = RecordedLength{};
+  w.requests = 2;
+  const Workload alone = one_by_one(w);
+  CHECK(alone.arrivals.kind == ArrivalProcess::Kind::closed);
+  Requests requests(alone, 7), recorded(w, 7);
+  for (int i = 0; i < 2; ++i) {
+    const auto now = requests.next(), then = recorded.next();
+    CHECK(now->arrival == 0);
+    CHECK(now->prompt == then->prompt);
+    CHECK(now->output == then->output);
+  }
+}
+
 TEST_CASE("where one side of a trace's lengths is replaced, the other stays as recorded") {
   const FreshFolder folder;
   std::ofstream(folder.path() / "t.csv") << "num_prefill_tokens,num_decode_tokens\n100,20\n50,30\n";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What acceptance makes of a step: tokens by rates, by context and where only some sequences have drafts.
+#include "predict/binomial.h"
 #include "predict/prediction.h"
 #include "tests/inputs/scenario_text.h"
 
@@ -70,15 +71,15 @@ TEST_CASE("hits of a batch have the mean and the variance of independent sequenc
   const double p = GENERATE(0.002, 0.02, 0.05, 0.1, 0.3, 0.95, 0.999);
   INFO(n << " sequences, " << p);
   double shares = 0, mean = 0, squares = 0;
-  for (const auto& [hits, share] : hits_of(n, p)) {
+  for (const auto& [hits, share] : binomial(n, p)) {
     CHECK((hits >= 0 && hits <= n));
     shares += share, mean += share * hits, squares += share * hits * hits;
   }
   CHECK(shares == Approx(1));
   CHECK(mean == Approx(n * p).epsilon(n > 8 ? 1e-3 : 1e-9));
   CHECK(squares - mean * mean == Approx(n * p * (1 - p)).epsilon(n > 8 ? 0.03 : 1e-9));
-  CHECK(hits_of(4, 1) == std::vector<std::pair<int, double>>{{4, 1}});
-  CHECK(hits_of(4, 0) == std::vector<std::pair<int, double>>{{0, 1}});
+  CHECK(binomial(4, 1) == std::vector<std::pair<int, double>>{{4, 1}});
+  CHECK(binomial(4, 0) == std::vector<std::pair<int, double>>{{0, 1}});
 }
 
 TEST_CASE("a sequence without a hit verifies one row") {

@@ -110,17 +110,20 @@ TEST_CASE("all-reduces are of the rows of the engine's graph, as the GEMMs besid
   CHECK(sums(505, "hf-eager") < sums(512, "hf-eager"));  // it has no graphs
 }
 
-TEST_CASE("a prediction with parts of the attention says that they read prompts at the same time") {
-  const auto warned = [](const std::string& more) {
-    const auto all = prediction(R"({"device": "h100-sxm", "tensor_parallel": 4, "transformer": "qwen3-30b-a3b",
-      "engine": "vllm-0.19", "batch_size": 64, "method": {"name": "autoregressive"})" +
-                                more + "}")
-                         .warnings;
-    return std::any_of(all.begin(), all.end(),
-                       [](const std::string& w) { return contains(w, "read prompts at the same time"); });
+TEST_CASE("a request waits for the prompts of other parts of the attention, but not for experts that they leave idle") {
+  const auto on = [](int parts) {
+    return prediction(R"({"device": "h200", "tensor_parallel": 8, "transformer": "deepseek-v3", "engine": "vllm",
+      "prompt_tokens": 2000, "output_tokens": 200, "expert_parallel": true, "method": {"name": "autoregressive"},
+      "data_parallel_attention": )" +
+                      std::to_string(parts) + R"(, "batch_size": )" + std::to_string(parts) + "}");
   };
-  CHECK(warned(R"(, "expert_parallel": true, "data_parallel_attention": 4)"));
-  CHECK_FALSE(warned(R"(, "expert_parallel": true)"));
+  // Each of eight has a sequence; all have equal steps, and 1 of 201 steps of each computes a prompt.
+  const Prediction p = on(8);
+  const double steps = 199, prompts_elsewhere = 7.0 * steps / 200;  // but for those that meet in a step
+  CHECK(p.request.ttft < p.prefill_time);  // which is that of as many prompts as there are parts
+  CHECK(p.request.e2e.value < p.request.ttft.value * (1 + prompts_elsewhere) + steps * p.step_time.value);
+  CHECK(p.request.e2e.value >
+        p.request.ttft.value * (1 + 0.9 * prompts_elsewhere) + (steps - prompts_elsewhere) * p.step_time.value);
 }
 
 }  // namespace draftline

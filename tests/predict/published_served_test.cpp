@@ -37,7 +37,7 @@ struct Judged {
   ServedFit fit;
   std::vector<double> shipped, fitted;
 };
-Judged judged(const std::vector<ServedRun>& seen, const std::vector<ServedRun>& unseen, const ServedSetting& setting) {
+Judged judged(const std::vector<ServedRun>& seen, const std::vector<ServedRun>& unseen, const ServerSetup& setting) {
   Judged j{fit_served(ServedPoints(seen, setting, kData).points()), {}, {}};
   const ServedPoints others(unseen, setting, kData);
   for (const ServedPoint& p : others.points()) {

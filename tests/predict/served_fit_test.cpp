@@ -13,7 +13,7 @@ namespace draftline {
 
 namespace {
 
-const ServedSetting kSetting{
+const ServerSetup kSetting{
     .device = "h100-sxm", .engine = "vllm-0.19", .transformer = "llama-3.1-8b", .method = R"({"name": "eagle3"})"};
 
 ServedRun plain(double batch, double context) {
@@ -33,7 +33,7 @@ ServedRun drafting(double batch, double context, double drafts, double tokens) {
 
 // The benchmark of a server with such an engine, whose runs scatter by `noise`.
 ServedPoints served(const std::vector<ServedRun>& runs, const Engine& truth, double noise, std::mt19937& random,
-                    const ServedSetting& setting = kSetting) {
+                    const ServerSetup& setting = kSetting) {
   const ServedPoints shape(runs, setting, kData);
   std::normal_distribution<double> normal;
   std::vector<ServedRun> timed = runs;
@@ -153,7 +153,7 @@ TEST_CASE("speculative runs of two draft lengths tell what a pass waits from wha
 }
 
 TEST_CASE("an engine that launches kernel by kernel has a time for each launch") {
-  ServedSetting eager = kSetting;
+  ServerSetup eager = kSetting;
   eager.engine = "hf-eager";
   Engine truth = *Catalogue(kData).engine("hf-eager");
   truth.issue = 1.7 * truth.issue;
@@ -193,7 +193,7 @@ TEST_CASE("what a fit needs and can't say is told") {
                  "no run of plain decoding"));
   CHECK(contains(mistake_of([] { ServedPoints({drafting(1, 600, 2.4, 2.2)}, kSetting, kData); }),
                  "batch 1: drafts 2.40 tokens a step on average"));
-  ServedSetting wrong = kSetting;
+  ServerSetup wrong = kSetting;
   wrong.device = "h100";
   CHECK(contains(mistake_of([&] {
                    ServedPoints({plain(1, 600), plain(2, 600)}, wrong, kData);

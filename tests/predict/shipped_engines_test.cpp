@@ -232,7 +232,7 @@ TEST_CASE("sglang: chains and trees of Llama-3.1-8B, judged on a network of 70B 
     std::vector<std::unique_ptr<ServedPoints>> kept;
     const auto point = [&](const Run& r) -> const ServedPoint* {
       kept.push_back(std::make_unique<ServedPoints>(
-          std::vector{r.run}, ServedSetting{.device = "h200", .engine = name, .transformer = "", .method = r.method},
+          std::vector{r.run}, ServerSetup{.device = "h200", .engine = name, .transformer = "", .method = r.method},
           kData));
       return &kept.back()->points().front();
     };

@@ -145,7 +145,7 @@ TEST_CASE("what would be needed hardly depends on the acceptance, so that a gues
   const auto needed = [](const std::string& engine, const std::string& rate) {
     const Answered a(R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rate": )" + rate + "}}", "", engine);
     std::vector<double> each;
-    for (const BatchAdvice& b : a.advices.front().batches) each.push_back(b.needed_length);
+    for (const BatchAdvice& b : a.advices.front().batches) each.push_back(b.break_even_length);
     return each;
   };
   for (const char* engine : {"vllm", "sglang"}) {  // SGLang's host spends time on each token

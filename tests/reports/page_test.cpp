@@ -44,10 +44,10 @@ std::string ran(const std::string& more, Format format = Format::html) {
   return out.str();
 }
 
-std::string simulated(const std::string& more) {
+std::string simulated(const std::string& more, Format format = Format::html) {
   ServingSweep sweep(Document::from_text(scenario_with(more), "s.json"), kData);
   std::ostringstream out;
-  SimulateReport report({out, Format::html, {"simulate", kData}}, sweep.scenario());
+  SimulateReport report({out, format, {"simulate", kData}}, sweep.scenario());
   for (std::size_t i = 0; i < sweep.scenario().points(); ++i) report.add(sweep.at(i, {}));
   report.finish();
   return out.str();
@@ -113,6 +113,22 @@ TEST_CASE("a page of simulate shows latencies over the load, and the targets") {
   CHECK(count_of(html, "<title>autoregressive\nrate (/s): 8\nrequests/s within the targets: ") == 1);
   const std::string single = simulated(workload + R"("2 /s"}})");  // no load to draw over
   CHECK(count_of(single, ">output tokens/s</text>") == 3);
+}
+
+TEST_CASE("requests with one token have a time to first token, and none per output token") {
+  for (const int output : {1, 2}) {
+    INFO(output << " tokens");
+    const std::string lengths = R"("lengths": {"prompt": 500, "output": )" + std::to_string(output) + "}";
+    const auto json = nlohmann::json::parse(simulated(
+        R"("policy": "goodput", "method": {"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}},
+           "workload": {"requests": 20, "arrivals": {"process": "closed", "concurrency": 2}, )" +
+            lengths + "}",
+        Format::json));
+    CHECK(json.contains("ttft"));
+    for (const char* figure : {"tpot", "inter_token_latency"}) CHECK(json.contains(figure) == (output > 1));
+    for (const char* figure : {"tpot_mean", "gap"}) CHECK(json.at("oracle").contains(figure) == (output > 1));
+    CHECK(json.at("oracle").contains("throughput"));
+  }
 }
 
 TEST_CASE("replications that agree but for rounding are drawn, too") {

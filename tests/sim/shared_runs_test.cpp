@@ -133,9 +133,9 @@ TEST_CASE("options share the runs of a load in which no batch is full") {
     REQUIRE(small->limits.max_num_seqs == 8);
     REQUIRE(large->limits.max_num_seqs == 64);
     REQUIRE(mean_rate(small->workload) == mean_rate(large->workload));
-    const LastingRun first = lasting_run(*large, 5, targets);
+    const SteadyRun first = steady_run(*large, 5, targets);
     bool simulated = false;
-    large->prices->lasting.of(small->run_inputs(5, targets), [&] {
+    large->prices->steady.of(small->run_inputs(5, targets), [&] {
       simulated = true;
       return first;
     });

@@ -112,6 +112,27 @@ TEST_CASE("a step with prompts is a graph up to the engine's number of rows, bey
   CHECK(with_chunk(13, 500) >= launched);
 }
 
+TEST_CASE("a prompt just behind the longest one whose latent attention is absorbed costs what the predictor says") {
+  for (const auto& [cache, longest] : {std::pair("bf16", 512), std::pair("fp8", 128)}) {
+    const auto sweep = ScenarioText(R"({"device": "h200", "transformer": "deepseek-v3", "engine": "vllm-0.19",
+      "precision": {"weights": "fp8", "kv_cache": ")" +
+                                    std::string(cache) + R"("}, "tensor_parallel": 8,
+      "method": {"name": "autoregressive"}})")
+                           .sweep();
+    const Setup setup = sweep->setup({});
+    const MethodChoice& method = autoregressive();
+    StepTable table(sweep->predictor(), setup, {&method}, method);
+    for (const int tokens : {longest, longest + 1, longest + 5}) {
+      INFO(tokens << " tokens, a cache of " << cache);
+      const Chunk chunk{tokens, 0};
+      const StepCost::Line line = table.decode(0, 0, 0);
+      const double exact = sweep->predictor().prefill_price(setup, method, tokens)(0).value;
+      CHECK(to_seconds(line.at(0) + longer(line, table.prefill(0, 0, 0, {&chunk, 1}))).value ==
+            Approx(exact).epsilon(0.015));  // where kernels are launched, the device waits for the first of them
+    }
+  }
+}
+
 TEST_CASE("handing a step on to the next stage of a pipeline waits for no other rank") {
   const auto step = [](double skew, int stages) {
     const auto sweep = ScenarioText(with("")).sweep();

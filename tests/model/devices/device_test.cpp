@@ -7,7 +7,7 @@
 
 #include "core/errors.h"
 #include "core/text_file.h"
-#include "model/engines/host_time.h"
+#include "model/engines/engine.h"
 #include "model/kernels/kernel_time.h"
 #include "tests/core/fresh_folder.h"
 #include "tests/core/messages.h"

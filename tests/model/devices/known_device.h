@@ -2,7 +2,7 @@
 // A device of data/devices or an engine of data/engines, by its name.
 #pragma once
 #include "model/devices/device.h"
-#include "model/engines/host_time.h"
+#include "model/engines/engine.h"
 
 namespace draftline {
 

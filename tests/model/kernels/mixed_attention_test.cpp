@@ -20,9 +20,9 @@ constexpr std::int64_t kCachedTokens = 60000;             // 8 GB at 131 kB a to
 struct Part {
   int sequences = 0, rows = 0, context = 0;
 };
-Seconds time_of(const Device& d, Part p, bool beside_prompt = false) {
+Seconds time_of(const Device& d, Part p, bool mixed = false) {
   Attention k;
-  k.sequences = p.sequences, k.rows = p.sequences * p.rows, k.widest = beside_prompt ? 2 : p.rows;
+  k.sequences = p.sequences, k.rows = p.sequences * p.rows, k.widest = mixed ? 2 : p.rows;
   k.heads = kHeads, k.kv_heads = kKvHeads, k.head_dim = kColumns;
   const double rows = p.rows, context = p.context;
   const AttentionChoice choice = attention_choice(d.gpu().attention, "flash_attention_2", k.cache);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What a command line says of a file of served runs (served_formats.h).
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -11,7 +12,7 @@
 
 namespace draftline {
 
-ServedSettings::ServedSettings(const std::string& argument, std::size_t at) : argument_(argument) {
+ServedArguments::ServedArguments(const std::string& argument, std::size_t at) : argument_(argument) {
   static constexpr std::array<std::string_view, 8> keys{
       "batch", "context", "prompt", "output", "transformer", "precision", "tensor_parallel", "acceptance_length"};
   while (at < argument.size()) {
@@ -25,12 +26,12 @@ ServedSettings::ServedSettings(const std::string& argument, std::size_t at) : ar
   }
 }
 
-std::optional<std::string> ServedSettings::text(const std::string& key) const {
+std::optional<std::string> ServedArguments::text(const std::string& key) const {
   const auto found = values_.find(key);
   return found == values_.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::optional<double> ServedSettings::number(const std::string& key, double least, double most) const {
+std::optional<double> ServedArguments::number(const std::string& key, double least, double most) const {
   const auto given = text(key);
   if (!given) return std::nullopt;
   double v = 0;
@@ -41,7 +42,7 @@ std::optional<double> ServedSettings::number(const std::string& key, double leas
   return v;
 }
 
-void ServedSettings::complete(ServedRun& run) const {
+void ServedArguments::complete(ServedRun& run) const {
   if (const auto given = number("batch", 1, kMostServedSequences)) run.batch_size = *given;
   if (const auto given = number("context", 0, kMostServedLength)) run.context = *given;
   if (const auto given = text("transformer")) run.transformer = *given;
@@ -53,7 +54,7 @@ void ServedSettings::complete(ServedRun& run) const {
   }
 }
 
-void ServedSettings::fail(const std::string& what) const {
+void ServedArguments::fail(const std::string& what) const {
   throw InputErrors(printable(argument_, 1000) + ": " + what);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/lasting_run.h"
+#include "sim/steady_run.h"
 
 #include <algorithm>
 #include <limits>
@@ -8,7 +8,7 @@
 
 namespace draftline {
 
-std::string missed(const ServingRun& r, const SchedulerLimits& limits, const LatencyTargets& targets) {
+std::string missed_target(const ServingRun& r, const SchedulerLimits& limits, const LatencyTargets& targets) {
   if (r.figures.refused > 0) return refusals(r.figures, limits);
   for (const LatencyTargets::Target& t : targets.targets)
     if (!r.figures.meets(t)) return t.name + " " + to_text(r.figures.value_of(t)) + " > " + to_text(t.limit);
@@ -26,7 +26,7 @@ static FleetRun figures_of(const ServingFigures& f, double rate) {
   return {{output * rate}, f.ttft.quantile(0.99), f.tpot.quantile(0.99), f.e2e.mean()};
 }
 
-// The requests of which a run's figures are those of a load that lasts. In fewer, the time in which servers fill weighs
+// The requests that a run needs for figures of the steady state. In fewer, the time in which servers fill weighs
 // too much, and so do the few bursts that it happens to have.
 static double enough_requests(const Workload& w, const ServingRun& run) {
   constexpr double kFills = 8, kBursts = 20;
@@ -36,15 +36,15 @@ static double enough_requests(const Workload& w, const ServingRun& run) {
   return std::min<double>(kMostRequests, std::max(kFills * variance * requests_in_flight(w, run), bursts));
 }
 
-static LastingRun simulate(ServingPoint& point, std::uint64_t seed, const LatencyTargets& targets) {
+static SteadyRun simulate(ServingPoint& point, std::uint64_t seed, const LatencyTargets& targets) {
   Workload& workload = point.workload;
   const std::int64_t asked = workload.requests;
-  LastingRun out;
+  SteadyRun out;
   for (bool settled = false; !settled;) {
     const ServingRun run = point.run_while_targets_hold(seed, targets);
-    const bool meets = !run.cut_short && missed(run, point.limits, targets).empty();
+    const bool meets = !run.cut_short && missed_target(run, point.limits, targets).empty();
     out.requests = workload.requests;
-    out.lasts = fills_servers(workload, run);
+    out.steady = fills_servers(workload, run);
     out.demand.add(run.demand);
     const double enough = enough_requests(workload, run), simulated = static_cast<double>(workload.requests);
     settled = !meets || (simulated >= enough && !run.unsettled && !run.fills) || is_recorded(workload) ||
@@ -62,8 +62,8 @@ static LastingRun simulate(ServingPoint& point, std::uint64_t seed, const Latenc
   return out;
 }
 
-const LastingRun& lasting_run(ServingPoint& point, std::uint64_t seed, const LatencyTargets& targets) {
-  return point.prices->lasting.of(point.run_inputs(seed, targets), [&] { return simulate(point, seed, targets); });
+const SteadyRun& steady_run(ServingPoint& point, std::uint64_t seed, const LatencyTargets& targets) {
+  return point.prices->steady.of(point.run_inputs(seed, targets), [&] { return simulate(point, seed, targets); });
 }
 
 }  // namespace draftline

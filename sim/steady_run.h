@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a run meets latency targets, and runs of a load that lasts.
+// Whether a run meets latency targets, and runs that are long enough for figures of the steady state.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,7 +12,7 @@ namespace draftline {
 struct ServingPoint;
 
 // The first target that a run misses, as text; "" if it meets all. A run with refused requests misses them.
-std::string missed(const ServingRun&, const SchedulerLimits&, const LatencyTargets&);
+std::string missed_target(const ServingRun&, const SchedulerLimits&, const LatencyTargets&);
 
 // The least of limit / value over the targets: 1 at the limit.
 double margin_of(const ServingRun&, const LatencyTargets&);
@@ -23,17 +23,18 @@ struct FleetRun {
   Seconds ttft_p99, tpot_p99, e2e_mean;
 };
 
-// A run of a load that lasts: where arrivals end before the servers are full, while they still fill, or before it is
-// clear whether the queue grows, it is repeated with more requests. A recording has no more.
-struct LastingRun {
+// A run that is long enough for figures of the steady state: it is repeated with more requests if its arrivals end before
+// the servers are full or while they still fill, or if it is not clear whether the queue grows. A recorded workload has
+// no more.
+struct SteadyRun {
   std::int64_t requests = 0;
-  bool lasts = false;
+  bool steady = false;              // the servers were full
   std::optional<FleetRun> figures;  // none: it misses a target
   std::optional<double> margin;     // of the targets; none: not known
   Demand demand;
   bool meets() const { return figures.has_value(); }
 };
 // Points may share the run; it is valid until the next one.
-const LastingRun& lasting_run(ServingPoint&, std::uint64_t seed, const LatencyTargets&);
+const SteadyRun& steady_run(ServingPoint&, std::uint64_t seed, const LatencyTargets&);
 
 }  // namespace draftline

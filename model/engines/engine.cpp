@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/engines/host_time.h"
+#include "model/engines/engine.h"
 
 #include <algorithm>
 #include <array>

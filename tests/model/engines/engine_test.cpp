@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Engine profiles: which row an op gets, what a profile must say, and what the profiles in data/ say.
-#include "model/engines/host_time.h"
+#include "model/engines/engine.h"
 
 #include <filesystem>
 #include <set>
