@@ -83,8 +83,8 @@ void write_decode_json(std::ostream& out, const DecodeOptions& o, const DecodeRe
     w.end_object();
   }
   w.end_array();
-  // Forced acceptance is an input. What a trained target accepts of a random drafter says nothing about the target, so it
-  // counts as an input too.
+  // Forced acceptance is an input. What a trained target accepts of a random drafter says nothing about the target, so
+  // it counts as an input too.
   const bool assumed = o.forced() || (r.target_kind == "checkpoint" && r.by.weights.random_drafter());
   w.figure("acceptance_length", r.acceptance_length(), "tokens", assumed ? FigureKind::input : FigureKind::measured);
   w.figure("throughput", r.tokens() / r.time.value, "tokens/s", FigureKind::measured);

@@ -92,8 +92,8 @@ struct ArenaPlan {
 ArenaPlan plan_arena(const Tape&, std::size_t (*stored_bytes)(const Tensor&));
 std::size_t declared_bytes(const Tensor&);
 
-// Adds the fields of ops to a tape's hash, which tells the steps of one decoder apart. What its networks fix, such as all
-// of a rope's scaling, and what accounting alone reads (Pass::ahead) need not be in it.
+// Adds the fields of ops to a tape's hash, which tells the steps of one decoder apart. What its networks fix, such as
+// all of a rope's scaling, and what accounting alone reads (Pass::ahead) need not be in it.
 struct TapeHasher {
   Fingerprint hash;
   void operator()(int v) { hash.add(v); }

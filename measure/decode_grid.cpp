@@ -63,6 +63,11 @@ class DecodingGrid {
     return m;
   }
 
+  MeasuredCell left_out_of(const GridCell& c, const std::exception& e) {
+    on_.forget();
+    return left_out(c, e.what());
+  }
+
   // Continues an earlier run whose cells are in the file.
   void go_on() {
     Provenance& now = result_.steps;
@@ -120,8 +125,11 @@ class DecodingGrid {
       if (const auto after = on_.memory_times(); before && after && m.skipped.empty()) m.memory = mean(*before, *after);
       return m;
     } catch (const OutOfDeviceMemory& e) {
-      on_.forget();
-      return left_out(c, e.what());
+      return left_out_of(c, e);
+    } catch (const DeviceError&) {
+      throw;
+    } catch (const std::exception& e) {  // a mistake of this program's in one cell must not cost the others
+      return left_out_of(c, e);
     }
   }
 

@@ -23,8 +23,9 @@ Seconds rest_of_prompt(ChunkPrices& chunks, const LoopedRequests& r, int pieces)
 
 }  // namespace
 
-// The steps p that a prompt takes beside the rows of the other batch - 1 sequences. A share d / (d + p) of these decodes
-// at a time, as each spends p steps on its own prompt: p (budget - rows of those that decode) = prompt, solved for p.
+// The steps p that a prompt takes beside the rows of the other batch - 1 sequences. A share d / (d + p) of these
+// decodes at a time, as each spends p steps on its own prompt: p (budget - rows of those that decode) = prompt, solved
+// for p.
 static double prompt_steps_beside(const LoopedRequests& r, double budget) {
   const double d = r.decode_steps, prompt = r.prompt_tokens, room = budget - (r.batch_size - 1) * r.rows,
                b = d * room - prompt;

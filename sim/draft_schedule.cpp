@@ -43,8 +43,8 @@ std::optional<BestLength> DraftSchedule::best(int prompt_tokens, int batch_size)
   return BestLength{prompt_tokens, batch_size, static_cast<int>(highest - all.begin()), *highest};
 }
 
-// A length is kept as long as it is near the best at each batch, which gives the fewest changes. Where no length is near
-// the best up to the next batch, bisection finds the batch at which the last one ends.
+// A length is kept as long as it is near the best at each batch, which gives the fewest changes. Where no length is
+// near the best up to the next batch, bisection finds the batch at which the last one ends.
 std::vector<ScheduledLength> DraftSchedule::by_batch(int prompt_tokens, int largest) {
   constexpr double kNo = -std::numeric_limits<double>::infinity();
   std::vector<ScheduledLength> all;

@@ -131,7 +131,8 @@ int Scheduler::admit_drafts() {
 
 // ---- admission and preemption
 
-// The part of the step's token budget that is left for prompts if each running sequence drafts as much as the policy may.
+// The part of the step's token budget that is left for prompts if each running sequence drafts as much as the policy
+// may.
 int Scheduler::token_budget() const {
   const auto sequences = static_cast<int>(running_.size());
   const int rows = drafting_.outcomes == nullptr ? 1 : drafting_.rows_of(chooser_.most_drafts(sequences));

@@ -23,9 +23,9 @@ struct FleetRun {
   Seconds ttft_p99, tpot_p99, e2e_mean;
 };
 
-// A run that is long enough for figures of the steady state: it is repeated with more requests if its arrivals end before
-// the servers are full or while they still fill, or if it is not clear whether the queue grows. A recorded workload has
-// no more.
+// A run that is long enough for figures of the steady state: it is repeated with more requests if its arrivals end
+// before the servers are full or while they still fill, or if it is not clear whether the queue grows. A recorded
+// workload has no more.
 struct SteadyRun {
   std::int64_t requests = 0;
   bool steady = false;              // the servers were full

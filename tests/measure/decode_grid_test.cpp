@@ -18,12 +18,13 @@ class FullDevice : public ValidationDevice {
   Pair decodings(const GridCell& c) override {
     measured.push_back(c.batch_size);
     if (c.batch_size == fails_at) throw DeviceError("lost");
+    if (c.batch_size == wrong_at) raise_bug("a cell that goes wrong");
     throw OutOfDeviceMemory("no room");
   }
   std::unique_ptr<Decoding> server(const std::string&, const MethodSpec&, int, int) override { return {}; }
   void forget() override {}
   std::vector<int> measured;
-  int fails_at = 0;  // a batch size
+  int fails_at = 0, wrong_at = 0;  // batch sizes
 };
 
 }  // namespace
@@ -83,4 +84,23 @@ TEST_CASE("a cell at which the device failed is tried last by the next run, and 
   CHECK(device.measured == std::vector<int>{1, 2, 4, 2});
   REQUIRE(grid.steps.cells.size() == 3);
   for (const MeasuredCell& c : grid.steps.cells) CHECK_FALSE(c.device_failed);
+}
+
+TEST_CASE("a bug in one cell leaves that cell out, with its reason, and no other") {
+  const FreshFolder folder;
+  const Networks networks(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data");
+  Validation unused({}, {}, networks.all(), networks.find(), 0.7);
+  FullDevice device;
+  device.wrong_at = 2;
+  GridAsked asked;
+  asked.file = folder.path() / "steps.json";
+  asked.device = "cpu";
+  asked.arguments = {"validate"};
+  for (const int batch : {1, 2, 4}) asked.cells.push_back({"cpu-small", {}, batch, 64});
+  FreeCore core({}, {});
+  const GridSteps grid = decode_grid(asked, device, unused, core);
+  CHECK(device.measured == std::vector<int>{1, 2, 4});
+  REQUIRE(grid.steps.cells.size() == 3);
+  CHECK(grid.steps.cells[1].skipped.find("a cell that goes wrong") != std::string::npos);
+  CHECK_FALSE(grid.steps.cells[1].device_failed);
 }

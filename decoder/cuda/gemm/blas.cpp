@@ -54,6 +54,7 @@ struct Api {
   FUNCTION(GetStatusString);
 #undef FUNCTION
   void must(cublasStatus_t s, const char* what) const {
+    if (s == CUBLAS_STATUS_ALLOC_FAILED) throw OutOfDeviceMemory(std::string("out of device memory: ") + what);
     if (s != CUBLAS_STATUS_SUCCESS)
       throw DeviceError(std::string("the CUDA device failed: ") + what + ": " + GetStatusString(s));
   }
