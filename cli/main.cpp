@@ -115,7 +115,8 @@ int run(int argc, char** argv, Launched l) {
   CLI::App app{
       "draftline predicts what speculative decoding buys: throughput, latency and memory of every method, on any GPU,\n"
       "at any batch size, and why. Start with: draftline run scenarios/when_to_switch_off.json"};
-  app.set_version_flag("--version", std::string(build_version()) + " (" + std::string(build_commit()) + ")");
+  app.set_version_flag("--version",
+                       "draftline " + std::string(build_version()) + " (" + std::string(build_commit()) + ")");
   app.require_subcommand(1);
   app.fallthrough();
   std::filesystem::path data = find_data();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 
 #include "core/errors.h"
 #include "core/json_parse.h"
@@ -37,8 +38,8 @@ std::optional<double> ServedArguments::number(const std::string& key, double lea
   double v = 0;
   const auto [end, error] = std::from_chars(given->data(), given->data() + given->size(), v);
   if (error != std::errc() || end != given->data() + given->size() || !(v >= least && v <= most))
-    fail(key + " must be a number from " + significant(least) + " to " + significant(most) + ", got \"" + *given +
-         "\"");
+    fail(key + " must be a number from " + std::to_string(std::llround(least)) + " to " +
+         std::to_string(std::llround(most)) + ", got \"" + *given + "\"");
   return v;
 }
 

@@ -2,6 +2,8 @@
 // A table with a row for each served run (served_formats.h).
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdint>
 
 #include "core/csv.h"
 #include "core/json_parse.h"
@@ -37,8 +39,10 @@ std::vector<ServedRun> read_served_table(const std::filesystem::path& file) {
   for (std::size_t row = 0; row < t.rows(); ++row) {
     const auto within = [&](std::size_t c, double least, double most) {
       const double v = t.number(row, c);
-      if (v < least || v > most)
-        t.fail(row, t.columns()[c] + " must be from " + significant(least) + " to " + significant(most));
+      const auto bound = [](double b) {
+        return b == std::floor(b) ? std::to_string(static_cast<std::int64_t>(b)) : significant(b);
+      };
+      if (v < least || v > most) t.fail(row, t.columns()[c] + " must be from " + bound(least) + " to " + bound(most));
       return v;
     };
     const auto told = [&](std::string_view name) -> std::optional<std::string> {

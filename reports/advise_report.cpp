@@ -161,6 +161,8 @@ void write_text(const Output& to, const Scenario& s, const std::vector<Advice>& 
     if (best.size() > 1) out << "On " << setup << ":\n  ";
     out << capital(verdict_sentence(s, a)) << "\n";
     if (!gain.empty()) out << (best.size() > 1 ? "  " : "") << gain << "\n";
+    if (const std::string assumed = assumption_sentence(s, advices, order, best[i]); !assumed.empty())
+      out << (best.size() > 1 ? "  " : "") << assumed << "\n";
     if (best.size() == 1) out << "That is on " << setup << ".\n";
     if (s.prompt_tokens.size() > 1)
       out << (best.size() > 1 ? "  " : "") << "Batches and gains are of the first of " << s.prompt_tokens.size()

@@ -211,7 +211,7 @@ std::vector<std::string> recommendation(Options options, const Scenario& s) {
   bears += to_text(best.replicas * best.capacity) + " where " + to_text(best.load) + " come (" +
            percent(best.headroom()) + " headroom). With a replica to spare (N + 1): ";
   bears += has_prices(s) ? significant(best.cost_with_spare, 4) + " an hour"
-                         : significant(best.cost_with_spare, 4) + " devices";
+                         : std::to_string(std::lround(best.cost_with_spare)) + " devices";
   std::vector<std::string> lines{chosen + ".", bears + "."};
   if (const std::string slow = slow_steps(best); !slow.empty()) lines.push_back(slow);
   const auto votes = votes_of(options);

@@ -181,6 +181,27 @@ std::string gain_sentence(const Scenario& s, const Advice& a) {
          drafters_sentence(s, a.point, *first, *last);
 }
 
+std::string assumption_sentence(const Scenario& s, const std::vector<Advice>& all,
+                                const std::vector<std::size_t>& ranking, std::size_t advice) {
+  const MethodChoice& mine = s.method(all[advice].point);
+  const Advice* least = nullptr;
+  int assumed = 1;
+  for (const std::size_t i : ranking) {
+    const MethodChoice& other = s.method(all[i].point);
+    if (i == advice || !same_setup(all[i].point, all[advice].point) || other.spec.label() != mine.spec.label() ||
+        other.spec.draft_length() != mine.spec.draft_length() || other.acceptance.text() == mine.acceptance.text())
+      continue;
+    least = &all[i];
+    ++assumed;
+  }
+  if (least == nullptr) return {};
+  return "Acceptance is assumed, not chosen: this is with " + mine.acceptance.text() + ", one of " +
+         std::to_string(assumed) + "; with " + s.method(least->point).acceptance.text() +
+         (pays(*least) ? " it pays " + (least->pays_at_every_batch() ? "at every batch" : batches_sentence(*least))
+                       : " it pays at no batch") +
+         ".";
+}
+
 std::string setup_text(const Scenario& s, const Point& p) {
   const Parallelism& parallel = s.parallel[p.parallel];
   return (parallel.devices > 1 ? std::to_string(parallel.devices) + " x " : "") + s.devices[p.device]->name +
@@ -204,7 +225,9 @@ struct Setting {
   nlohmann::ordered_json value;  // an object, or flags as a string
   std::string text() const {
     const std::string shown = value.is_string() ? value.get<std::string>() : value.dump();
-    return "  " + engine + ": " + option + (engine == "vLLM" ? "'" + shown + "'" : shown) + "\n";
+    const std::string told = "  " + engine + ": " + option + (engine == "vLLM" ? "'" + shown + "'" : shown) + "\n";
+    if (!value.is_object() || !value.contains("num_speculative_tokens_per_batch_size")) return told;
+    return told + "  Lengths by batch need vLLM of May 2026 or later; leave them out before.\n";
   }
 };
 template <class Value>

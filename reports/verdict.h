@@ -27,6 +27,10 @@ std::string batches_sentence(const Advice&);  // where it pays: "at batch 1 and 
 // What requests gain, and decoding alone, at the smallest and the largest batch of the table at which it pays; or "".
 // With a drafter's own device, what is left of that by devices, or by price where prices are known.
 std::string gain_sentence(const Scenario&, const Advice&);
+// Where the scenario assumes several acceptances of this method: which of them the advice is of, and where the method
+// pays with the least favourable; or "".
+std::string assumption_sentence(const Scenario&, const std::vector<Advice>&, const std::vector<std::size_t>& ranking,
+                                std::size_t advice);
 // "h100-sxm, TP 2, llama-3.1-8b in bf16, vllm-0.19, 256 tokens out"
 std::string setup_text(const Scenario&, const Point&);
 // Lines of text: the best draft lengths by batch, of each prompt length where they differ, and settings of the engine.

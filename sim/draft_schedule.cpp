@@ -43,17 +43,36 @@ std::optional<BestLength> DraftSchedule::best(int prompt_tokens, int batch_size)
   return BestLength{prompt_tokens, batch_size, static_cast<int>(highest - all.begin()), *highest};
 }
 
+using Seen = std::vector<std::pair<int, std::vector<double>>>;
+
+// A length that is kept to where it loses 3 % is switched off where it begins to lose, if plain decoding stays near the
+// best from there on.
+static void switch_off_where_it_loses(std::vector<ScheduledLength>& all, const Seen& seen) {
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    if (all[i].draft_length != 0) continue;
+    double lost = 0, most = 0;
+    const auto before = static_cast<std::size_t>(all[i - 1].draft_length);
+    const int from = all[i].from_batch;
+    for (auto at = seen.rbegin(); at != seen.rend() && at->first > all[i - 1].from_batch; ++at) {
+      if (at->first >= from) continue;
+      if (at->second.front() < 0) break;  // a length gains more than what is near
+      lost -= at->second[before];
+      if (lost > most) most = lost, all[i].from_batch = at->first;
+    }
+  }
+}
+
 // A length is kept as long as it is near the best at each batch, which gives the fewest changes. Where no length is
 // near the best up to the next batch, bisection finds the batch at which the last one ends.
 std::vector<ScheduledLength> DraftSchedule::by_batch(int prompt_tokens, int largest) {
   constexpr double kNo = -std::numeric_limits<double>::infinity();
   std::vector<ScheduledLength> all;
   std::vector<double> gain;  // of the last stretch by draft length, sums of logarithms; kNo: not always near the best
+  Seen seen;                 // batches that were looked at
   const auto near_best = [&](int batch) {  // logarithms of the speedups at a batch; kNo: not near the best
     std::vector<double> here = speedups(prompt_tokens, batch);
-    const double best = *std::max_element(here.begin() + 1, here.end());
-    for (double& x : here) x = x < std::max(1.0, (1 - kNear) * best) ? kNo : std::log(x);
-    if (best > 1) here.front() = kNo;
+    const double best = *std::max_element(here.begin(), here.end());
+    for (double& x : here) x = x < (1 - kNear) * best ? kNo : std::log(x);
     return here;
   };
   for (int last = 0; last < largest;) {
@@ -70,12 +89,16 @@ std::vector<ScheduledLength> DraftSchedule::by_batch(int prompt_tokens, int larg
         else last = middle;
       }
       longer = here;
+      if (*std::max_element(here.begin() + 1, here.end()) > 0)
+        longer.front() = kNo;  // switched off where nothing gains
       all.push_back({prompt_tokens, batch, batch, 0});
     }
     gain = std::move(longer);
     all.back().draft_length = static_cast<int>(std::max_element(gain.begin(), gain.end()) - gain.begin());
+    seen.emplace_back(batch, std::move(here));
     last = batch;
   }
+  switch_off_where_it_loses(all, seen);
   for (std::size_t i = 0; i < all.size(); ++i)
     all[i].to_batch = i + 1 < all.size() ? all[i + 1].from_batch - 1 : largest;
   return all;

@@ -140,6 +140,13 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
     workload.length_trace = lengths;
   }
 
+  // Of a trace each request has a place of its own to be told at.
+  const bool recorded = is_recorded(workload.prompt) || is_recorded(workload.output);
+  const double text = recorded ? 0 : mean_prompt(workload) + mean_output(workload);
+  if (const auto most = setup.transformer->max_positions; most && text > *most)
+    throw InputErrors("texts of " + std::to_string(std::llround(text)) + " tokens on average, " +
+                      setup.transformer->name + " has " + std::to_string(*most) + " positions");
+
   Drafting& drafting = point->drafting;
   drafting.draft_length = predictor.method(setup, method).usual_depth();
   if (drafting.draft_length > 0) {

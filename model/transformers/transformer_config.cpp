@@ -65,6 +65,11 @@ static TransformerShape read_shape(const Reader& in, const config::Family* famil
       if (2 * static_cast<double>(factors->size()) != std::floor(s.rotary_share * s.head_dim))
         in.fail("longrope has " + std::to_string(factors->size()) + " factors for " +
                 std::to_string(static_cast<int>(s.rotary_share * s.head_dim) / 2) + " pairs of columns of a head");
+  // vLLM's and transformers' rule: YaRN stretches the original context, whatever max_position_embeddings says.
+  if (const auto& r = s.rope_scaling; r && r->kind == RopeScaling::Kind::yarn && s.max_positions)
+    s.max_positions = std::max(
+        *s.max_positions,
+        static_cast<int>(std::min(r->factor * r->original_context, static_cast<double>(config::kMostPositions))));
   const auto modules = config::given(tower.value_or(in), {"num_nextn_predict_layers", "mtp_num_hidden_layers"});
   if (modules) s.mtp_modules = modules->integer(0, 64);
   else if (s.architecture == "Qwen3NextForCausalLM") s.mtp_modules = 1;  // which doesn't say so

@@ -28,6 +28,8 @@ th { text-align: left; border-bottom: 1px solid var(--soft); }
 th, td { padding: .2em .8em .2em 0; vertical-align: top; }
 .number { text-align: right; }
 td:not(:last-child), td.number { white-space: nowrap; }
+td:last-child { min-width: 14em; }
+@media print { .wide { overflow-x: visible; } td:not(:last-child) { white-space: normal; } }
 .rule td { border-top: 1px solid var(--faint); }
 figure { margin: 1.8em 0; max-width: 732px; }
 figcaption { font-weight: 600; margin-bottom: .3em; }
@@ -60,8 +62,9 @@ std::string element(const std::string& name, const std::string& text, const std:
 HtmlPage::HtmlPage(const Output& to, const std::string& title, const InputFiles& files) : to_(to), files_(files) {
   to_.stream << "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
              << "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-             << element("title", title) << "<style>" << kStyle << "</style>\n</head>\n<body>\n"
-             << element("h1", title);
+             << element("title", title.empty() ? "draftline " + to_.asked.verb : title) << "<style>" << kStyle
+             << "</style>\n</head>\n<body>\n"
+             << (title.empty() ? "" : element("h1", title));
 }
 
 void HtmlPage::heading(const std::string& text) { to_.stream << element("h2", text); }

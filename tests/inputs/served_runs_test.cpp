@@ -170,7 +170,7 @@ TEST_CASE("mistakes have their file, line and key") {
   };
   const Case c = GENERATE(
       Case{"a.csv", "batch,context,step_ms\n1,512,-7\n", "", "a.csv:2: step_ms must be from "},
-      Case{"a.csv", "batch,context,step_ms\n0,512,7\n", "", "a.csv:2: batch must be from 1.00 to "},
+      Case{"a.csv", "batch,context,step_ms\n0,512,7\n", "", "a.csv:2: batch must be from 1 to 65536"},
       Case{"a.csv", "batch,context,step_ms\n1,nan,7\n", "", "a.csv:2: context must be a number"},
       Case{"a.csv", "batch,context,step\n1,512,7\n", "", "a.csv:1: unknown column \"step\""},
       Case{"a.csv", "batch,context\n1,512\n", "", "a.csv: no column \"step_ms\""},
@@ -201,7 +201,7 @@ TEST_CASE("mistakes have their file, line and key") {
       Case{"a.csv", "batch,context,step_ms\n1,512,7\n", "@batc=3",
            "a.csv@batc=3: unknown key \"batc\"; did you mean \"batch\"?"},
       Case{"a.csv", "batch,context,step_ms\n1,512,7\n", "@batch=3,batch=4", "batch stands twice"},
-      Case{"a.csv", "batch,context,step_ms\n1,512,7\n", "@batch=-3", "batch must be a number from 1.00 to "},
+      Case{"a.csv", "batch,context,step_ms\n1,512,7\n", "@batch=-3", "batch must be a number from 1 to 65536, got "},
       Case{"a.csv", "batch,context,step_ms\n1,512,7\n", "@batch=3,context", "\"context\" has no value"});
   const Folder f;
   f.write(c.name, c.text);

@@ -217,7 +217,7 @@ TEST_CASE("a schedule stays near the best draft length at every batch, with the 
   const auto near = [&](int batch, int drafts) {
     const auto& here = gains[static_cast<std::size_t>(batch)];
     const double gain = here[static_cast<std::size_t>(drafts)], best = *std::max_element(here.begin(), here.end());
-    return drafts == 0 ? best <= 1 : gain >= 1 && gain >= (1 - DraftSchedule::kNear) * best;
+    return gain >= (1 - DraftSchedule::kNear) * best;
   };
   int next = 1;
   for (std::size_t i = 0; i < schedule.size(); ++i) {
@@ -229,7 +229,8 @@ TEST_CASE("a schedule stays near the best draft length at every batch, with the 
       CHECK(near(batch, s.draft_length));
     }
     if (next > 64) break;
-    for (int k = 0; k <= 8; ++k) {  // none would do for longer
+    if (schedule[i + 1].draft_length == 0) continue;  // which begins where drafts begin to lose
+    for (int k = 1; k <= 8; ++k) {                    // no other length would do for longer
       bool everywhere = true;
       for (int batch = s.from_batch; batch <= next; ++batch) everywhere = everywhere && near(batch, k);
       CHECK(!everywhere);
@@ -250,11 +251,36 @@ TEST_CASE("a change of the schedule lies where the last length stops, between ba
     const int at = schedule[i].from_batch, before = schedule[i - 1].draft_length;
     INFO("batch " << at);
     const double kept = 1 - DraftSchedule::kNear;
-    CHECK(gain(at, before) < kept * lengths.best(512, at)->speedup);
     CHECK(gain(at - 1, before) >= kept * lengths.best(512, at - 1)->speedup);
+    if (schedule[i].draft_length == 0) CHECK(gain(at, before) < 1);
+    else CHECK(gain(at, before) < kept * lengths.best(512, at)->speedup);
     changes += at > 65 ? 1 : 0;
   }
   CHECK(changes > 0);
+}
+
+TEST_CASE("where drafts gain and lose a few per cent in turn the schedule doesn't switch back and forth") {
+  // One draft gains 0.02 % at 505, loses 0.3 % at 513, gains 3.6 % where a graph size begins, at 514, and so on.
+  const Answered a(R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}})",
+                   R"(, "prompt_tokens": 128)");
+  const auto& schedule = a.advices.front().schedule;
+  CHECK(schedule.size() <= 4);
+  int off = 0;
+  for (const ScheduledLength& s : schedule) off += s.draft_length == 0 ? 1 : 0;
+  CHECK(off <= 1);
+}
+
+TEST_CASE("a verdict names the acceptance that it assumes, where the scenario assumes several") {
+  const Answered two(R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rate": [0.5, 0.8]}})");
+  const std::string text = two.text(Format::table);
+  const Advice& worse = two.advices.front();
+  REQUIRE(!worse.pays_at_every_batch());
+  CHECK(contains(text,
+                 "\nAcceptance is assumed, not chosen: this is with {\"rate\":0.8}, one of 2; with {\"rate\":0.5} "
+                 "it pays up to batch " +
+                     std::to_string(worse.pays_to_batch()) + ".\n"));
+  CHECK(!contains(Answered(kEagle).text(Format::table), "assumed"));
+  CHECK(!contains(Answered(kMany).text(Format::table), "assumed"));
 }
 
 TEST_CASE("a gain of less than 3 % is advised in the schedule and the setting as in the verdict") {

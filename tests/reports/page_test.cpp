@@ -113,6 +113,7 @@ TEST_CASE("a page of simulate shows latencies over the load, and the targets") {
   CHECK(count_of(html, "<title>autoregressive\nrate (/s): 8\nrequests/s within the targets: ") == 1);
   const std::string single = simulated(workload + R"("2 /s"}})");  // no load to draw over
   CHECK(count_of(single, ">output tokens/s</text>") == 3);
+  CHECK(contains(html, "<title>draftline simulate</title>"));  // of a scenario without a name
 }
 
 TEST_CASE("requests with one token have a time to first token, and none per output token") {

@@ -210,9 +210,23 @@ TEST_CASE("requests of the warm-up are no obstacle of a plan") {
   CHECK(o.obstacle == "");
 }
 
+TEST_CASE("texts beyond the network's positions are served by no fleet, and by no server") {
+  const std::string longer = R"({"device": "h100-sxm", "transformer": "qwen3-8b", "engine": "vllm",
+    "method": {"name": "autoregressive"}, "slo": {"ttft_p99": "60 s"}, "workload": {"arrivals":
+    {"process": "poisson", "rate": "0.1 /s"}, "requests": 20, "lengths": {"prompt": 40900, "output": )";
+  const auto option = [&](const std::string& output) {
+    ServingSweep sweep(Document::from_text(longer + output + "}}}", "s.json"), kData);
+    return smallest_fleet(sweep, 0, sweep.scenario().serving->prices, 8, 0);
+  };
+  CHECK(option("60").obstacle.empty());
+  const FleetOption beyond = option("61");
+  CHECK(beyond.obstacle == "texts of 40961 tokens on average, qwen3-8b has 40960 positions");
+  CHECK(!beyond.can_run);
+}
+
 TEST_CASE("a fleet that must refuse requests is no option") {
   const FleetOption o = fleet_of(R"({"arrivals": {"process": "poisson", "rate": "1 /s"}, "requests": 100, "lengths":
-                                     {"prompt": 100, "output": {"distribution": "uniform", "least": 1, "most": 1000000}}})",
+                                     {"prompt": 1000, "output": {"distribution": "lognormal", "mean": 100000, "cv": 2}}})",
                                  R"({"ttft_p99": "1 h"})");
   CHECK(o.obstacle.find(" tokens do not fit the KV pool of ") != std::string::npos);
 }

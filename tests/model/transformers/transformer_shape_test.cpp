@@ -147,7 +147,13 @@ TEST_CASE("rope's base and scaling are read in the old manner and the new") {
 
 TEST_CASE("YaRN and LongRoPE scale frequencies, sines and cosines as transformers does") {
   const json sized = with(llama(), "max_position_embeddings", 2048);
-  const auto yarn = shape_from(with(sized, "rope_scaling", {{"rope_type", "yarn"}, {"factor", 4.0}})).rope_scaling;
+  const TransformerShape stretched = shape_from(with(sized, "rope_scaling", {{"rope_type", "yarn"}, {"factor", 4.0}}));
+  CHECK(stretched.max_positions == 4 * 2048);
+  const json of_half = {{"rope_type", "yarn"}, {"factor", 4.0}, {"original_max_position_embeddings", 1024}};
+  CHECK(shape_from(with(sized, "rope_scaling", of_half)).max_positions == 4096);
+  const json of_less = {{"rope_type", "yarn"}, {"factor", 1.5}, {"original_max_position_embeddings", 1024}};
+  CHECK(shape_from(with(sized, "rope_scaling", of_less)).max_positions == 2048);
+  const auto yarn = stretched.rope_scaling;
   REQUIRE(yarn);
   CHECK(yarn->kind == RopeScaling::Kind::yarn);
   CHECK(yarn->original_context == 2048);                             // the file's positions
