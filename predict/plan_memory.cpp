@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a method takes of its devices' memory.
 #include <algorithm>
+#include <cmath>
 
 #include "core/quantity_text.h"
 #include "predict/recorded_plan.h"
@@ -21,13 +22,35 @@ static Bytes state_bytes(const Ops& ops, int rows) {
   return sum;
 }
 
-Predictor::Room Predictor::room(const Setup& s, const MethodChoice& m, int batched_tokens) {
+// The engine samples once from the logits of as many sequences as may run, when it finds out what is left for its KV
+// pool. The vocabulary is whole on every rank, and padded to 64.
+static Bytes sampler_memory(const Setup& s, int max_num_seqs, int batched_tokens) {
+  const TransformerShape& network = *s.transformer;
+  const double vocabulary = 64 * std::ceil(network.vocabulary / 64.0);
+  double row = network.hidden;
+  if (s.engine->expert_buffers && network.experts) {  // what goes into a product of the experts, and what comes out
+    const Experts& e = *network.experts;
+    const double own = 1.0 * e.intermediate / (s.parallel.expert_parallel ? 1 : s.parallel.devices);
+    row += e.per_token * (std::max(own, 1.0 * network.hidden) + std::max(2 * own, 1.0 * network.hidden));
+  }
+  return s.engine->sampler_copies * bytes_of(DType::fp32, std::min(max_num_seqs, batched_tokens) * vocabulary) +
+         bytes_of(s.precision.activations, batched_tokens * row);
+}
+static Bytes runtime_memory(const Setup& s) {
+  return s.parallel.devices > 1 && s.device->links.switched ? s.engine->runtime_memory_nvlink
+                                                            : s.engine->runtime_memory;
+}
+
+Predictor::Room Predictor::room(const Setup& s, const MethodChoice& m, int max_num_seqs, int batched_tokens) {
   Plan& p = plan(s, m);
   MemoryFootprint all{};
   all.weights = p.decoder.target_bytes;
   all.draft_weights = p.decoder.weights.bytes() - p.decoder.target_bytes;
   all.activations = *recorded(p, Recording::step, s.of_replica().batch_size, true).activations;
   all.activations = std::max(all.activations, *recorded(p, Recording::prefill, batched_tokens, true).activations);
+  if (s.engine->sampler_copies > 0)
+    all.activations = std::max(all.activations, sampler_memory(s, max_num_seqs, batched_tokens));
+  all.workspace = runtime_memory(s);
   const bool apart = p.drafter_device != nullptr;
   Bytes per_token, drafters;
   for (const Cache& c : p.decoder.ops.caches())
@@ -59,6 +82,11 @@ Predictor::Footprints Predictor::memory(const Plan& plan, const Priced& priced, 
   }
   m.cache += s.batch_size * state_bytes(plan.decoder.ops, priced.slots);
   m.activations = priced.activations;
+  if (s.engine->sampler_copies > 0) {
+    const SchedulerLimits limits = limits_on({}, *s.engine, *s.device, plan.decoder.method->depth() > 0);
+    m.activations = std::max(m.activations, sampler_memory(s, limits.max_num_seqs, limits.max_num_batched_tokens));
+  }
+  m.workspace = runtime_memory(s);
   if (!plan.drafter_device) return {m, std::nullopt};
   MemoryFootprint drafter = m;  // the activations of each part are bounded by those of the whole step
   drafter.weights = drafter.cache = {};

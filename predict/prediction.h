@@ -123,7 +123,7 @@ class Predictor {
       return drafter ? std::min(own, drafter->left / drafter->per_token) : own;
     }
   };
-  Room room(const Setup&, const MethodChoice&, int batched_tokens);
+  Room room(const Setup&, const MethodChoice&, int max_num_seqs, int batched_tokens);
 
   // A device, with the memory bandwidth that its engine's kernels reach.
   const Device& as_served(const Device&, const Engine&);

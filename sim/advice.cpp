@@ -46,7 +46,7 @@ double pool_tokens(Predictor& predictor, Setup s, const MethodChoice& m) {
   const SchedulerLimits limits = limits_on(usual, *s.engine, *s.device, !m.spec.is_plain());
   s.batch_size = 1;
   s.batch_size = batch_limit(limits, predictor.verified_rows(s, m));
-  const Predictor::Room room = predictor.room(s, m, limits.max_num_batched_tokens);
+  const Predictor::Room room = predictor.room(s, m, limits.max_num_seqs, limits.max_num_batched_tokens);
   return room.tokens(s.gpu_memory_utilization * s.device->memory - room.taken());
 }
 

@@ -162,7 +162,7 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   }
 
   SchedulerLimits& limits = point->limits = limits_on(choice, *setup.engine, *setup.device, drafting.draft_length > 0);
-  const int stages = choice.fleet.stages;
+  const int stages = choice.fleet.stages, most_sequences = limits.max_num_seqs;
   limits.max_num_seqs = std::max(1, limits.max_num_seqs / stages);
   point->prices = prices(p, setup, stages);
   const auto& by_drafts = point->prices->by_drafts;
@@ -171,7 +171,7 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   limits.max_num_seqs = batch_limit(limits, drafting);
   setup.batch_size = limits.max_num_seqs * setup.parallel.attention_replicas;
   point->prices->table->allow(setup.batch_size);
-  const Predictor::Room room = predictor.room(setup, method, limits.max_num_batched_tokens);
+  const Predictor::Room room = predictor.room(setup, method, most_sequences, limits.max_num_batched_tokens);
   const Bytes usable = setup.gpu_memory_utilization * setup.device->memory, left = usable - room.taken(stages);
   limits.kept = room.kept;
   limits.kv_blocks =

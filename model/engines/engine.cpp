@@ -57,6 +57,10 @@ class Profile {
     const auto value = entry(key);
     return value ? value->quantity<Seconds>(kLeast) : Seconds{};
   }
+  Bytes memory(std::string_view key) {
+    const auto value = entry(key);
+    return value ? value->quantity<Bytes>(0.0) : Bytes{};
+  }
   double number(std::string_view key, double most) {
     const auto value = entry(key);
     return value ? value->number(0, most) : 0;
@@ -175,6 +179,10 @@ Engine read_engine(Reader in) {
   e.prompt_graphs = profile.count("prompt_graphs", 0, 1 << 20);
   e.chain = profile.count("chain", 1, 64);
   e.shards_drafts = profile.flag("shards_drafts");
+  e.sampler_copies = profile.number("sampler_copies", 100);
+  e.expert_buffers = profile.flag("expert_buffers");
+  e.runtime_memory = profile.memory("runtime_memory");
+  e.runtime_memory_nvlink = std::max(e.runtime_memory, profile.memory("runtime_memory_nvlink"));
   if (const auto scheduler = in.find("scheduler")) e.scheduler = read_engine_scheduler(*scheduler, e.guesses);
   if (const auto attention = in.find("attention")) e.attention = read_attention_rules(*attention, e.guesses);
   if (const auto links = in.find("links")) e.links = read_engine_links(*links, e.guesses);

@@ -62,6 +62,12 @@ struct Engine {
   // The engine verifies chains alone: a drafter that would make a tree drafts so many tokens; none: it verifies trees.
   std::optional<int> chain;
   bool shards_drafts = false;  // divides a draft network among the target's ranks, where nothing else is said
+  // Device memory besides weights, KV cache and a pass: the logits of max_num_seqs rows in 32 bits, so many times, as
+  // sampling that is profiled at the start keeps them; libraries and buffers outside the framework's pool, where a
+  // device works alone, and where several sum over NVLink.
+  double sampler_copies = 0;
+  bool expert_buffers = false;  // those of experts are kept while it samples
+  Bytes runtime_memory, runtime_memory_nvlink;
   EngineScheduler scheduler;
   std::vector<AttentionRule> attention;  // which library attends; empty: not said
   EngineLinks links;                     // of tensor parallelism: which library sums, and how ranks wait for each other

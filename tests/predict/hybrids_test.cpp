@@ -34,7 +34,7 @@ TEST_CASE("a sequence keeps a state for each row that a step verifies, whatever 
 TEST_CASE("in the KV pool a sequence's states are blocks besides its tokens'") {
   // A token has 8 layers of 4096 bytes; one state in each of 24 layers, and 3 rows: 1572 tokens' bytes.
   const auto s = ScenarioText(hybrid_scenario(kAutoregressive, 1, 500)).sweep();
-  const Predictor::Room room = s->predictor().room(s->setup(point_at(s->scenario(), 0)), autoregressive(), 512);
+  const Predictor::Room room = s->predictor().room(s->setup(point_at(s->scenario(), 0)), autoregressive(), 256, 512);
   CHECK(room.kept.states == 51511296 / 32768.0);
   SchedulerLimits limits;
   limits.block_size = 16;

@@ -156,7 +156,7 @@ TEST_CASE("what would be needed hardly depends on the acceptance, so that a gues
 }
 
 TEST_CASE("memory that a method without a drafter needs is not called a drafter's") {
-  const Answered a(R"({"name": "prompt_lookup", "draft_length": 5, "acceptance": {"rate": 0.7}})", "", "vllm",
+  const Answered a(R"({"name": "prompt_lookup", "draft_length": 5, "acceptance": {"rate": 0.7}})", "", "draftline",
                    "qwen3-30b-a3b");
   REQUIRE(a.advices.front().pool_lost > 0.01);
   CHECK(contains(a.text(Format::table), "KV pool: speculation takes " + percent(*a.advices.front().pool_lost)));
