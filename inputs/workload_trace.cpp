@@ -79,12 +79,13 @@ class Collector {
 WorkloadTrace from_csv(const Csv& csv, const std::filesystem::path& file) {
   struct Format {
     std::string_view arrival, prompt, output;
-    bool stamped;
+    bool stamped = false;
+    bool has_failed = false;  // requests that failed are in it, with an output of 0 tokens
   };
   static constexpr std::array<Format, 3> formats{
       {{"TIMESTAMP", "ContextTokens", "GeneratedTokens", true},
-       {"Timestamp", "Request tokens", "Response tokens", false},  // BurstGPT
-       {"arrived_at", "num_prefill_tokens", "num_decode_tokens", false}}};
+       {"Timestamp", "Request tokens", "Response tokens", false, true},  // BurstGPT
+       {"arrived_at", "num_prefill_tokens", "num_decode_tokens"}}};
   auto format = std::find_if(formats.begin(), formats.end(), [&](const Format& f) { return csv.has(f.arrival); });
   const bool no_arrivals = format == formats.end() && csv.has("num_prefill_tokens");
   if (no_arrivals) format = formats.begin() + 2;
@@ -98,6 +99,7 @@ WorkloadTrace from_csv(const Csv& csv, const std::filesystem::path& file) {
   const std::size_t arrival = no_arrivals ? prompt : csv.column(format->arrival);
   for (std::size_t row = 0; row < csv.rows(); ++row) {
     const auto fail = [&](const std::string& what) { csv.fail(row, what); };
+    if (format->has_failed && csv.integer(row, output) == 0) continue;
     double t = 0;
     if (format->stamped) {
       const auto stamp = time_stamp(csv.text(row, arrival));

@@ -91,6 +91,14 @@ TEST_CASE("names of prefix blocks have 32 bits, and those of one prompt differ")
   }
 }
 
+TEST_CASE("requests that failed in BurstGPT are left out, and those of other traces are mistakes") {
+  const std::string head = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n",
+                    failed = "118,GPT-4,417,0,417,Conversation log\n";
+  CHECK(shown(read("b.csv", head + "5,ChatGPT,472,18,490,Conversation log\n" + failed +
+                                "120,GPT-4,11,7,18,API log\n")) == "0/472/18 1150/11/7 ");
+  CHECK(refusal("b.csv", head + failed) == "b.csv: no request in it");
+}
+
 TEST_CASE("hostile traces are refused with file and line") {
   const std::string head = "arrived_at,num_prefill_tokens,num_decode_tokens\n";
   CHECK(refusal("a.csv", head + "0,1,1\n1,5,0\n") == "a.csv:3: an output of 0 tokens");
