@@ -50,6 +50,14 @@ AttentionChoice attention_of(const Setup& s) {
                           s.transformer->latent ? AttentionForm::absorbed : AttentionForm::ordinary);
 }
 
+std::optional<std::string> refuses_sharing(const Device& d, const TransformerShape& network, const Parallelism& p) {
+  if (p == Parallelism{}) return std::nullopt;
+  if (p.devices > 1 && !d.links.connects(p.devices))
+    return d.name + " has no known link for " + std::to_string(p.devices) +
+           " devices; a device file may have or borrow one: \"links\" (docs/your_own.md)";
+  return refuses_shards(network, p);
+}
+
 const Method& Predictor::method(const Setup& s, const MethodChoice& m) { return *plan(s, m).decoder.method; }
 
 void Predictor::validate(const Setup& s, const MethodChoice& m) {
@@ -189,6 +197,7 @@ static bool are_numbers(const Prediction& p) {
 }
 
 std::variant<Prediction, std::string> Predictor::predict(const Setup& all, const MethodChoice& m) {
+  if (const auto why = refuses_sharing(*all.device, *all.transformer, all.parallel)) return *why;
   const Setup s = all.of_replica();
   Plan& p = plan(s, m);
   const int depth = p.decoder.method->depth();

@@ -70,6 +70,10 @@ struct Setup {
 };
 AttentionChoice attention_of(const Setup&);  // on a CPU none
 
+// Why so many of these devices can't share this network: no link between them is known, or something of the network
+// can't be divided among them; none if they can.
+std::optional<std::string> refuses_sharing(const Device&, const TransformerShape&, const Parallelism&);
+
 // A decode step whose attention launches compute a prompt's chunk too, for a library that lays such a launch out in
 // another way. `launches`: the fixed time of the chunk's own launches, which it saves.
 struct MixedAttention {

@@ -60,7 +60,8 @@ void Sweep::validate() {
   for (const MethodChoice& m : scenario_.methods) m.spec.finish();  // methods that were read from other documents
 }
 
-// Mistakes are noted at the key, or at the element of its list, that is at fault.
+// What no device and no network of the scenario can do is a mistake, noted at the key, or at the element of its list;
+// what some of them can't do is skipped with its reason.
 void Sweep::validate(const Parallelism& p) {
   if (p == Parallelism{}) return;
   const Reader root = scenario_.document.root();
@@ -75,12 +76,14 @@ void Sweep::validate(const Parallelism& p) {
   const Reader in = replicated      ? at("data_parallel_attention", p.attention_replicas)
                     : p.devices > 1 ? at("tensor_parallel", p.devices)
                                     : root.at("expert_parallel");
+  std::optional<std::string> first;
   for (const auto& device : scenario_.devices)
-    if (p.devices > 1 && !device->links.connects(p.devices))
-      in.fail(device->name + " has no known link for " + std::to_string(p.devices) +
-              " devices; a device file may have or borrow one: \"links\" (docs/your_own.md)");
-  for (const auto& transformer : scenario_.transformers)
-    if (const auto why = refuses_shards(*transformer, p)) in.fail(*why);
+    for (const auto& transformer : scenario_.transformers) {
+      const auto why = refuses_sharing(*device, *transformer, p);
+      if (!why) return;
+      if (!first) first = why;
+    }
+  in.fail(*first);
 }
 
 // A draft network is built undivided where mistakes are looked for: whether it can be divided is asked of its shape.

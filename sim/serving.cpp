@@ -127,6 +127,7 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   Predictor& predictor = sweep_.predictor();
   auto point = std::make_unique<ServingPoint>();
   Setup& setup = point->setup = sweep_.setup(p);
+  if (const auto why = refuses_sharing(*setup.device, *setup.transformer, setup.parallel)) throw InputErrors(*why);
 
   Workload& workload = point->workload = choice.workload;
   workload.drawn = &drawn_;

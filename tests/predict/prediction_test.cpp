@@ -2,6 +2,8 @@
 // Laws that every prediction obeys, over many setups of shipped devices, transformers, engines and methods.
 #include "predict/prediction.h"
 
+#include <map>
+
 #include "decoder/priced/step_price.h"
 #include "model/kernels/kernel_time.h"
 #include "tests/core/messages.h"
@@ -352,6 +354,26 @@ TEST_CASE("a step of more than a hundred kinds of kernels has a price") {
     "method": {"name": "self_spec", "draft_length": 4, "acceptance": {"rate": 0.5}}})");
   CHECK(p.step_time.value > 0);
   CHECK(p.breakdown.device() < p.step_time);
+}
+
+TEST_CASE("what some devices or networks of a sweep can't share is skipped, what none can is a mistake") {
+  const auto sweep =
+      ScenarioText(R"({"device": ["l4", "l40s"], "transformer": ["qwen3-8b", "qwen2.5-0.5b"], "engine": "vllm",
+    "tensor_parallel": [1, 4], "method": {"name": "autoregressive"}})")
+          .sweep();
+  sweep->validate();
+  std::map<std::string, int> reasons;
+  for (std::size_t i = 0; i < sweep->scenario().points(); ++i) {
+    const Outcome o = sweep->at(i);
+    const auto* why = std::get_if<std::string>(&o.result);
+    ++reasons[why != nullptr ? why->substr(0, why->find(';')) : "runs"];
+  }
+  CHECK(reasons == std::map<std::string, int>{{"runs", 5},
+                                              {"l4 has no known link for 4 devices", 2},
+                                              {"tensor_parallel 4 does not divide the 14 heads of qwen2.5-0.5b", 1}});
+  const ScenarioText alone(R"({"device": "l40s", "transformer": "qwen2.5-0.5b", "engine": "vllm",
+    "tensor_parallel": [1, 4], "method": {"name": "autoregressive"}})");
+  CHECK(starts_with(alone.mistakes(), "#/tensor_parallel/1: tensor_parallel 4 does not divide the 14 heads"));
 }
 
 }  // namespace draftline
