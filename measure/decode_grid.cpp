@@ -124,7 +124,9 @@ class DecodingGrid {
       MeasuredCell m = measure(c, plain, method, asked_.turns, asked_.time_budget);
       if (const auto after = on_.memory_times(); before && after && m.skipped.empty()) m.memory = mean(*before, *after);
       return m;
-    } catch (const OutOfDeviceMemory& e) { return left_out_of(c, e); } catch (const DeviceError&) {
+    } catch (const OutOfDeviceMemory& e) {  // smaller cells may still fit
+      return left_out_of(c, e);
+    } catch (const DeviceError&) {
       throw;
     } catch (const std::exception& e) {  // a mistake of this program's in one cell must not cost the others
       return left_out_of(c, e);

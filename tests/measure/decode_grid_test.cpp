@@ -27,6 +27,15 @@ class FullDevice : public ValidationDevice {
   int fails_at = 0, wrong_at = 0;  // batch sizes
 };
 
+GridAsked three_cells(const FreshFolder& folder, const std::string& device) {
+  GridAsked asked;
+  asked.file = folder.path() / "steps.json";
+  asked.device = device;
+  asked.arguments = {"validate"};
+  for (const int batch : {1, 2, 4}) asked.cells.push_back({"cpu-small", {}, batch, 64});
+  return asked;
+}
+
 }  // namespace
 
 TEST_CASE("cells that co-runners disturbed are measured once more at the end, and kept once") {
@@ -35,11 +44,7 @@ TEST_CASE("cells that co-runners disturbed are measured once more at the end, an
   const Networks networks(data);
   Validation unused({}, {}, networks.all(), networks.find(), 0.7);
   FullDevice device;
-  GridAsked asked;
-  asked.file = folder.path() / "steps.json";
-  asked.device = "cpu";
-  asked.arguments = {"validate"};
-  for (const int batch : {1, 2, 4}) asked.cells.push_back({"cpu-small", {}, batch, 64});
+  GridAsked asked = three_cells(folder, "cpu");
   ClockReference::Readings so_far;
   FreeCore core(
       [&](int more) {
@@ -68,11 +73,7 @@ TEST_CASE("a cell at which the device failed is tried last by the next run, and 
   const Networks networks(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data");
   Validation unused({}, {}, networks.all(), networks.find(), 0.7);
   FullDevice device;
-  GridAsked asked;
-  asked.file = folder.path() / "steps.json";
-  asked.device = "cuda";
-  asked.arguments = {"validate"};
-  for (const int batch : {1, 2, 4}) asked.cells.push_back({"cpu-small", {}, batch, 64});
+  const GridAsked asked = three_cells(folder, "cuda");
   FreeCore core({}, {});
   device.fails_at = 2;
   CHECK_THROWS_AS(decode_grid(asked, device, unused, core), DeviceError);
@@ -92,11 +93,7 @@ TEST_CASE("a bug in one cell leaves that cell out, with its reason, and no other
   Validation unused({}, {}, networks.all(), networks.find(), 0.7);
   FullDevice device;
   device.wrong_at = 2;
-  GridAsked asked;
-  asked.file = folder.path() / "steps.json";
-  asked.device = "cpu";
-  asked.arguments = {"validate"};
-  for (const int batch : {1, 2, 4}) asked.cells.push_back({"cpu-small", {}, batch, 64});
+  const GridAsked asked = three_cells(folder, "cpu");
   FreeCore core({}, {});
   const GridSteps grid = decode_grid(asked, device, unused, core);
   CHECK(device.measured == std::vector<int>{1, 2, 4});
