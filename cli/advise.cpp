@@ -6,6 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/in_order.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "reports/advise_report.h"
 #include "sim/advice_sweep.h"
@@ -16,7 +17,8 @@ namespace {
 
 struct AdviseOptions {
   std::string scenario;
-  bool json = false, no_load = false, all = false;
+  Format format = Format::table;
+  bool no_load = false, all = false;
   int jobs = 1;
   std::uint64_t seed = 0;
 };
@@ -44,7 +46,7 @@ int advise_all(const AdviseOptions& o, const Common& common) {
   const bool done = advices.size() == points;
   if (!done) std::cerr << "interrupted: only " << advices.size() << " of " << points << " methods were looked at\n";
   write_advice(
-      to_standard_output(o.json ? Format::json : Format::table, {"advise", common.data, o.seed, {.load = !o.no_load}}),
+      to_standard_output(o.format, {"advise", common.data, o.seed, {.load = !o.no_load}}),
       first->scenario(), advices, o.all);
   if (!done) return Interruptible::exit_code();
   const bool runs = std::any_of(advices.begin(), advices.end(), [](const Advice& a) { return a.obstacle.empty(); });
@@ -64,11 +66,11 @@ void add_advise(CLI::App& app, Action& chosen) {
           "a scenario file, as for run; of a \"workload\" its lengths and arrival process are used, at rates of "
           "advise's own")
       ->required();
-  verb->add_flag("--json", o->json, "one JSON document on standard output");
-  verb->add_flag("--all", o->all, "the reasons of every method, not of the best alone");
+  add_formats(*verb, o->format, "one JSON document on standard output", Csv::no);
+  verb->add_flag("--all", o->all, "the reasons of every method, not of the best alone; a page always has them");
   verb->add_flag("--no-load", o->no_load, "skip the question of load, which is simulated");
   verb->add_option("--jobs", o->jobs, "threads (1); the output does not depend on it")->check(CLI::Range(1, 1024));
-  verb->add_option("--seed", o->seed, "of arrivals and acceptance")->check(CLI::NonNegativeNumber);
+  add_seed(*verb, o->seed, "of arrivals and acceptance");
   verb->callback([o, &chosen] { chosen = {AcrossRanks::shares, [o](const Common& c) { return advise_all(*o, c); }}; });
 }
 

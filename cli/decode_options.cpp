@@ -34,9 +34,7 @@ void add_decode_options(CLI::App& verb, DecodeOptions& o) {
       ->capture_default_str();
   verb.add_option("--top-k", o.sampling.top_k, "0: all")->check(CLI::Range(0, 1 << 30))->capture_default_str();
   verb.add_option("--top-p", o.sampling.top_p, "1: all")->check(between(1e-6, 1.0))->capture_default_str();
-  verb.add_option("--seed", o.seed, "of weights, prompts and sampling")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  add_seed(verb, o.seed, "of weights, prompts and sampling")->capture_default_str();
   verb.add_option("--draft-noise", o.draft_noise,
                   "a draft model of the target's shape is the target with noise of this size")
       ->check(between(0.0, 100.0))

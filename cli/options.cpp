@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options.h"
 
+#include <charconv>
 #include <locale>
 #include <sstream>
 
@@ -29,14 +30,28 @@ CLI::Validator between(double least, double most) {
           "FLOAT in " + range};
 }
 
-CLI::Option* add_formats(CLI::App& verb, Format& format, const std::string& about_json) {
+CLI::Option* add_seed(CLI::App& verb, std::uint64_t& seed, const std::string& about) {
+  return verb.add_option("--seed", seed, about)
+      ->check(CLI::Validator(
+          [](std::string& text) -> std::string {
+            std::uint64_t value = 0;
+            const char* end = text.data() + text.size();
+            const auto [rest, error] = std::from_chars(text.data(), end, value);
+            if (rest == end && error == std::errc()) return {};
+            return "value " + printable(text, 100) + " is not a whole number from 0 to 18446744073709551615";
+          },
+          ""));
+}
+
+CLI::Option* add_formats(CLI::App& verb, Format& format, const std::string& about_json, Csv csv) {
   const auto flag = [&](const char* name, Format chosen, const std::string& about) {
     return verb.add_flag_callback(
         name, [&format, chosen] { format = chosen; }, about);
   };
   auto* json = flag("--json", Format::json, about_json);
   auto* html = flag("--html", Format::html, "a page with charts on standard output, for a browser")->excludes(json);
-  flag("--csv", Format::csv, "CSV on standard output")->excludes(json)->excludes(html);
+  if (csv == Csv::yes)
+    flag("--csv", Format::csv, "CSV on standard output")->excludes(json)->excludes(html);
   return json;
 }
 

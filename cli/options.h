@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of command-line options that several verbs share.
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -15,8 +16,13 @@ namespace draftline::cli {
 // Accepts numbers from `least` to `most`, both included. Unlike CLI::Range it rejects NaN.
 CLI::Validator between(double least, double most);
 
-// Adds --json, --html and --csv, of which one at most may be given, and which set `format`. Returns --json.
-CLI::Option* add_formats(CLI::App& verb, Format& format, const std::string& about_json);
+// Adds --seed, a whole number of 64 bits. Unlike CLI11 2.1 it rejects -1.
+CLI::Option* add_seed(CLI::App& verb, std::uint64_t& seed, const std::string& about);
+
+// Adds --json, --html and, unless there is none, --csv, of which one at most may be given, and which set `format`.
+// Returns --json.
+enum class Csv { yes, no };
+CLI::Option* add_formats(CLI::App& verb, Format& format, const std::string& about_json, Csv = Csv::yes);
 
 struct OutputFile {
   std::string_view option;

@@ -74,7 +74,7 @@ void add_plan(CLI::App& app, Action& chosen) {
   verb->add_option("--max-devices", o->most_devices, "look no further; 1024 if not given")
       ->check(CLI::Range(1, 100'000));
   verb->add_option("--jobs", o->jobs, "threads (1); the output does not depend on it")->check(CLI::Range(1, 1024));
-  verb->add_option("--seed", o->seed, "of arrivals, lengths and acceptance")->check(CLI::NonNegativeNumber);
+  add_seed(*verb, o->seed, "of arrivals, lengths and acceptance");
   verb->callback([o, &chosen] { chosen = {AcrossRanks::shares, [o](const Common& c) { return plan(*o, c); }}; });
 }
 

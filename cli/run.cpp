@@ -83,8 +83,7 @@ void add_run(CLI::App& app, Action& chosen) {
   verb->add_flag("--explain", o->explain, "with --json: the kernels of a step and their times")->needs(json);
   verb->add_option("--jobs", o->jobs, "threads (1); the output does not depend on it")->check(CLI::Range(1, 1024));
   verb->add_option("--from", o->from, "skip the first points: goes on where an interrupted run stopped");
-  verb->add_option("--seed", o->seed, "of what is random; nothing is, in a steady-state prediction")
-      ->check(CLI::NonNegativeNumber);
+  add_seed(*verb, o->seed, "of what is random; nothing is, in a steady-state prediction");
   verb->callback([o, &chosen] { chosen = {AcrossRanks::shares, [o](const Common& c) { return run(*o, c); }}; });
 }
 

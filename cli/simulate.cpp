@@ -117,7 +117,7 @@ void add_simulate(CLI::App& app, Action& chosen) {
   verb->add_option("--jobs", o->jobs, "threads for sweeps (1); the output does not depend on it")
       ->check(CLI::Range(1, 1024));
   verb->add_option("--from", o->from, "skip the first points: goes on where an interrupted run stopped");
-  verb->add_option("--seed", o->seed, "of arrivals, lengths and acceptance")->check(CLI::NonNegativeNumber);
+  add_seed(*verb, o->seed, "of arrivals, lengths and acceptance");
   verb->callback([o, &chosen] { chosen = {AcrossRanks::shares, [o](const Common& c) { return simulate(*o, c); }}; });
 }
 

@@ -327,6 +327,10 @@ std::size_t Reader::choice(std::span<const std::string_view> words) const {
   return 0;
 }
 
+bool Reader::is_one_of(std::span<const std::string_view> words) const {
+  return is_string() && std::find(words.begin(), words.end(), value_->get_ref<const std::string&>()) != words.end();
+}
+
 Reader Reader::choosing(const std::vector<Choice>& choices) const {
   auto all = std::make_shared<Choices>(choices_ ? *choices_ : Choices{});
   for (const Choice& c : choices) {

@@ -77,6 +77,7 @@ class Reader {
   }
   // The index of the word in `words`. A failed read notes the nearest word and returns 0.
   std::size_t choice(std::span<const std::string_view> words) const;
+  bool is_one_of(std::span<const std::string_view> words) const;  // whether choice() notes no mistake
 
   void fail(std::string message) const;         // notes a mistake at this place
   void pass_on(const InputErrors& from) const;  // notes the mistakes of another file unchanged

@@ -61,9 +61,10 @@ static void add_attention(LayerWeights& w, WeightStore& store, const std::string
   if (s.latent) w.latent = make_latent(store, prefix, s, in);
   else w.qkv = store.attention(prefix + "qkv", in, qkv);
   if (s.qkv_bias) w.qkv_bias = store.vector(prefix + "qkv_bias", qkv);
-  if (s.qk_norm) {
-    w.q_norm = store.vector(prefix + "q_norm", s.head_dim);
-    w.k_norm = store.vector(prefix + "k_norm", s.head_dim);
+  if (s.qk_norm != QkNorm::none) {
+    const bool whole = s.qk_norm == QkNorm::all_heads;
+    w.q_norm = store.vector(prefix + "q_norm", whole ? s.q_columns() : s.head_dim);
+    w.k_norm = store.vector(prefix + "k_norm", whole ? s.kv_columns() : s.head_dim);
   }
   w.o = store.attention(prefix + "o", s.latent ? s.heads * s.latent->value_dim : s.q_columns(), s.hidden);
   if (s.o_bias) w.o_bias = store.vector(prefix + "o_bias", s.hidden);
@@ -115,7 +116,11 @@ Tensor self_attention(Ops& ops, Tensor y, const LayerWeights& w, const Transform
   const Tensor qkv = ops.linear(y, w.qkv, w.qkv_bias);
   Tensor q = columns(qkv, 0, q_cols), k = columns(qkv, q_cols, kv_cols);
   // A rotation leaves the norm of a head as it is, so that norms without weights may come before it.
-  if (w.q_norm || (s.rotated_qk_norm && w.kind.rope)) {
+  if (s.qk_norm == QkNorm::all_heads) {
+    ops.sum_over_ranks(columns(qkv, 0, 4), ranks);  // of two sums of squares in 32 bits, which are as wide
+    q = ops.rms_norm(q, w.q_norm, epsilon);
+    k = ops.rms_norm(k, w.k_norm, epsilon);
+  } else if (w.q_norm || (s.rotated_qk_norm && w.kind.rope)) {
     q = ops.rms_norm(q, w.q_norm, epsilon, s.head_dim);
     k = ops.rms_norm(k, w.k_norm, epsilon, s.head_dim);
   }

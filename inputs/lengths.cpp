@@ -86,7 +86,9 @@ Lengths read_lengths(const Reader& in, const WorkloadTrace* trace, int RecordedR
   for (const char* key : {"least", "most", "mean", "cv"}) in.has(key);  // of one distribution or another
   enum class Distribution { uniform, exponential, gamma, lognormal };
   static constexpr std::array<std::string_view, 4> names{"uniform", "exponential", "gamma", "lognormal"};
-  const auto distribution = static_cast<Distribution>(in.at("distribution").choice(names));
+  const Reader named = in.at("distribution");
+  const auto distribution = static_cast<Distribution>(named.choice(names));
+  if (!named.is_one_of(names)) return FixedLength{1};  // so which other keys there should be isn't known
   const bool fitted = trace != nullptr && !in.has("mean");
   const auto mean = [&] {
     return fitted ? moments(*trace, column, false).mean : in.at("mean").number(1, kLongestText);

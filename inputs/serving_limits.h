@@ -30,10 +30,13 @@ struct SchedulerLimits {
   int prefix_block = kPrefixBlockTokens;  // tokens of such a block, a power of two; the workload's
   bool swap = false;                      // swap preempted sequences to the host; otherwise they are recomputed
   double swap_per_token = 0;              // picoseconds, one way
-  KeptTokens kept = {};  // of a sequence; where windows let some go, or states come besides, prompts share no prefixes
+  KeptTokens kept = {};                   // of a sequence
 
   bool operator==(const SchedulerLimits&) const = default;
 
+  // Whether prompts share prefixes. Recurrent states of a prefix's end are not kept, nor is a text of which all layers
+  // let the beginning go.
+  bool shares_prefixes() const { return prefix_caching && kept.states == 0 && kept.unwindowed_share() > 1e-9; }
   // KV blocks that hold a sequence of so many tokens.
   std::int64_t blocks_for(std::int64_t tokens) const {
     if (!kept.all_alike()) tokens = static_cast<std::int64_t>(std::ceil(kept(static_cast<double>(tokens))));

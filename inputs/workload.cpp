@@ -76,8 +76,9 @@ void read_arrivals(const Reader& in, Workload& w, Catalogue& catalogue) {
     if (const auto scale = in.find("rate_scale")) a.scale = scale->number(1e-6, 1e6);
   } else {
     static constexpr std::array<std::string_view, 4> names{"closed", "poisson", "gamma", "on_off"};
-    a.kind = static_cast<ArrivalProcess::Kind>(in.at("process").choice(names));
-    if (in.failed()) return;
+    const Reader process = in.at("process");
+    a.kind = static_cast<ArrivalProcess::Kind>(process.choice(names));
+    if (!process.is_one_of(names)) return;
     if (a.kind == ArrivalProcess::Kind::closed) a.concurrency = in.at("concurrency").positive_int(1 << 20);
     else a.rate = in.at("rate").quantity<PerSecond>().value;
     if (a.kind == ArrivalProcess::Kind::gamma) a.cv = in.at("cv", "variation").number(0.01, 30);

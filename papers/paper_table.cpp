@@ -118,6 +118,8 @@ std::optional<double> PaperCell::error(TableReading reading) const {
   return *predicted / *paper - 1;
 }
 
+bool PaperCell::predicted_in_both() const { return fitted && kind_in(TableReading::fitted) == FigureKind::predicted; }
+
 bool PaperCell::is_credible() const {
   return !excluded && (!peak_share || credibility(*peak_share) == Credibility::credible);
 }
@@ -137,6 +139,18 @@ std::optional<std::int64_t> PaperCell::number(std::string_view key) const {
 std::string PaperCell::text(std::string_view key) const {
   const RowValue* v = find(key);
   return v ? text_of(*v) : "";
+}
+
+bool PaperTable::has_fitted_cells() const {
+  return std::any_of(cells.begin(), cells.end(), [](const PaperCell& c) { return c.fitted.has_value(); });
+}
+
+std::vector<std::string> PaperTable::predicted_columns() const {
+  std::vector<std::string> columns;
+  for (const PaperCell& c : cells)
+    if (c.kind == FigureKind::predicted && std::find(columns.begin(), columns.end(), c.column) == columns.end())
+      columns.push_back(c.column);
+  return columns;
 }
 
 ErrorSummary PaperTable::summary(bool credible_only) const {

@@ -45,6 +45,7 @@ struct PaperCell {
   FigureKind kind_in(TableReading) const;  // calibrated if it is so without the cost, or calibrates the cost
   // ours / paper - 1; none if either is missing or the paper's value is 0
   std::optional<double> error(TableReading = TableReading::baseline_only) const;
+  bool predicted_in_both() const;                    // in both readings
   bool is_credible() const;                          // not excluded, and a peak share of at most 0.5 or unknown
   const RowValue* find(std::string_view key) const;  // null if the row has no such key
   std::optional<std::int64_t> number(std::string_view key) const;  // none unless the value is a whole number
@@ -55,6 +56,8 @@ struct PaperTable {
   std::string table, source, locator, note;    // name; key of data/sources.json; place in the source
   std::map<std::string, std::string> context;  // "transformer", "device" and others that hold for all rows
   std::vector<PaperCell> cells;
+  bool has_fitted_cells() const;
+  std::vector<std::string> predicted_columns() const;  // those with predicted cells, in the order of their first one
   // Errors of the predicted cells; of credible ones only, or also only those for which `which` is true.
   ErrorSummary summary(bool credible_only) const;
   ErrorSummary summary(bool credible_only, const std::function<bool(const PaperCell&)>& which,

@@ -36,6 +36,28 @@ static Bytes sampler_memory(const Setup& s, int max_num_seqs, int batched_tokens
   return s.engine->sampler_copies * bytes_of(DType::fp32, std::min(max_num_seqs, batched_tokens) * vocabulary) +
          bytes_of(s.precision.activations, batched_tokens * row);
 }
+// What the engine pads the experts' matrices with.
+static Bytes expert_padding(const Setup& s) {
+  const LinearFormat& f = s.precision.experts;
+  const auto& rules = s.engine->expert_padding;
+  const auto rule = std::find_if(rules.begin(), rules.end(), [&](const ExpertPadding& p) {
+    return p.format.weights == f.weights && p.format.scales == f.scales &&
+           has_capability(p.compute_capability, s.device->links.compute_capability);
+  });
+  if (!s.transformer->experts || rule == rules.end()) return {};
+  const TransformerShape rank = shard(*s.transformer, s.parallel);
+  const auto matrix = [&](int in, int out) { return bytes_of(f.weights, 1.0 * in * out) + f.scales.of(in, out); };
+  const auto expert = [&](int hidden, int intermediate) {
+    return matrix(hidden, 2 * intermediate) + matrix(intermediate, hidden);
+  };
+  const auto padded = [](int size, int to) { return (size + to - 1) / to * to; };
+  const int hidden = rank.hidden, intermediate = rank.experts->intermediate;
+  int layers = 0;
+  for (int i = 0; i < rank.layers; ++i) layers += rank.layer(i).experts;
+  return 1.0 * layers * rank.experts->stored() *
+         (expert(padded(hidden, rule->hidden), padded(intermediate, rule->intermediate)) -
+          expert(hidden, intermediate));
+}
 static Bytes runtime_memory(const Setup& s) {
   return s.parallel.devices > 1 && s.device->links.switched ? s.engine->runtime_memory_nvlink
                                                             : s.engine->runtime_memory;
@@ -44,7 +66,7 @@ static Bytes runtime_memory(const Setup& s) {
 Predictor::Room Predictor::room(const Setup& s, const MethodChoice& m, int max_num_seqs, int batched_tokens) {
   Plan& p = plan(s, m);
   MemoryFootprint all{};
-  all.weights = p.decoder.target_bytes;
+  all.weights = p.decoder.target_bytes + expert_padding(s);
   all.draft_weights = p.decoder.weights.bytes() - p.decoder.target_bytes;
   all.activations = *recorded(p, Recording::step, s.of_replica().batch_size, true).activations;
   all.activations = std::max(all.activations, *recorded(p, Recording::prefill, batched_tokens, true).activations);
@@ -70,7 +92,7 @@ Predictor::Room Predictor::room(const Setup& s, const MethodChoice& m, int max_n
 
 Predictor::Footprints Predictor::memory(const Plan& plan, const Priced& priced, const Setup& s) const {
   MemoryFootprint m;
-  m.weights = plan.decoder.target_bytes;
+  m.weights = plan.decoder.target_bytes + expert_padding(s);
   m.draft_weights = plan.decoder.weights.bytes() - plan.decoder.target_bytes;
   const int text = s.prompt_tokens + s.output_tokens;
   for (const Cache& c : plan.decoder.ops.caches()) {

@@ -81,7 +81,8 @@ struct MixedAttention {
   Seconds launches;
 };
 
-// Makes predictions, and keeps recorded steps and prices for later ones. Each thread needs its own.
+// Makes predictions, and keeps recorded steps and prices for later ones. It knows devices, engines, networks and traces
+// by their addresses: they must outlive it and not change. Each thread needs its own.
 class Predictor {
  public:
   explicit Predictor(Decoder::FindTransformer find, Decoder::FindDrafter drafter = {})

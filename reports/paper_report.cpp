@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
-#include "reports/paragraph.h"
+#include "reports/page/page.h"
+#include "reports/point.h"
 #include "reports/table.h"
 
 namespace draftline {
@@ -26,92 +26,77 @@ std::string flag(const PaperCell& c) {
   return text;
 }
 
-void write_summary(JsonWriter& out, const ErrorSummary& s) {
-  out.begin_object();
-  out.member("cells", static_cast<std::int64_t>(s.cells));
-  out.member("median_abs_error", s.median);
-  out.member("p90_abs_error", s.p90);
-  out.member("max_abs_error", s.largest);
-  out.end_object();
-}
-
-// Both readings of the cells that each of them predicts.
-bool in_both(const PaperCell& c) { return c.fitted && c.kind_in(TableReading::fitted) == FigureKind::predicted; }
-
-bool has_fitted(const PaperTable& t) {
-  return std::any_of(t.cells.begin(), t.cells.end(), [](const PaperCell& c) { return c.fitted.has_value(); });
-}
-
-// {credible, all}; with a fitted cost also {readings: {baseline_only, fitted}}, over the cells that both predict.
-void write_summaries(JsonWriter& out, const PaperTable& t, const std::function<bool(const PaperCell&)>& which) {
-  const auto both = [&](const PaperCell& c) { return which(c) && in_both(c); };
-  const auto pair = [&](const auto& cells, TableReading reading) {
-    out.key("credible");
-    write_summary(out, t.summary(true, cells, reading));
-    out.key("all");
-    write_summary(out, t.summary(false, cells, reading));
-  };
-  pair(which, TableReading::baseline_only);
-  if (!has_fitted(t)) return;
-  out.object("readings", [&] {
-    out.object("baseline_only", [&] { pair(both, TableReading::baseline_only); });
-    out.object("fitted", [&] { pair(both, TableReading::fitted); });
-  });
-}
-
-void write_cell(JsonWriter& out, const PaperCell& c) {
-  out.begin_object();
-  out.object("row", [&] {
-    for (const auto& [key, value] : c.row) {
-      out.key(key);
-      std::visit([&](const auto& v) { out.value(v); }, value);
+// The errors of each column of each table.
+Table summary_of(const Paper& p) {
+  Table table(
+      {"table", "column", "cells", "of", "median", "p90", "largest", "all: median", "all: p90", "all: largest"});
+  for (const PaperTable& t : p.tables)
+    for (const std::string& column : t.predicted_columns()) {
+      const auto of_column = [&](const PaperCell& c) { return c.column == column; };
+      const ErrorSummary credible = t.summary(true, of_column), all = t.summary(false, of_column);
+      if (all.cells > 0)
+        table.add({t.table, column, credible.cells, all.cells, share(credible.median), share(credible.p90),
+                   share(credible.largest), share(all.median), share(all.p90), share(all.largest)});
     }
-  });
-  out.member("column", c.column);
-  out.member("kind", figure_kind_name(c.kind));
-  out.member("paper", c.paper);
-  out.member("ours", c.ours);
-  out.member("error", c.error());
-  out.member("peak_share", c.peak_share);
-  out.member("excluded", c.excluded);
-  out.member("note", c.note);
-  if (c.fitted)
-    out.object("fitted", [&] {
-      out.member("kind", figure_kind_name(c.kind_in(TableReading::fitted)));
-      out.member("ours", c.fitted);
-      out.member("error", c.error(TableReading::fitted));
-    });
-  out.end_object();
+  return table;
 }
 
-// The columns with predicted cells, in the order of their first one.
-std::vector<std::string> predicted_columns(const PaperTable& t) {
-  std::vector<std::string> columns;
-  for (const PaperCell& c : t.cells)
-    if (c.kind == FigureKind::predicted && std::find(columns.begin(), columns.end(), c.column) == columns.end())
-      columns.push_back(c.column);
-  return columns;
+std::string cost_text(const FittedCost& cost) {
+  std::string what = cost.name(), from;
+  std::replace(what.begin(), what.end(), '_', ' ');
+  for (const auto& [key, value] : cost.from) from += (from.empty() ? "" : ", ") + key + " " + value;
+  return to_text(cost.paid.each) + " per " + what + ", fitted to " + std::to_string(cost.cells) + " cells (" + from +
+         ")";
 }
 
-void write_table(JsonWriter& out, const PaperTable& t) {
-  out.begin_object();
-  out.member("table", t.table);
-  out.member("source", t.source);
-  out.member("locator", t.locator);
-  for (const auto& [key, value] : t.context) out.member(key, value);
-  if (!t.note.empty()) out.member("note", t.note);
-  out.key("cells");
-  out.begin_array();
-  for (const PaperCell& c : t.cells) write_cell(out, c);
-  out.end_array();
-  out.object("summary", [&] {
-    write_summaries(out, t, [](const PaperCell&) { return true; });
-    out.object("columns", [&] {
-      for (const std::string& column : predicted_columns(t))
-        out.object(column, [&] { write_summaries(out, t, [&](const PaperCell& c) { return c.column == column; }); });
-    });
-  });
-  out.end_object();
+// Both readings, over the cells that both predict.
+void show_readings(Page& page, const Paper& p) {
+  if (!p.fitted_cost) return;
+  Table table(
+      {"table", "column", "cells", "median", "p90", "largest", "fitted: median", "fitted: p90", "fitted: largest"});
+  for (const PaperTable& t : p.tables)
+    for (const std::string& column : t.predicted_columns()) {
+      const auto which = [&](const PaperCell& c) { return c.column == column && c.predicted_in_both(); };
+      const ErrorSummary one = t.summary(true, which), two = t.summary(true, which, TableReading::fitted);
+      if (two.cells > 0)
+        table.add({t.table, column, two.cells, share(one.median), share(one.p90), share(one.largest), share(two.median),
+                   share(two.p90), share(two.largest)});
+    }
+  page.heading("Credible cells with and without one fitted cost: " + cost_text(*p.fitted_cost));
+  page.show(table);
+  page.say("Fitted to these cells " + p.fitted_cost->chosen + ".");
+  page.say("The cost: " + p.fitted_cost->because + ".");
+}
+
+std::string key_and_value(const std::pair<std::string, RowValue>& entry) {
+  const auto& [key, value] = entry;
+  return std::holds_alternative<std::string>(value) ? std::get<std::string>(value) : key + " " + text_of(value);
+}
+
+// The predicted cells of a column over what the paper prints, at 1 where both are equal. Rows whose first keys are
+// equal are a series.
+Chart chart_of(const PaperTable& t, const std::string& column) {
+  Chart chart;
+  chart.title = t.table + ", " + column;
+  chart.x.title = "printed";
+  chart.y.title = "predicted / printed";
+  chart.level = 1;
+  chart.level_name = "as printed";
+  std::vector<double> printed;
+  for (const PaperCell& c : t.cells) {
+    if (c.column != column || c.kind != FigureKind::predicted || !c.error() || c.row.empty()) continue;
+    const std::string name = key_and_value(c.row.front()) + (c.is_credible() ? "" : ", not credible");
+    auto series =
+        std::find_if(chart.series.begin(), chart.series.end(), [&](const Series& s) { return s.name == name; });
+    if (series == chart.series.end())
+      series = chart.series.insert(series, {.name = name, .points = {}, .joined = false});
+    std::string label;
+    for (std::size_t i = 1; i < c.row.size(); ++i) label += (i > 1 ? ", " : "") + key_and_value(c.row[i]);
+    series->points.push_back({.x = *c.paper, .y = *c.ours / *c.paper, .label = label});
+    printed.push_back(*c.paper);
+  }
+  chart.x.logarithmic = far_apart(printed);
+  return chart;
 }
 
 // The keys of all rows of a table, in the order of their first use; rows may have different keys.
@@ -123,16 +108,14 @@ std::vector<std::string> keys_of(const PaperTable& t) {
   return keys;
 }
 
-std::string table_text(const PaperTable& t, PaperStyle style, std::size_t width) {
-  const bool markdown = style == PaperStyle::markdown;
-  constexpr std::size_t kPage = 120;
+void show_table(Page& page, const PaperTable& t) {
   std::string head = t.table + " (" + t.source + ", " + t.locator + ")";
   for (const auto& [key, value] : t.context) head += ", " + key + " " + value;
-  std::string text = markdown ? "## " + head + "\n\n" : paragraph(head, width > 0 ? width : kPage);
+  page.heading(head);
   const auto keys = keys_of(t);
   std::vector<Table::Column> columns(keys.begin(), keys.end());
   for (const char* title : {"column", "paper", "ours", "error"}) columns.emplace_back(title);
-  const bool both = has_fitted(t);
+  const bool both = t.has_fitted_cells();
   if (both)
     for (const char* title : {"fitted", "error"}) columns.emplace_back(title);
   for (const char* title : {"share", "kind"}) columns.emplace_back(title);
@@ -159,97 +142,59 @@ std::string table_text(const PaperTable& t, PaperStyle style, std::size_t width)
     for (Cell cell : {share(c.peak_share), Cell(flags)}) row.push_back(std::move(cell));
     table.add(std::move(row));
   }
-  text += markdown ? table.to_markdown() + "\n" : table.to_text(width);
-  const auto line = [&](const std::string& words) {
-    text += markdown ? "- " + words + "\n" : paragraph("  " + words, width > 0 ? width : kPage);
-  };
-  for (std::size_t i = 0; i < notes.size(); ++i) line("[" + std::to_string(i + 1) + "] " + notes[i]);
-  if (!t.note.empty()) line("Note: " + t.note);
-  return text;
+  page.show(table);
+  for (std::size_t i = 0; i < notes.size(); ++i) page.say("[" + std::to_string(i + 1) + "] " + notes[i]);
+  if (!t.note.empty()) page.say("Note: " + t.note);
 }
 
-// The errors of each column of each table.
-std::string summary_of(const Paper& p, PaperStyle style, std::size_t width) {
-  Table table(
-      {"table", "column", "cells", "of", "median", "p90", "largest", "all: median", "all: p90", "all: largest"});
-  for (const PaperTable& t : p.tables)
-    for (const std::string& column : predicted_columns(t)) {
-      const auto of_column = [&](const PaperCell& c) { return c.column == column; };
-      const ErrorSummary credible = t.summary(true, of_column), all = t.summary(false, of_column);
-      if (all.cells > 0)
-        table.add({t.table, column, credible.cells, all.cells, share(credible.median), share(credible.p90),
-                   share(credible.largest), share(all.median), share(all.p90), share(all.largest)});
-    }
-  const std::string head = p.paper + " (" + p.source + "): errors of predicted cells, credible ones first";
-  if (style == PaperStyle::markdown) return "# " + head + "\n\n" + table.to_markdown() + "\n";
-  return head + "\n" + table.to_text(width) + "\n";
+InputFiles files_of(const std::vector<Paper>& papers) {
+  InputFiles files;
+  for (const Paper& p : papers) files.insert(p.input_files.begin(), p.input_files.end());
+  return files;
 }
 
-std::string cost_text(const FittedCost& cost) {
-  std::string what = cost.name(), from;
-  std::replace(what.begin(), what.end(), '_', ' ');
-  for (const auto& [key, value] : cost.from) from += (from.empty() ? "" : ", ") + key + " " + value;
-  return to_text(cost.paid.each) + " per " + what + ", fitted to " + std::to_string(cost.cells) + " cells (" + from +
-         ")";
-}
-
-// Both readings, over the cells that both predict.
-std::string readings_of(const Paper& p, PaperStyle style, std::size_t width) {
-  if (!p.fitted_cost) return "";
-  Table table(
-      {"table", "column", "cells", "median", "p90", "largest", "fitted: median", "fitted: p90", "fitted: largest"});
-  for (const PaperTable& t : p.tables)
-    for (const std::string& column : predicted_columns(t)) {
-      const auto which = [&](const PaperCell& c) { return c.column == column && in_both(c); };
-      const ErrorSummary one = t.summary(true, which), two = t.summary(true, which, TableReading::fitted);
-      if (two.cells > 0)
-        table.add({t.table, column, two.cells, share(one.median), share(one.p90), share(one.largest), share(two.median),
-                   share(two.p90), share(two.largest)});
-    }
-  const std::string head = "Credible cells with and without one fitted cost: " + cost_text(*p.fitted_cost);
-  const std::vector<std::string> reasons{"Fitted to these cells " + p.fitted_cost->chosen + ".",
-                                         "The cost: " + p.fitted_cost->because + "."};
-  constexpr std::size_t kPage = 120;
-  std::string text = style == PaperStyle::markdown ? head + "\n\n" + table.to_markdown() + "\n"
-                                                   : paragraph(head, width > 0 ? width : kPage) + table.to_text(width);
-  for (const std::string& reason : reasons)
-    text += style == PaperStyle::markdown ? "- " + reason + "\n" : paragraph("  " + reason, width > 0 ? width : kPage);
-  return text + "\n";
-}
-
-void write_cost(JsonWriter& out, const FittedCost& cost) {
-  out.object("fitted_cost", [&] {
-    out.member("cost", cost.name());
-    out.member("value", cost.paid.each.value);
-    out.member("unit", "s");
-    out.object("from", [&] {
-      for (const auto& [key, value] : cost.from) out.member(key, value);
-    });
-    out.member("column", cost.column);
-    out.member("cells", static_cast<std::int64_t>(cost.cells));
-    out.member("chosen", cost.chosen);
-    out.member("because", cost.because);
+void write_json(const Output& to, const std::vector<Paper>& papers) {
+  constexpr int kSchemaVersion = 1;
+  JsonWriter w(to.stream, 4);
+  w.begin_object();
+  write_program(w, kSchemaVersion);
+  write_input_files(w, files_of(papers), to.asked.data);
+  w.object("question", [&] {
+    w.member("verb", to.asked.verb);
+    w.key("names");
+    w.begin_array();
+    for (const Paper& p : papers) w.value(p.paper);
+    w.end_array();
   });
+  w.key("papers");
+  w.begin_array();
+  for (const Paper& p : papers) write_json(w, p);
+  w.end_array();
+  w.end_object();
+  w.finish();
 }
 
 }  // namespace
 
-void write_json(JsonWriter& out, const Paper& p) {
-  out.begin_object();
-  out.member("paper", p.paper);
-  out.member("source", p.source);
-  if (p.fitted_cost) write_cost(out, *p.fitted_cost);
-  out.key("tables");
-  out.begin_array();
-  for (const PaperTable& t : p.tables) write_table(out, t);
-  out.end_array();
-  out.end_object();
-}
-
-std::string to_text(const Paper& p, PaperStyle style, std::size_t width) {
-  std::string text = summary_of(p, style, width) + readings_of(p, style, width);
-  for (const PaperTable& t : p.tables) text += table_text(t, style, width) + "\n";
-  return text;
+void write_papers(const Output& to, const std::vector<Paper>& papers) {
+  if (to.format == Format::json) return write_json(to, papers);
+  if (to.format == Format::csv) {
+    to.stream << to_csv(papers);
+    return finish_stream(to.stream);
+  }
+  std::string names;
+  for (const Paper& p : papers) names += (names.empty() ? "" : ", ") + p.paper;
+  const InputFiles files = files_of(papers);
+  const auto page = new_page(to, "Tables of papers, predicted: " + names, files);
+  for (const Paper& p : papers) {
+    page->heading(p.paper + " (" + p.source + "): errors of predicted cells, credible ones first");
+    page->show(summary_of(p));
+    show_readings(*page, p);
+    for (const PaperTable& t : p.tables)
+      for (const std::string& column : t.predicted_columns()) page->show(chart_of(t, column));
+    for (const PaperTable& t : p.tables) show_table(*page, t);
+  }
+  page->finish();
 }
 
 }  // namespace draftline

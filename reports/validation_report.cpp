@@ -8,6 +8,7 @@
 #include "reports/machine_calm.h"
 #include "reports/page/chart_set.h"
 #include "reports/page/page.h"
+#include "reports/run_figures.h"
 #include "reports/table.h"
 
 namespace draftline {

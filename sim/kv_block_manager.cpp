@@ -12,17 +12,17 @@ KvBlockManager::KvBlockManager(const SchedulerLimits& limits)
     : limits_(limits),
       block_size_(limits.block_size),
       shift_(std::countr_zero(static_cast<unsigned>(limits.block_size))),
-      blocks_per_prefix_block_(limits.prefix_caching && limits.kept.all_alike() ? limits.prefix_block >> shift_ : 0),
+      caches_prefixes_(limits.shares_prefixes()),
       swap_per_token_(limits.swap_per_token),
       total_(limits.kv_blocks),
-      free_(limits.kv_blocks) {}
+      free_(limits.kv_blocks),
+      // Layers with windows keep the end of each sequence for it alone.
+      prefixes_(limits.kept.unwindowed_share() * (limits.prefix_block >> shift_)) {}
 
 bool KvBlockManager::allocate(std::int64_t blocks) {
   if (!has_free(blocks)) return false;
   free_ -= blocks;
-  const int evictable = prefixes_.evictable();
-  if (evictable > 0 && !has_free(std::int64_t{evictable} * blocks_per_prefix_block_))
-    prefixes_.evict_to(free_ / blocks_per_prefix_block_);
+  if (prefixes_.evictable() > 0 && !has_free(prefixes_.evictable())) prefixes_.evict_to(free_);
   return true;
 }
 
@@ -77,18 +77,15 @@ std::int64_t KvBlockManager::steps_that_fit(const RunningBatch& running, std::in
 }
 
 void KvBlockManager::release(Sequence& s) {
-  free_ += s.kv_blocks - std::int64_t{s.prefix_blocks} * blocks_per_prefix_block_;
-  if (s.prefix_blocks > 0) {
-    const int unheld = prefixes_.release(*s.record.request.prefix_hashes, s.prefix_blocks);
-    free_ += std::int64_t{unheld} * blocks_per_prefix_block_;
-  }
+  free_ += s.kv_blocks - prefixes_.size(s.prefix_blocks);
+  if (s.prefix_blocks > 0) free_ += prefixes_.release(*s.record.request.prefix_hashes, s.prefix_blocks);
   s.kv_blocks = s.prefix_blocks = 0;
 }
 
 // The whole prefix blocks of a prompt that has not been computed. Its last token is excluded, as its logits are needed.
 PrefixCache::Blocks KvBlockManager::reusable_prefix(const Sequence& s) const {
   const Request& r = s.record.request;
-  if (r.prefix_hashes == nullptr || blocks_per_prefix_block_ == 0 || s.swapped || s.computed > 0) return {};
+  if (r.prefix_hashes == nullptr || !caches_prefixes_ || s.swapped || s.computed > 0) return {};
   const int whole = std::min(s.prefill_tokens - 1, r.prompt) / limits_.prefix_block;
   const PrefixCache::Blocks all = *r.prefix_hashes;
   return all.first(std::min(all.size(), static_cast<std::size_t>(whole)));
@@ -98,7 +95,7 @@ KvBlockManager::CachedPrefix KvBlockManager::cached_prefix(const Sequence& s) co
   const PrefixCache::Blocks prefix = reusable_prefix(s);
   if (prefix.empty()) return {};
   const PrefixCache::Match cached = prefixes_.match(prefix);
-  return {cached.blocks * limits_.prefix_block, cached.evictable * blocks_per_prefix_block_};
+  return {cached.blocks * limits_.prefix_block, prefixes_.size(cached.blocks), cached.evictable};
 }
 
 int KvBlockManager::reuse_prefix(Sequence& s) {
@@ -106,17 +103,16 @@ int KvBlockManager::reuse_prefix(Sequence& s) {
   if (prefix.empty()) return 0;
   const PrefixCache::Match cached = prefixes_.match(prefix);
   prefixes_.acquire(prefix, cached.blocks);
-  check(allocate(std::int64_t{cached.evictable} * blocks_per_prefix_block_),
-        "cached prefix blocks lie in no free ones");
+  check(allocate(cached.evictable), "cached prefix blocks lie in no free ones");
   s.prefix_blocks = cached.blocks;
-  s.kv_blocks = cached.blocks * blocks_per_prefix_block_;
+  s.kv_blocks = prefixes_.size(cached.blocks);
   s.computed = cached.blocks * limits_.prefix_block;
   return s.computed;
 }
 
 void KvBlockManager::cache_prompt(Sequence& s) {
   const Request& r = s.record.request;
-  if (r.prefix_hashes == nullptr || blocks_per_prefix_block_ == 0) return;
+  if (r.prefix_hashes == nullptr || !caches_prefixes_) return;
   const int whole = std::min(r.prompt / limits_.prefix_block, static_cast<int>(r.prefix_hashes->size()));
   if (s.prefix_blocks < whole) s.prefix_blocks += prefixes_.add(*r.prefix_hashes, s.prefix_blocks, whole);
 }

@@ -38,7 +38,9 @@ class KvBlockManager {
 
   struct CachedPrefix {
     int tokens = 0;         // prompt tokens whose keys and values are cached
-    int unheld_blocks = 0;  // their KV blocks that count as free, as no sequence holds them
+    int blocks = 0;         // their KV blocks
+    int unheld_blocks = 0;  // those that count as free, as no sequence holds them
+    int beyond(int blocks_of_all) const { return blocks_of_all - blocks + unheld_blocks; }  // to allocate
   };
   CachedPrefix cached_prefix(const Sequence&) const;
   int reuse_prefix(Sequence&);   // makes the sequence hold its cached prefix; returns the tokens of that
@@ -54,8 +56,8 @@ class KvBlockManager {
 
   const SchedulerLimits limits_;
   const int block_size_, shift_;
-  const int blocks_per_prefix_block_;  // 0: no prefix caching
-  const double swap_per_token_;        // ps
+  const bool caches_prefixes_;
+  const double swap_per_token_;  // ps
   const std::int64_t total_;
   std::int64_t free_;
   Demand demand_;

@@ -11,7 +11,7 @@ PrefixCache::Match PrefixCache::match(Blocks names) const {
     const auto it = blocks_.find(name);
     if (it == blocks_.end()) break;
     ++m.blocks;
-    m.evictable += it->second.holders == 0 ? 1 : 0;
+    m.evictable += it->second.holders == 0 ? it->second.size : 0;
   }
   return m;
 }
@@ -19,7 +19,9 @@ PrefixCache::Match PrefixCache::match(Blocks names) const {
 void PrefixCache::acquire(Blocks names, int count) {
   for (const int name : names.first(static_cast<std::size_t>(count))) {
     Entry& e = blocks_.at(name);
-    if (e.holders++ == 0) unused_.erase(e.unused);
+    if (e.holders++ > 0) continue;
+    unused_.erase(e.unused);
+    evictable_ -= e.size;
   }
 }
 
@@ -27,7 +29,7 @@ int PrefixCache::add(Blocks names, int from, int to) {
   for (int i = from; i < to; ++i) {
     const auto [it, fresh] = blocks_.try_emplace(names[static_cast<std::size_t>(i)]);
     if (!fresh) return i - from;
-    it->second.holders = 1;
+    it->second = {.size = size(i + 1) - size(i), .holders = 1, .unused = {}};
   }
   return to - from;
 }
@@ -39,14 +41,17 @@ int PrefixCache::release(Blocks names, int count) {
     check(e.holders > 0, "a prefix block is released by who does not hold it");
     if (--e.holders > 0) continue;
     e.unused = unused_.insert(unused_.end(), names[static_cast<std::size_t>(i)]);
-    ++unused;
+    unused += e.size;
   }
+  evictable_ += unused;
   return unused;
 }
 
 void PrefixCache::evict_to(std::int64_t most) {
   while (evictable() > most) {
-    blocks_.erase(unused_.front());
+    const auto oldest = blocks_.find(unused_.front());
+    evictable_ -= oldest->second.size;
+    blocks_.erase(oldest);
     unused_.pop_front();
   }
 }

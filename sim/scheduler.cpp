@@ -145,12 +145,12 @@ bool Scheduler::can_admit() {
   if (!demand_.ask_sequences(with_next, limits_.max_num_seqs)) return false;
   const Sequence& s = waiting_.front();
   const KvBlockManager::CachedPrefix cached = blocks_.cached_prefix(s);
-  const auto has_free = [&](int tokens) { return blocks_.has_free(blocks_.blocks_for(tokens) + cached.unheld_blocks); };
+  const auto has_free = [&](int tokens) { return blocks_.has_free(cached.beyond(blocks_.blocks_for(tokens))); };
   if (limits_.batching == Batching::continuous && !s.swapped) {
     const int budget = token_budget(), tokens = s.prefill_tokens - s.computed - cached.tokens;
-    return budget > 0 && has_free(limits_.whole_prompts ? tokens : std::min(tokens, budget));
+    return budget > 0 && has_free(cached.tokens + (limits_.whole_prompts ? tokens : std::min(tokens, budget)));
   }
-  return has_free(s.prefill_tokens - cached.tokens + drafting_.rows);
+  return has_free(s.prefill_tokens + drafting_.rows);
 }
 
 Sequence Scheduler::admit_next(Ticks now) {

@@ -30,8 +30,8 @@ std::string refused(const ServingPoint& point, const std::vector<ServingRun>& ru
 std::string no_shared_prefix(const ServingPoint& point) {
   const auto& shared = point.workload.shared_prefix;
   if (!shared || !point.limits.prefix_caching) return "";
-  if (!point.limits.kept.all_alike())
-    return "\"shared_prefix\" saves nothing: where layers have windows, or states come besides, prompts share no "
+  if (!point.limits.shares_prefixes())
+    return "\"shared_prefix\" saves nothing: where all layers have windows, or states come besides, prompts share no "
            "prefixes";
   if (shared->tokens >= shared->block) return "";
   return "\"shared_prefix\" saves nothing: its " + std::to_string(shared->tokens) + " tokens fill no KV block of " +

@@ -207,7 +207,44 @@ if USED == NEWER:  # of which the older versions know nothing
         rope_parameters=dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.25,
                              mrope_section=[1, 1, 0], mrope_interleaved=True), **HYBRID)
     EXPERTS = dict(moe_intermediate_size=20, shared_expert_intermediate_size=28, num_experts=6, num_experts_per_tok=2)
+    QWEN3_VL = dict(
+        hidden_size=32, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, head_dim=16,
+        rms_norm_eps=1e-6, attention_bias=False,
+        rope_parameters=dict(rope_type="default", rope_theta=500.0, mrope_section=[3, 3, 2], mrope_interleaved=True),
+        **COMMON)
+    SEES = dict(
+        tie_word_embeddings=False,
+        vision_config=dict(depth=1, hidden_size=8, intermediate_size=8, num_heads=2, patch_size=2,
+                           temporal_patch_size=1, spatial_merge_size=1, out_hidden_size=32, num_position_embeddings=4,
+                           deepstack_visual_indexes=[0]))
     NETWORKS = {
+        # Norms of all heads of q, and of k, at once; half of a head's columns rotated; experts chosen with a bias.
+        "minimax_m2": dict(
+            make=transformers.MiniMaxM2ForCausalLM, dtype=torch.bfloat16,
+            config=transformers.MiniMaxM2Config(
+                hidden_size=32, intermediate_size=20, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
+                head_dim=8, num_local_experts=6, num_experts_per_tok=2, rms_norm_eps=1e-6,
+                rope_parameters=dict(rope_type="default", rope_theta=500.0, partial_rotary_factor=0.5), **COMMON)),
+        # Networks that also see; the text's positions alone are asked for.
+        "qwen2_5_vl": dict(
+            make=transformers.Qwen2_5_VLForConditionalGeneration, dtype=torch.bfloat16,
+            config=transformers.Qwen2_5_VLConfig(
+                text_config=dict(
+                    hidden_size=32, intermediate_size=40, num_hidden_layers=3, num_attention_heads=4,
+                    num_key_value_heads=2, rms_norm_eps=1e-6,
+                    rope_parameters=dict(rope_type="default", rope_theta=500.0, mrope_section=[1, 1, 2]), **COMMON),
+                vision_config=dict(depth=1, hidden_size=8, intermediate_size=8, num_heads=2, patch_size=2,
+                                   temporal_patch_size=1, spatial_merge_size=1, out_hidden_size=32,
+                                   fullatt_block_indexes=[0]))),
+        "qwen3_vl": dict(
+            make=transformers.Qwen3VLForConditionalGeneration, dtype=torch.bfloat16,
+            config=transformers.Qwen3VLConfig(text_config=dict(intermediate_size=40, **QWEN3_VL), **SEES)),
+        # Experts in one tensor for all, as published: inputs before outputs.
+        "qwen3_vl_moe": dict(
+            make=transformers.Qwen3VLMoeForConditionalGeneration, dtype=torch.bfloat16, inputs_first=True,
+            config=transformers.Qwen3VLMoeConfig(
+                text_config=dict(moe_intermediate_size=20, num_experts=5, num_experts_per_tok=2, norm_topk_prob=True,
+                                 intermediate_size=40, **QWEN3_VL), **SEES)),
         # The same with dense MLPs, and the delta networks' inputs in matrices of their own.
         "qwen3_5": dict(
             make=transformers.Qwen3_5ForCausalLM, dtype=torch.bfloat16, norms_less_one=True,
@@ -268,6 +305,15 @@ def store_instead(folder, packed):
     config["quantization_config"] = dict(quant_method="mxfp4", modules_to_not_convert=[
         "model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"])
     (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+
+
+def store_inputs_first(folder):
+    """Turns the stacked matrices of experts."""
+    stored = load_file(folder / "model.safetensors")
+    for name in stored:
+        if name.endswith(("experts.gate_up_proj", "experts.down_proj")):
+            stored[name] = stored[name].transpose(1, 2).contiguous()
+    save_file(stored, folder / "model.safetensors", metadata={"format": "pt"})
 
 
 class OnlyDouble(TorchDispatchMode):
@@ -333,6 +379,8 @@ def make(name, entry, root, generator):
     size = max(d.abs().max().item() for d in double)
     if packed:
         store_instead(folder, packed)
+    if entry.get("inputs_first"):
+        store_inputs_first(folder)
     save_file({f"logits.{i}": d.float().contiguous() for i, d in enumerate(double)}, folder / "expected.safetensors")
     expected = dict(made_by="tools/make_fixtures.py", versions=USED, seed=SEED, prompts=prompts,
                     largest_logit=size, largest_error_of_fp32=error)

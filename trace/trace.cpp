@@ -29,7 +29,7 @@ std::string TraceHeader::random_weights() const {
 
 static void add_shape(Fingerprint& f, const TransformerShape& s) {
   for (const int n : {s.hidden, s.layers, s.heads, s.kv_heads, s.head_dim, s.intermediate, s.vocabulary}) f.add(n);
-  for (const bool b : {s.qkv_bias, s.tied_embeddings, s.qk_norm, s.experts.has_value()}) f.add(b);
+  for (const bool b : {s.qkv_bias, s.tied_embeddings, s.qk_norm != QkNorm::none, s.experts.has_value()}) f.add(b);
 }
 
 std::string target_fingerprint(const TransformerShape& s, const std::string& weights) {

@@ -154,9 +154,10 @@ static void add_attention(const TransformerShape& s, const std::string& ours, co
   if (s.o_bias) all.push_back(stored_vector(ours + "o_bias", theirs + "o_proj.bias", s.hidden));
   if (s.attention_sinks) all.push_back(stored_vector(ours + "sinks", theirs + "sinks", s.heads));
   if (s.qkv_bias) all.push_back(side_by_side(ours + "qkv_bias", 1, q + 2 * kv, qkv("bias", 1)));
-  if (s.qk_norm) {
-    all.push_back(stored_norm(s, ours + "q_norm", theirs + "q_norm", s.head_dim));
-    all.push_back(stored_norm(s, ours + "k_norm", theirs + "k_norm", s.head_dim));
+  if (s.qk_norm != QkNorm::none) {
+    const bool whole = s.qk_norm == QkNorm::all_heads;
+    all.push_back(stored_norm(s, ours + "q_norm", theirs + "q_norm", whole ? q : s.head_dim));
+    all.push_back(stored_norm(s, ours + "k_norm", theirs + "k_norm", whole ? kv : s.head_dim));
   }
 }
 
@@ -214,10 +215,17 @@ static void add_stacked_experts(const CheckpointFiles& files, const TransformerS
   add_shared_expert(s, ours, mlp + "shared_expert.", all);
 }
 
+// Whether the experts of a tensor are stored [in, out]. Where both are equal they are taken for [out, in].
+static bool inputs_first(const StoredTensor* stacked, int in, int out) {
+  return in != out && stacked != nullptr && stacked->shape.size() == 3 &&
+         stacked->shape[1] == static_cast<std::uint64_t>(in);
+}
+
 static void add_experts(const CheckpointFiles& files, const TransformerShape& s, const std::string& ours,
                         const std::string& theirs, Weights& all) {
   if (s.architecture == "GptOssForCausalLM" || is_llama4(s)) return add_stacked_experts(files, s, ours, theirs, all);
-  const bool mixtral = s.architecture == "MixtralForCausalLM";
+  const bool minimax = s.architecture == "MiniMaxM2ForCausalLM",
+             mixtral = minimax || s.architecture == "MixtralForCausalLM";
   const std::string mlp = theirs + (mixtral ? "block_sparse_moe." : "mlp.");
   const std::string gate = mixtral ? "w1" : "gate_proj", up = mixtral ? "w3" : "up_proj",
                     back = mixtral ? "w2" : "down_proj";
@@ -227,6 +235,10 @@ static void add_experts(const CheckpointFiles& files, const TransformerShape& s,
   if (files.has(experts + "gate_up_proj") || files.has(experts + "down_proj")) {  // as Qwen3.5 is published
     gate_up = stacked_parts(experts + "gate_up_proj", count, hidden, 2 * inner);
     down = stacked_parts(experts + "down_proj", count, inner, hidden);
+    if (inputs_first(files.find(experts + "down_proj"), inner, hidden)) {  // as Qwen3-VL is
+      gate_up = {{experts + "gate_up_proj", count * hidden, 2 * inner, 0, 0, false, {}, 0, count}};
+      down = {{experts + "down_proj", count * inner, hidden, 0, 0, false, {}, 0, count}};
+    }
   } else {
     for (int e = 0; e < count; ++e) {
       const std::string expert = experts + std::to_string(e) + ".";
@@ -237,7 +249,8 @@ static void add_experts(const CheckpointFiles& files, const TransformerShape& s,
   }
   all.push_back(stored_matrix(ours + "router", mlp + "gate.weight", hidden, count));
   if (s.experts->choice_bias)
-    all.push_back(stored_vector(ours + "router.choice_bias", mlp + "gate.e_score_correction_bias", count));
+    all.push_back(
+        stored_vector(ours + "router.choice_bias", mlp + (minimax ? "" : "gate.") + "e_score_correction_bias", count));
   all.push_back(side_by_side(ours + "experts.gate_up", count * hidden, 2 * inner, std::move(gate_up)));
   all.push_back(side_by_side(ours + "experts.down", count * inner, hidden, std::move(down)));
   add_shared_expert(s, ours, mlp + (s.experts->shared_gate ? "shared_expert." : "shared_experts."), all);

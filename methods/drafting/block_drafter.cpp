@@ -27,7 +27,7 @@ static std::vector<int> spread_layers(int target_layers, int layers) {
 // A layer of Qwen3's kind with the target's widths.
 static TransformerShape usual_layer(const TransformerShape& target) {
   TransformerShape s = drafter_layer_shape(target);
-  s.qk_norm = true;
+  s.qk_norm = QkNorm::each_head;
   s.latent.reset();
   return s;
 }

@@ -44,7 +44,8 @@ TransformerShape drafter_layer_shape(const TransformerShape& target) {
   TransformerShape s = target;
   s.experts.reset();
   s.layer_kinds.clear();
-  s.qkv_bias = s.qk_norm = s.rotated_qk_norm = s.o_bias = s.attention_sinks = s.post_norms = s.output_gate = false;
+  s.qk_norm = QkNorm::none;
+  s.qkv_bias = s.rotated_qk_norm = s.o_bias = s.attention_sinks = s.post_norms = s.output_gate = false;
   s.query_scale.reset();
   s.query_growth.reset();
   s.window_rope_theta.reset();

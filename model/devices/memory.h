@@ -32,6 +32,11 @@ struct KeptTokens {
   double states = 0;  // what a sequence's recurrent states take besides, whatever its length
   bool operator==(const KeptTokens&) const = default;
   bool all_alike() const { return windows.empty() && states == 0; }  // as much for every token, and nothing besides
+  double unwindowed_share() const {  // of a token's bytes: what stays however long the text grows
+    double share = 1;
+    for (const Layers& w : windows) share -= w.share;
+    return share;
+  }
   double operator()(double tokens) const {
     double kept = tokens + states;
     for (const Layers& w : windows) kept -= w.share * std::max(0.0, tokens - w.window);

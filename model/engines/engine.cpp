@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 
+#include "core/json_parse.h"
 #include "model/devices/origin.h"
 
 namespace draftline {
@@ -44,6 +45,19 @@ OpCost read_op(const Reader& row) {
   return c;
 }
 
+ExpertPadding read_expert_padding(const Reader& in) {
+  constexpr int kMost = 1 << 16;
+  ExpertPadding p;
+  const Reader named = in.at("format");
+  if (const NamedFormat* format = format_named(named.text())) p.format = format->layers;
+  else named.fail("unknown format " + in_quotes(named.text()));
+  if (const auto capability = in.find("compute_capability")) p.compute_capability = capability->text();
+  p.hidden = in.at("hidden").positive_int(kMost);
+  p.intermediate = in.at("intermediate").positive_int(kMost);
+  in.done();
+  return p;
+}
+
 class Profile {
  public:
   Profile(Reader in, Engine& engine) : in_(std::move(in)), engine_(engine) {}
@@ -77,6 +91,15 @@ class Profile {
   bool flag(std::string_view key) {
     const auto value = entry(key);
     return value && value->boolean();
+  }
+  std::vector<ExpertPadding> padding(std::string_view key) {
+    std::vector<ExpertPadding> all;
+    const auto found = in_.find(key);
+    if (!found) return all;
+    for (const Reader& rule : found->at("rules").items()) all.push_back(read_expert_padding(rule));
+    if (read_profile_origin(*found)) engine_.guesses.emplace_back(key);
+    found->done();
+    return all;
   }
   std::vector<int> sizes(std::string_view key) {
     std::vector<int> sizes;
@@ -182,6 +205,7 @@ Engine read_engine(Reader in) {
   e.sampler_copies = profile.number("sampler_copies", 100);
   e.expert_buffers = profile.flag("expert_buffers");
   e.runtime_memory = profile.memory("runtime_memory");
+  e.expert_padding = profile.padding("expert_padding");
   e.runtime_memory_nvlink = std::max(e.runtime_memory, profile.memory("runtime_memory_nvlink"));
   if (const auto scheduler = in.find("scheduler")) e.scheduler = read_engine_scheduler(*scheduler, e.guesses);
   if (const auto attention = in.find("attention")) e.attention = read_attention_rules(*attention, e.guesses);

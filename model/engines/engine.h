@@ -14,6 +14,7 @@
 #include "model/devices/attention_library.h"
 #include "model/engines/engine_scheduler.h"
 #include "model/engines/link_rule.h"
+#include "model/transformers/precision.h"
 
 namespace draftline {
 
@@ -34,6 +35,13 @@ struct OpCost {
   // Of attention of `heads` query heads on `kv_heads` key heads: group_* resolved into launches and cache_traffic.
   OpCost of_heads(int heads, int kv_heads) const;
   bool operator==(const OpCost&) const = default;
+};
+
+// To what an engine pads the experts' matrices of a format in memory, as its kernels want them.
+struct ExpertPadding {
+  LinearFormat format;               // of these weights and scales, whatever the inputs
+  std::string compute_capability;    // only on devices that have it (has_capability, link.h)
+  int hidden = 1, intermediate = 1;  // both become multiples of these; the intermediate size is a rank's
 };
 
 struct Engine {
@@ -68,6 +76,7 @@ struct Engine {
   double sampler_copies = 0;
   bool expert_buffers = false;  // those of experts are kept while it samples
   Bytes runtime_memory, runtime_memory_nvlink;
+  std::vector<ExpertPadding> expert_padding;  // the first that holds counts
   EngineScheduler scheduler;
   std::vector<AttentionRule> attention;  // which library attends; empty: not said
   EngineLinks links;                     // of tensor parallelism: which library sums, and how ranks wait for each other

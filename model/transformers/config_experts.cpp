@@ -148,7 +148,7 @@ void read_glm4_moe(const Reader& in, TransformerShape& s) {
   read_like_llama(in, {.kv_heads_may_lack = false, .positions = 131072, .epsilon = 1e-5, .head_dim = 128}, s);
   if (!given(in, "partial_rotary_factor") && s.rotary_share == 1) s.rotary_share = 0.5;
   s.qkv_bias = flag(in, "attention_bias", false);
-  s.qk_norm = flag(in, "use_qk_norm", false);
+  if (flag(in, "use_qk_norm", false)) s.qk_norm = QkNorm::each_head;
   Experts e = read_experts(in, {.count = "n_routed_experts", .normalise = true}, s.hidden);
   read_shared(in, e);
   e.score = Experts::Score::sigmoid;
@@ -156,6 +156,22 @@ void read_glm4_moe(const Reader& in, TransformerShape& s) {
   e.scale = read_scale(in, 1);
   read_groups(in, e);
   first_layers_dense(in, s);
+  s.experts = e;
+}
+
+void read_minimax_m2(const Reader& in, TransformerShape& s) {
+  read_like_llama(in, {.kv_heads_may_lack = false, .positions = 196608, .epsilon = 1e-6, .head_dim = 128}, s);
+  if (const auto rotary = given(in, "rotary_dim"))
+    s.rotary_share = rotary->integer(2, std::max(2, s.head_dim)) / static_cast<double>(s.head_dim);
+  if (flag(in, "use_qk_norm", true)) s.qk_norm = QkNorm::all_heads;
+  demand_word(in, "qk_norm_type", "per_layer", "only norms of all heads at once are modelled here: per_layer");
+  Experts e = read_experts(in, {.count = "num_local_experts", .intermediate = "intermediate_size", .normalise = true},
+                           s.hidden);
+  e.score = Experts::Score::sigmoid;
+  demand_word(in, "scoring_func", "sigmoid", "only experts that are scored by sigmoid are modelled here");
+  e.choice_bias = flag(in, "use_routing_bias", true);
+  if (const auto dense = given(in, "mlp_intermediate_size"))  // no layer has it, but drafters are built like one
+    s.intermediate = dense->positive_int(kMostColumns);
   s.experts = e;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mixtures of experts in a config.json: DeepSeek's line from its first mixture on, with latent attention from V2 on,
-// and GLM-4.5 and Mixtral. Keys and their defaults are those of transformers 4.57.
+// GLM-4.5, Mixtral and MiniMax-M2. Keys and their defaults are those of transformers 4.57.
 #pragma once
 #include <string_view>
 
@@ -18,6 +18,7 @@ void read_deepseek(const Reader&, TransformerShape&);     // the first, DeepSeek
 void read_deepseek_v2(const Reader&, TransformerShape&);  // V2 and V2-Lite
 void read_deepseek_v3(const Reader&, TransformerShape&);  // V3, R1 and Kimi-K2
 void read_glm4_moe(const Reader&, TransformerShape&);
+void read_minimax_m2(const Reader&, TransformerShape&);
 void read_mixtral(const Reader&, TransformerShape&);
 
 }  // namespace draftline::config

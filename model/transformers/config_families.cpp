@@ -40,16 +40,17 @@ void read_qwen2(const Reader& in, TransformerShape& s) {
 void read_qwen3(const Reader& in, TransformerShape& s) {
   read_like_llama(in, {.kv_heads_may_lack = false, .positions = 32768, .epsilon = 1e-6, .head_dim = 128}, s);
   s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
-  s.qk_norm = true;
+  s.qk_norm = QkNorm::each_head;
   read_qwen_window(in, s);
 }
 
 void read_qwen3_moe(const Reader& in, TransformerShape& s) {
   read_like_llama(in, {.kv_heads_may_lack = false, .positions = 32768, .epsilon = 1e-6}, s);
   s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
-  s.qk_norm = true;
+  s.qk_norm = QkNorm::each_head;
   read_qwen_window(in, s);
-  s.experts = read_experts(in, {.count = "num_experts"}, s.hidden);
+  const bool renamed = given(in, "num_local_experts").has_value();  // transformers 5, of Qwen3-VL
+  s.experts = read_experts(in, {.count = renamed ? "num_local_experts" : "num_experts"}, s.hidden);
   if (const auto step = given(in, "decoder_sparse_step"); step && step->positive_int() != 1)
     step->fail("layers with and without experts in one model are not modelled; must be 1");
   if (const auto dense = given(in, "mlp_only_layers"); dense && !dense->items().empty())
@@ -168,6 +169,10 @@ constexpr std::array kFamilies{
     Family{"Qwen2ForCausalLM", "qwen2", read_qwen2},
     Family{"Qwen3ForCausalLM", "qwen3", read_qwen3},
     Family{"Qwen3MoeForCausalLM", "qwen3_moe", read_qwen3_moe},
+    Family{"Qwen2VLForConditionalGeneration", "qwen2_vl", read_qwen2},
+    Family{"Qwen2_5_VLForConditionalGeneration", "qwen2_5_vl", read_qwen2},
+    Family{"Qwen3VLForConditionalGeneration", "qwen3_vl", read_qwen3},
+    Family{"Qwen3VLMoeForConditionalGeneration", "qwen3_vl_moe", read_qwen3_moe},
     Family{"Qwen3NextForCausalLM", "qwen3_next", read_qwen3_next},
     Family{"Qwen3_5ForConditionalGeneration", "qwen3_5", read_qwen3_5},
     Family{"Qwen3_5ForCausalLM", "qwen3_5_text", read_qwen3_5},
@@ -178,6 +183,7 @@ constexpr std::array kFamilies{
     Family{"DeepseekV3ForCausalLM", "deepseek_v3", read_deepseek_v3},
     Family{"Glm4MoeForCausalLM", "glm4_moe", read_glm4_moe},
     Family{"MixtralForCausalLM", "mixtral", read_mixtral},
+    Family{"MiniMaxM2ForCausalLM", "minimax_m2", read_minimax_m2},
     Family{"MiMoForCausalLM", "mimo", read_qwen2},
     Family{"MistralForCausalLM", "mistral", read_mistral},
     Family{"Mistral3ForConditionalGeneration", "mistral3", read_mistral},

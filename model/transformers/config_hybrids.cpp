@@ -81,7 +81,8 @@ void read_hybrid(const Reader& in, TransformerShape& s) {
   read_epsilon(in, "rms_norm_eps", 1e-6, s);
   refuse(in, "attention_bias", "a bias in the attention is not modelled for this architecture");
   demand(in, "attn_output_gate", true, "attention without its output's gate is not modelled for this architecture");
-  s.qk_norm = s.output_gate = true;
+  s.qk_norm = QkNorm::each_head;
+  s.output_gate = true;
   read_delta_net(in, s);
 }
 

@@ -162,7 +162,7 @@ RopeScaling read_llama3(const Reader& in) {
 void read_scaling(const Reader& in, const Reader& config, TransformerShape& s) {
   const auto type = given(in, {"rope_type", "type"});
   const std::string kind = type ? type->text() : "default";
-  if (kind == "default") return;
+  if (kind == "default" || kind == "mrope") return;  // mrope: of images; text has the usual positions
   if (kind == "dynamic")
     s.notes.push_back(
         "dynamic rope scaling changes nothing within max_positions, and longer contexts are not modelled");

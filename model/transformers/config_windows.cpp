@@ -57,7 +57,8 @@ void read_gemma3(const Reader& in, TransformerShape& s) {
   read_epsilon(in, "rms_norm_eps", 1e-6, s);
   read_tied(in, true, s);
   s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
-  s.qk_norm = s.post_norms = true;
+  s.qk_norm = QkNorm::each_head;
+  s.post_norms = true;
   s.embedding_scale = std::sqrt(static_cast<double>(s.hidden));
   const auto scalar = given(in, "query_pre_attn_scalar");
   s.query_scale = 1 / std::sqrt(scalar ? scalar->number(1e-3, 1e9) : 256);

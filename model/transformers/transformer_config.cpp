@@ -59,6 +59,7 @@ static TransformerShape read_shape(const Reader& in, const config::Family* famil
   if (tower && !tower->is_object()) tower->fail("must be an object");
   family->read(tower.value_or(in), s);
   if (in.failed()) return s;
+  if (tower && config::given(in, "tie_word_embeddings")) config::read_tied(in, s.tied_embeddings, s);
   config::check_heads(in, s);
   if (const auto& r = s.rope_scaling; r && r->kind == RopeScaling::Kind::longrope)
     for (const auto* factors : {&r->short_factors, &r->long_factors})

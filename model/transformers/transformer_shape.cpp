@@ -21,7 +21,10 @@ double attention_vectors(const TransformerShape& s, AttentionKind kind) {
   }
   const double sinks = s.attention_sinks ? s.heads : 0, o_bias = s.o_bias ? s.hidden : 0;
   if (s.latent) return s.latent->q_rank + s.latent->kv_rank + sinks + o_bias;
-  return (s.qk_norm ? 2.0 * s.head_dim : 0) + (s.qkv_bias ? s.q_columns() + 2.0 * s.kv_columns() : 0) + sinks + o_bias;
+  const double qk_norm = s.qk_norm == QkNorm::none        ? 0
+                         : s.qk_norm == QkNorm::each_head ? 2.0 * s.head_dim
+                                                          : s.q_columns() + s.kv_columns();
+  return qk_norm + (s.qkv_bias ? s.q_columns() + 2.0 * s.kv_columns() : 0) + sinks + o_bias;
 }
 
 double mlp_vectors(const TransformerShape& s, bool experts) {

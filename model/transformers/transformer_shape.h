@@ -13,6 +13,8 @@
 namespace draftline {
 
 enum class NormKind { rms, layer };  // layer: with bias
+// RMSNorm of queries and of keys before rope: over each head (Qwen3), or over all heads at once (MiniMax-M2).
+enum class QkNorm { none, each_head, all_heads };
 // gelu: two matrices, no gate. gated_gelu: by the tanh formula (Gemma). clamped_swiglu: gpt-oss.
 enum class MlpKind { gated_silu, gelu, gated_gelu, clamped_swiglu };
 
@@ -103,9 +105,9 @@ struct TransformerShape {
   std::optional<int> max_positions;  // longest text; every config.json gives one, a shape made by hand may not
   bool tied_embeddings = false;      // the LM head is the embedding
   bool qkv_bias = false;             // Qwen2
-  bool qk_norm = false;              // Qwen3: RMSNorm over each head of q and k
-  bool rotated_qk_norm = false;      // Llama 4: the same without weights, in layers with rope
-  bool parallel_attention = false;   // Falcon: attention and MLP read the same residual
+  QkNorm qk_norm = QkNorm::none;
+  bool rotated_qk_norm = false;     // Llama 4: the same without weights, in layers with rope
+  bool parallel_attention = false;  // Falcon: attention and MLP read the same residual
   NormKind norm = NormKind::rms;
   MlpKind mlp = MlpKind::gated_silu;
   double norm_epsilon = 1e-6;

@@ -36,7 +36,6 @@ struct Chart {
   std::vector<Series> series;
   std::optional<double> level = {};  // a dashed horizontal line, and its name
   std::string level_name = {};
-  bool diagonal = false;  // a dashed line where y = x
 
   bool empty() const;  // whether no point can be drawn
 };

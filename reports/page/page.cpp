@@ -17,7 +17,7 @@ namespace {
 class TextPage : public Page {
  public:
   explicit TextPage(const Output& to) : to_(to) {}
-  void heading(const std::string& text) override { to_.stream << "\n" << text << "\n"; }
+  void heading(const std::string& text) override { to_.stream << "\n" << paragraph(text, to_.width); }
   void say(const std::string& text) override {
     if (!text.empty()) to_.stream << paragraph(text, to_.width);
   }

@@ -81,7 +81,8 @@ TEST_CASE("records of a simulation are written by one rank, as if it were alone"
   CHECK(!std::filesystem::exists(draftline.path("c.csv")));
 }
 
-TEST_CASE("pins are checked and approved by several ranks as by one; what moved is exit 1 on any number of them") {
+TEST_CASE("pins are checked and approved by several ranks as by one; what moved is exit 1 on any number of them",
+          "[once]") {
   if (const std::string why = no_ranks(); !why.empty()) SKIP_TEST(why);
   const RanksFolder draftline;
   REQUIRE(draftline("check pins.json --approve").code == 0);
@@ -140,7 +141,7 @@ TEST_CASE("a rank that fails alone ends all of them with its message and its exi
   CHECK(contains(r.err, c.message));
 }
 
-TEST_CASE("where rank 0 can't write, all ranks end with its exit code") {
+TEST_CASE("where rank 0 can't write, all ranks end with its exit code", "[once]") {
   if (const std::string why = no_ranks(); !why.empty()) SKIP_TEST(why);
   const RanksFolder draftline;
   const std::string asked =

@@ -29,7 +29,7 @@ inline TransformerShape tiny_shape(Network kind) {
   s.vocabulary = 12;
   s.qkv_bias = kind == Network::qwen2;
   s.tied_embeddings = false;
-  s.qk_norm = kind == Network::qwen3;
+  if (kind == Network::qwen3) s.qk_norm = QkNorm::each_head;
   if (kind == Network::mixture || kind == Network::deepseek) {
     s.experts = Experts{5, 2, 24, true, 40};  // behind two dense layers, and one that all tokens pass
     s.layer_kinds.assign(6, {.experts = true});
@@ -62,7 +62,8 @@ inline TransformerShape tiny_shape(Network kind) {
     s.embedding_scale = 2;
   }
   if (kind == Network::hybrid) {  // gated delta networks among layers of gated attention
-    s.qk_norm = s.output_gate = true;
+    s.qk_norm = QkNorm::each_head;
+    s.output_gate = true;
     s.rotary_share = 0.25;
     s.delta_net = DeltaNet{2, 4, 8, 6, 4, DType::fp32};
     s.layer_kinds.assign(6, {.attention = AttentionKind::delta_net});

@@ -26,7 +26,7 @@ std::vector<float> loaded(WeightSource& source, const std::string& name, int in,
 TEST_CASE("a folder's shape is that of its config.json and its name that of the folder") {
   const HuggingFaceFolder folder(kFixtures / "qwen3");
   CHECK(folder.shape().name == "qwen3");
-  CHECK(folder.shape().qk_norm);
+  CHECK(folder.shape().qk_norm == QkNorm::each_head);
   CHECK(folder.shape().head_dim == 16);
 }
 

@@ -26,7 +26,8 @@ std::set<std::string> figures_that_moved(const Checked& c) {
 
 }  // namespace
 
-TEST_CASE("what was just approved is as approved, to the last bit, and a second approval writes the same bytes") {
+TEST_CASE("what was just approved is as approved, to the last bit, and a second approval writes the same bytes",
+          "[once]") {
   const Rig rig;
   const PinFile file = rig.approve(std::string(kRunPin) + R"(, {"verb": "advise", "scenario": "s.json"})");
   REQUIRE(file.pins.size() == 2);

@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "papers/paper_stack.h"
-#include "reports/paper_report.h"
 #include "tests/core/messages.h"
+#include "tests/papers/written.h"
 
 using namespace draftline;
 
@@ -135,13 +135,13 @@ TEST_CASE(
     "both readings are printed: their errors over the same cells, the cost with its unit, the cells it came from") {
   Rig rig({cell("a", 1, 50), cell("b", 3, 20)});
   rig.fit();
-  const std::string text = to_text(rig.paper);
+  const std::string text = written(rig.paper, Format::table);
   INFO(text);
   CHECK(text.find("10.0 ms per drafted row, fitted to 1 cells (task a)") != std::string::npos);
   CHECK(text.find("Fitted to these cells first of all.") != std::string::npos);
   CHECK(text.find("predicted, calibrates the cost") != std::string::npos);
   CHECK(text.find("400 %") < text.find("25 %"));  // task b without and with it
-  CHECK(to_text(rig.paper, PaperStyle::markdown).find("10.0 ms per drafted row") != std::string::npos);
+  CHECK(written(rig.paper, Format::markdown).find("10.0 ms per drafted row") != std::string::npos);
 
   std::ostringstream out;
   JsonWriter json(out, 0);
@@ -175,7 +175,7 @@ TEST_CASE("without a fitted cost there is one reading") {
   write_json(json, rig.paper);
   json.finish();
   CHECK(out.str().find("fitted") == std::string::npos);
-  CHECK(to_text(rig.paper).find("fitted") == std::string::npos);
+  CHECK(written(rig.paper, Format::table).find("fitted") == std::string::npos);
   CHECK(to_csv({rig.paper}).find("p,t1,a,1,throughput,50,predicted,100,1,,,,") != std::string::npos);
 }
 

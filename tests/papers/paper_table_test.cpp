@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Paper tables: cells, summaries, the audit, and that SpecFormer's tables were copied without slips.
 #include "papers/paper_table.h"
-#include "reports/paper_report.h"
 #include "tests/core/messages.h"
+#include "tests/papers/written.h"
 
 #include <cmath>
 #include <filesystem>
@@ -131,15 +131,27 @@ TEST_CASE("a table is written with the keys others build on") {
   CHECK(table.at("summary").at("credible").at("median_abs_error").is_null());
   CHECK(table.at("summary").at("all").at("p90_abs_error").number() == Approx(0.05));
 
-  const std::string text = to_text(p);
+  const std::string text = written(p, Format::table);
   CHECK(text.find("impossible, excluded [1]") != std::string::npos);
   CHECK(text.find("[1] why") != std::string::npos);
   CHECK(text.find("140 %") != std::string::npos);
   CHECK(text.find("errors of predicted cells") < text.find("impossible"));  // the summary comes first
-  const std::string markdown = to_text(p, PaperStyle::markdown);
-  CHECK(markdown.find("# ") == 0);
+  const std::string markdown = written(p, Format::markdown);
+  CHECK(markdown.find("## ") == 0);
   CHECK(markdown.find("\n|---|") != std::string::npos);
-  CHECK(markdown.find("- [1] why") != std::string::npos);
+  CHECK(markdown.find("\n[1] why") != std::string::npos);
+}
+
+TEST_CASE("a page shows each column's predictions over what is printed, and which cells are not credible") {
+  PaperTable t{"table1", "shi2026", "Table 1", "", {}, {cell(2, 2.1, 0.3), cell(4, 3, 0.7), cell(3, 2.9, 0.3)}};
+  for (PaperCell& c : t.cells) c.row = {{"method", std::string("hass")}, {"batch_size", std::int64_t{16}}};
+  t.cells[2].row[0].second = std::string("eagle");
+  const std::string page = written({"specformer", "shi2026", {t}}, Format::html);
+  for (const char* shown :
+       {"table1, speedup", "hass, not credible", "batch_size 16", ">eagle<", "printed", "predicted"}) {
+    INFO(shown);
+    CHECK(page.find(shown) != std::string::npos);
+  }
 }
 
 TEST_CASE("a paper's file with mistakes names them") {

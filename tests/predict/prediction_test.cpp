@@ -358,7 +358,7 @@ TEST_CASE("a step of more than a hundred kinds of kernels has a price") {
 
 TEST_CASE("what some devices or networks of a sweep can't share is skipped, what none can is a mistake") {
   const auto sweep =
-      ScenarioText(R"({"device": ["l4", "l40s"], "transformer": ["qwen3-8b", "qwen2.5-0.5b"], "engine": "vllm",
+      ScenarioText(R"({"device": ["h100-nvl", "l40s"], "transformer": ["qwen3-8b", "qwen2.5-0.5b"], "engine": "vllm",
     "tensor_parallel": [1, 4], "method": {"name": "autoregressive"}})")
           .sweep();
   sweep->validate();
@@ -369,7 +369,7 @@ TEST_CASE("what some devices or networks of a sweep can't share is skipped, what
     ++reasons[why != nullptr ? why->substr(0, why->find(';')) : "runs"];
   }
   CHECK(reasons == std::map<std::string, int>{{"runs", 5},
-                                              {"l4 has no known link for 4 devices", 2},
+                                              {"h100-nvl has no known link for 4 devices", 2},
                                               {"tensor_parallel 4 does not divide the 14 heads of qwen2.5-0.5b", 1}});
   const ScenarioText alone(R"({"device": "l40s", "transformer": "qwen2.5-0.5b", "engine": "vllm",
     "tensor_parallel": [1, 4], "method": {"name": "autoregressive"}})");

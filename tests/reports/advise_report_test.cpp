@@ -48,6 +48,17 @@ long count(const std::string& text, const std::string& part) {
 
 }  // namespace
 
+TEST_CASE("a page of advice shows what requests gain of every method, with a chart and all reasons") {
+  const Answered many(kMany);
+  const std::string page = many.text(Format::html);
+  CHECK(count(page, "Speedup of requests by batch") == 1);  // the chart of one setup
+  CHECK(contains(page, "plain decoding"));
+  for (const Advice& a : many.advices)
+    CHECK(contains(page, std::string(many.sweep.scenario().method(a.point).spec.label())));
+  CHECK(count(page, "Break-even: ") == static_cast<long>(many.advices.size()));
+  CHECK(contains(page, "Use eagle3"));
+}
+
 TEST_CASE("the verdict comes first, and what it says of batches is what requests gain there") {
   const Answered a(kEagle);
   const Advice& advice = a.advices.front();
@@ -111,7 +122,7 @@ TEST_CASE("a method without a schedule has its own setting, in text and in JSON"
   CHECK_FALSE(settings(none).contains("sglang"));
 }
 
-TEST_CASE("methods are ranked setup by setup, each with its own settings") {
+TEST_CASE("methods are ranked setup by setup, each with its own settings", "[once]") {
   const Answered a(kMany, R"(, "precision": ["fp8", "bf16"], "batch_size": [1, 64])");
   const auto order = ranking(a.advices);
   REQUIRE(order.size() == 10);
@@ -206,7 +217,7 @@ std::vector<double> gains_at(Sweep& sweep, int batch, int longest = 8) {
   return all;
 }
 
-TEST_CASE("a schedule stays near the best draft length at every batch, with the fewest changes") {
+TEST_CASE("a schedule stays near the best draft length at every batch, with the fewest changes", "[once]") {
   const std::string rate = GENERATE("0.8", "0.45");
   const std::string method = R"({"name": "eagle3", "draft_length": 8, "acceptance": {"rate": )" + rate + "}}";
   const auto schedule = Answered(method).advices.front().schedule;
@@ -270,7 +281,7 @@ TEST_CASE("where drafts gain and lose a few per cent in turn the schedule doesn'
   CHECK(off <= 1);
 }
 
-TEST_CASE("a verdict names the acceptance that it assumes, where the scenario assumes several") {
+TEST_CASE("a verdict names the acceptance that it assumes, where the scenario assumes several", "[once]") {
   const Answered two(R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rate": [0.5, 0.8]}})");
   const std::string text = two.text(Format::table);
   const Advice& worse = two.advices.front();

@@ -211,14 +211,15 @@ TEST_CASE("requests of the warm-up are no obstacle of a plan") {
 }
 
 TEST_CASE("an option that its devices can't share is told, and the others are planned") {
-  ServingSweep sweep(Document::from_text(R"({"device": ["l4", "l40s"], "transformer": "qwen3-8b", "engine": "vllm",
+  ServingSweep sweep(
+      Document::from_text(R"({"device": ["h100-nvl", "l40s"], "transformer": "qwen3-8b", "engine": "vllm",
     "tensor_parallel": 2, "method": {"name": "autoregressive"}, "slo": {"ttft_p99": "9 s"}, "workload": {"arrivals":
     {"process": "poisson", "rate": "0.1 /s"}, "requests": 20, "lengths": {"prompt": 200, "output": 20}}})",
-                                         "s.json"),
-                     kData);
+                          "s.json"),
+      kData);
   sweep.validate();
   const auto option = [&](std::size_t i) { return smallest_fleet(sweep, i, sweep.scenario().serving->prices, 8, 0); };
-  CHECK(option(0).obstacle.starts_with("l4 has no known link for 2 devices"));
+  CHECK(option(0).obstacle.starts_with("h100-nvl has no known link for 2 devices"));
   CHECK(!option(0).can_run);
   CHECK(option(1).obstacle.empty());
 }

@@ -75,7 +75,7 @@ TEST_CASE("servers that are not modelled with a drafter's own device are refused
                  "#/data_parallel_attention: a drafter on a device of its own beside it is not modelled"));
 }
 
-TEST_CASE("a plan buys each replica a device for its drafter, in whole nodes of its kind") {
+TEST_CASE("a plan buys each replica a device for its drafter, in whole nodes of its kind", "[once]") {
   const auto planned = [](const std::string& method, const std::string& more) {
     const FreshFolder folder;
     std::ofstream(folder.path() / "s.json") << with(

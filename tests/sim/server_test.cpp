@@ -82,6 +82,8 @@ Case random_case(std::uint64_t seed) {
   if (Rng apart(seed, "a shared prefix"); !c.workload.length_trace && apart.below(3) == 0)
     c.workload.shared_prefix =
         SharedPrefix{1 + static_cast<int>(apart.below(150)), 1 + static_cast<int>(apart.below(5)), c.limits.block_size};
+  if (Rng apart(seed, "layers with windows"); apart.below(3) == 0)
+    c.limits.kept.windows = {{8 + static_cast<int>(apart.below(300)), 0.25 * (1 + static_cast<int>(apart.below(3)))}};
   c.text = "seed " + std::to_string(seed) + ", batching " + std::to_string(static_cast<int>(c.limits.batching)) +
            ", batch " + std::to_string(c.limits.max_num_seqs) + ", blocks " + std::to_string(c.limits.kv_blocks) +
            " of " + std::to_string(c.limits.block_size) + ", drafts " + std::to_string(c.drafting.draft_length) +
@@ -187,7 +189,7 @@ TEST_CASE("a prompt that others began with is computed from where they part, whi
 }
 
 TEST_CASE("the least recently used prefix block is evicted first, those in use never") {
-  PrefixCache cache;
+  PrefixCache cache(1);
   const std::vector<int> a{1, 2}, b{3}, c{1, 4};
   CHECK(cache.add(a, 0, 2) == 2);
   CHECK(cache.add(b, 0, 1) == 1);
@@ -202,6 +204,24 @@ TEST_CASE("the least recently used prefix block is evicted first, those in use n
   CHECK(cache.match(a).blocks == 2);
   cache.evict_to(0);
   CHECK(cache.match(a).blocks == 1);
+}
+
+TEST_CASE("prefix blocks that fill parts of KV blocks are evicted by what they fill") {
+  PrefixCache cache(0.75);
+  const std::vector<int> a{1, 2, 3, 4}, b{5, 6};
+  CHECK(cache.size(4) == 3);
+  cache.add(a, 0, 4);
+  cache.add(b, 0, 2);
+  CHECK(cache.release(a, 4) == 3);
+  CHECK(cache.release(b, 2) == 1);
+  CHECK(cache.match(a).evictable == 3);
+  cache.evict_to(2);  // the last two of a
+  CHECK(cache.evictable() == 2);
+  CHECK(cache.match(a).blocks == 2);
+  cache.acquire(a, 2);
+  CHECK(cache.evictable() == 1);
+  CHECK(cache.release(a, 1) == 0);  // the first block fills none by itself
+  CHECK(cache.match(a).evictable == 0);
 }
 
 TEST_CASE("many steps at once are the same steps one by one") {

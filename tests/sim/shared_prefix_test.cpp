@@ -43,9 +43,31 @@ TEST_CASE("all but the first find the whole blocks of a shared prefix, never a p
   CHECK(reused(in_turn(20, 1500, SharedPrefix{1000, 1, 64}), limits) == 19 * 960);
   limits.prefix_caching = false;
   CHECK(reused(in_turn(20, 1500, SharedPrefix{1000, 1, 64}), limits) == 0);
+  limits.kept.windows = {{100, 0.5}};
+  CHECK(reused(in_turn(20, 1500, SharedPrefix{1000}), limits) == 0);
+  limits.prefix_caching = true, limits.block_size = 16;
+  CHECK(reused(in_turn(20, 1500, SharedPrefix{1000}), limits) == 19 * 992);
+  limits.kept.states = 1;  // a prefix's end would need its states
+  CHECK(reused(in_turn(20, 1500, SharedPrefix{1000}), limits) == 0);
+  limits.kept = {.windows = {{100, 0.25}, {200, 0.75}}};
+  CHECK(reused(in_turn(20, 1500, SharedPrefix{1000}), limits) == 0);
   Workload warm = in_turn(20, 1500, SharedPrefix{1000});
   warm.warm_up = 5;
   CHECK(reused(warm) == 15 * 992);
+}
+
+TEST_CASE("sequences hold a prefix's blocks together, but for the layers with windows") {
+  PlainCost cost;
+  SchedulerLimits limits;
+  limits.kept.windows = {{100, 0.5}};  // 1001 to 1005 tokens fill 35 blocks, and 992 of layers without windows 31
+  Workload w = in_turn(100, 1000, SharedPrefix{1000});
+  w.arrivals.concurrency = 10;
+  Log log;
+  Fleet({}, limits, {}, cost).run(w, 1, {}, &log);
+  std::int64_t held = 0;
+  for (const StepRun& r : log.runs)
+    if (r.sequences == 10 && r.prompt_tokens == 0) held = r.kv_blocks;
+  CHECK(held == 10 * 35 - 9 * 31);
 }
 
 TEST_CASE("whole prompts count against the token budget by what is not cached of them") {
@@ -153,7 +175,8 @@ TEST_CASE("where shared prefixes can't save anything, a run says so") {
   CHECK(warning("llama-3.1-8b", "400}}") == "");
   CHECK(warning("llama-3.1-8b", "15}}") == "\"shared_prefix\" saves nothing: its 15 tokens fill no KV block of 16");
   CHECK(warning("llama-3.1-8b", R"(400}}, "scheduler": {"prefix_caching": false})") == "");  // as was asked for
-  CHECK(warning("gpt-oss-20b", "400}}").starts_with("\"shared_prefix\" saves nothing: where layers have windows"));
+  CHECK(warning("gpt-oss-20b", "400}}") == "");  // half of its layers have no window
+  CHECK(warning("mistral-7b-v0.1", "400}}").starts_with("\"shared_prefix\" saves nothing: where all layers have"));
 }
 
 }  // namespace draftline

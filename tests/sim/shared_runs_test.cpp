@@ -180,7 +180,7 @@ TEST_CASE("limits that grant what a run asked for change nothing") {
   CHECK(others > 100);
 }
 
-TEST_CASE("an option of a plan is what it is alone, whatever was looked at before") {
+TEST_CASE("an option of a plan is what it is alone, whatever was looked at before", "[once]") {
   const auto all = planned(R"(["h100-sxm", "l40s"])");
   const std::size_t options = all->scenario().points();
   REQUIRE(options == 16);

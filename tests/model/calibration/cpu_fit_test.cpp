@@ -221,7 +221,7 @@ std::map<std::string, double> coefficients_of(const CpuModel& f, const std::stri
 
 }  // namespace
 
-TEST_CASE("noise, outliers and points of two minds move no coefficient by more than its interval") {
+TEST_CASE("noise, outliers and points of two minds move no coefficient by more than its interval", "[once]") {
   const CpuModel truth = known();
   Measured m = measured_by(truth, 0.05);
   for (std::size_t i = 0; i < m.points.size(); ++i) {
@@ -280,7 +280,8 @@ TEST_CASE("a 90 % interval holds 85 to 95 % of the points that a fit has not see
   }
 }
 
-TEST_CASE("a fit to points that drifted gives back the CPU as it usually was, if memory was read beside them") {
+TEST_CASE("a fit to points that drifted gives back the CPU as it usually was, if memory was read beside them",
+          "[once]") {
   const CpuModel truth = known();
   const MemoryTimes usual{Seconds{3e-4}, Seconds{5e-3}};
   const MemoryDrift slow{1.4, 1.9};

@@ -166,7 +166,7 @@ TEST_CASE("links are lent without what the lender's devices are, and beside them
   REQUIRE(lender.compute_capability == "9.0");
   REQUIRE(lender.switched);
   const auto with_links = [](const std::string& more) {
-    std::string text = device_text("a10g");
+    std::string text = device_text("rtx-3060");
     text.insert(text.find("\"fits\""), R"("links": {"borrowed_from": "h100-sxm", "because": "so")" + more + "}, ");
     const auto document = Document::from_text(text, kDevices / "mine.json");
     const Device d = read_device(document.root());

@@ -48,7 +48,7 @@ TEST_CASE("a hybrid's layers: every fourth attends, or as layer_types says") {
 
 TEST_CASE("a hybrid's keys: defaults, the format of states, what is not modelled") {
   const auto s = shape_from(tiny_hybrid());
-  CHECK((s.qk_norm && s.output_gate));
+  CHECK((s.qk_norm == QkNorm::each_head && s.output_gate));
   CHECK(s.rotary_share == 0.25);
   CHECK(s.delta_net->kernel == 4);
   CHECK(s.delta_net->state == DType::bf16);

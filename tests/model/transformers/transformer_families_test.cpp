@@ -22,6 +22,36 @@ TEST_CASE("a network that also sees keeps its text tower's keys apart") {
   CHECK(contains(mistakes_of(with(outer, "text_config", 7)), "#/text_config: must be an object"));
 }
 
+TEST_CASE("of a network that sees the text is rotated as in the network without eyes") {
+  auto inner = llama();
+  inner.erase("architectures");
+  inner["num_key_value_heads"] = 2;
+  inner["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", 5e6}, {"mrope_section", {2, 3, 3}}};
+  const auto s = shape_from({{"architectures", {"Qwen3VLForConditionalGeneration"}}, {"text_config", inner}});
+  CHECK((s.qk_norm == QkNorm::each_head && !s.rope_scaling && s.rope_theta == 5e6));
+  auto flat = llama();  // as Qwen2.5-VL was published
+  flat["architectures"] = {"Qwen2_5_VLForConditionalGeneration"};
+  flat["num_key_value_heads"] = 2;
+  flat["rope_scaling"] = {{"type", "mrope"}, {"mrope_section", {2, 3, 3}}};
+  const auto older = shape_from(flat);
+  CHECK((older.qkv_bias && !older.rope_scaling));
+}
+
+TEST_CASE("MiniMax-M2 has norms of all heads at once and a rotation of half a head") {
+  const auto m2 = shape_of("minimax-m2");
+  CHECK((m2.qk_norm == QkNorm::all_heads && m2.rotary_share == 0.5));
+  CHECK(parameters(m2) == Approx(228.7e9).epsilon(1e-3));  // "230 B", of which "10 B" are active
+  CHECK(active_parameters(m2) == Approx(10e9).epsilon(0.05));
+  const Experts& e = *m2.experts;
+  CHECK((e.score == Experts::Score::sigmoid && e.choice_bias && e.normalise && e.groups == 1 && e.shared == 0));
+  CHECK(m2.checkpoint->experts.scaling() == Scaling::blocks);
+  CHECK(m2.checkpoint->attention.weights == DType::fp8);
+  CHECK(m2.checkpoint->lm_head.weights == DType::bf16);
+  json other = json::parse(std::ifstream(kTransformers / "minimax-m2.json"));
+  other["qk_norm_type"] = "per_head";
+  CHECK(contains(mistakes_of(other), "#/qk_norm_type: only norms of all heads at once"));
+}
+
 TEST_CASE("Gemma 3 has five windows to a layer that sees all, four norms and a scale of its own") {
   const json config = {{"architectures", {"Gemma3ForConditionalGeneration"}},
                        {"text_config",
@@ -110,7 +140,7 @@ TEST_CASE("latent attention and routers are read as DeepSeek, GLM and Mixtral me
   CHECK(lite.latent->q_rank == 0);
   CHECK((lite.experts->score == Experts::Score::softmax && !lite.experts->choice_bias && !lite.experts->normalise));
   const auto glm = shape_of("glm-4.5");
-  CHECK((glm.qkv_bias && glm.qk_norm && glm.rotary_share == 0.5 && !glm.latent));
+  CHECK((glm.qkv_bias && glm.qk_norm == QkNorm::each_head && glm.rotary_share == 0.5 && !glm.latent));
   CHECK(shape_of("mixtral-8x7b").experts == Experts{8, 2, 14336, true});
   const auto config = [](const char* key, json value) {
     json c = json::parse(std::ifstream(kTransformers / "deepseek-v3.json"));

@@ -80,8 +80,10 @@ TEST_CASE("the parts of a parameter count add up by head") {
   biased.qkv_bias = true;
   CHECK(parameters(biased) == 74560 + 256);
   auto normed = s;  // 2 layers * 2 * 16
-  normed.qk_norm = true;
+  normed.qk_norm = QkNorm::each_head;
   CHECK(parameters(normed) == 74560 + 64);
+  normed.qk_norm = QkNorm::all_heads;  // 2 layers * (64 + 32)
+  CHECK(parameters(normed) == 74560 + 192);
   auto old = s;  // two matrices for three, norms with bias: 2 * 64 * 96 in place of 3, 320 more
   old.mlp = MlpKind::gelu;
   old.norm = NormKind::layer;
@@ -116,7 +118,7 @@ TEST_CASE("absent keys mean what transformers takes them to mean") {
   CHECK(shape_from(with(old, "model_type", "llama")).architecture == "LlamaForCausalLM");
   auto qwen = with(with(llama(), "architectures", {"Qwen3ForCausalLM"}), "num_key_value_heads", 2);
   CHECK(shape_from(qwen).head_dim == 128);
-  CHECK(shape_from(qwen).qk_norm);
+  CHECK(shape_from(qwen).qk_norm == QkNorm::each_head);
   CHECK(shape_from(with(qwen, "architectures", {"Qwen2ForCausalLM"})).qkv_bias);
 }
 

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/advice_text.h"
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "reports/advise_figures.h"
+#include "reports/point.h"
+#include "reports/verdict.h"
+
+namespace draftline {
+
+namespace {
+
+std::string batch_sentence(const Advice& a) {
+  if (a.pays_at.empty()) return "Batch: it pays at none that fits, up to " + std::to_string(a.largest_batch) + ".";
+  if (a.pays_at_every_batch())
+    return "Batch: it pays at every batch that fits, up to " + std::to_string(a.largest_batch) + ".";
+  return "Batch: it pays " + batches_sentence(a) + "; memory holds " + std::to_string(a.largest_batch) + ".";
+}
+
+std::string load_sentence(const LoadAdvice& r) {
+  if (r.never) return "Load: a server with it is slower at every load.";
+  if (r.too_few) return "Load: the workload has too few requests to load a server; give it more.";
+  const std::string from = r.pays_from.value > 0 ? "from " + significant(r.pays_from.value, 3) + " on" : "",
+                    to = significant(r.pays_to.value, 3) + " requests a second";
+  const std::string pays = "Load: it pays " + from + (from.empty() ? "" : ", ");
+  return r.overloaded ? pays + "until plain decoding is overloaded, at " + to + "."
+                      : pays + "up to " + to + " a server.";
+}
+
+// The advice for the first batch size at which decoding loses, or for the largest one.
+const BatchAdvice& telling(const Advice& a) {
+  const auto it = std::find_if(a.batches.begin(), a.batches.end(), [](const auto& b) { return b.speedup < 1; });
+  return it != a.batches.end() ? *it : a.batches.back();
+}
+
+std::string loss_sentence(const BatchAdvice& b) {
+  std::vector<std::pair<double, std::string>> parts;
+  for (const auto& f : loss_figures()) parts.emplace_back(std::get<double>(f.get(b).value), f.title);
+  std::stable_sort(parts.begin(), parts.end(), [](const auto& x, const auto& y) { return x.first > y.first; });
+  std::string text = "Losses: at batch " + std::to_string(b.batch_size) + " a step gives " +
+                     significant(b.acceptance_length) + " tokens and costs " + significant(b.break_even_length) +
+                     " plain steps";
+  std::string more;
+  for (const auto& [steps, title] : parts)
+    if (steps > 0.02) more += (more.empty() ? ": " : ", ") + title + " " + significant(steps, 2);
+  return text + more + ".";
+}
+
+std::string need_sentence(const Advice& a) {
+  const BatchAdvice &first = a.batches.front(), &last = a.batches.back();
+  std::string text = "Break-even: " + significant(first.break_even_length) + " tokens a step at batch " +
+                     std::to_string(first.batch_size);
+  if (&first != &last)
+    text += ", " + significant(last.break_even_length) + " at batch " + std::to_string(last.batch_size);
+  return text + "; it has " + significant(first.acceptance_length) + ".";
+}
+
+std::string shard_sentence(const Advice& a) {
+  std::vector<int> better;
+  for (const BatchAdvice& b : a.batches)
+    if (b.sharded_speedup && *b.sharded_speedup > b.speedup) better.push_back(b.batch_size);
+  if (better.empty()) return "Drafter: keep it whole on every rank.";
+  if (better.size() == a.batches.size()) return "Drafter: divide it among the ranks (\"shard_draft\": true).";
+  return "Drafter: divide it among the ranks (\"shard_draft\": true) from batch " + std::to_string(better.front()) +
+         " on; below, keep it whole.";
+}
+
+// At most four of the batch sizes that are reported: the first, the last and some between.
+std::vector<int> shown_batches(const std::vector<Advice>& advices) {
+  std::set<int> all;
+  for (const Advice& a : advices)
+    for (const BatchAdvice& b : a.batches) all.insert(b.batch_size);
+  const std::vector<int> sorted(all.begin(), all.end());
+  constexpr std::size_t kMost = 4;
+  if (sorted.size() <= kMost) return sorted;
+  std::vector<int> some;
+  for (std::size_t i = 0; i < kMost; ++i) some.push_back(sorted[i * (sorted.size() - 1) / (kMost - 1)]);
+  return some;
+}
+
+}  // namespace
+
+std::string subject(const Scenario& s, const Point& p) {
+  const MethodChoice& m = s.method(p);
+  std::string text = m.spec.label();
+  if (m.spec.draft_length())
+    text += " with " + std::to_string(*m.spec.draft_length()) + (*m.spec.draft_length() == 1 ? " draft" : " drafts");
+  return text + " on " + setup_text(s, p);
+}
+
+std::vector<std::string> reasons_of(const Scenario& scenario, const Advice& a) {
+  if (!a.obstacle.empty()) return {"can't run: " + a.obstacle};
+  std::vector<std::string> all{batch_sentence(a)};
+  if (a.rate) all.push_back(load_sentence(*a.rate));
+  if (a.pays_to_batch() > a.batch_limit)
+    all.push_back("Limit: " + scenario.engines[a.point.engine]->name + " runs " + std::to_string(a.batch_limit) +
+                  " sequences at once with this method, unless told otherwise; the load is that of such a server.");
+  all.push_back(loss_sentence(telling(a)));
+  all.push_back(need_sentence(a));
+  if (a.batches.front().sharded_speedup) all.push_back(shard_sentence(a));
+  if (a.pool_lost > 0.005 && scenario.method(a.point).drafter_device)
+    all.push_back("KV pool: a sequence needs room in both caches, which hold " + percent(*a.pool_lost) + " less.");
+  else if (a.pool_lost > 0.005) all.push_back("KV pool: speculation takes " + percent(*a.pool_lost) + " of it.");
+  return all;
+}
+
+Table batch_table(const Advice& a) {
+  const auto columns = columns_of(batch_figures(a), a, Format::table);
+  std::vector<Table::Column> titles;
+  add_titles(titles, columns);
+  Table table(std::move(titles));
+  for (const BatchAdvice& b : a.batches) {
+    std::vector<Cell> row;
+    add_cells(row, columns, b);
+    table.add(std::move(row));
+  }
+  return table;
+}
+
+Table ranking_table(const Scenario& s, const std::vector<Advice>& advices, const std::vector<std::size_t>& order) {
+  const PointInputs inputs(s, Format::table, {"batch_size", "prompt_tokens"});
+  const std::vector<int> common = common_batches(advices, order);
+  const auto columns = ranking_figures(shown_batches(advices), common.empty() ? 0 : common.back());
+  std::vector<Table::Column> titles = inputs.titles();
+  add_titles(titles, columns);
+  Table table(std::move(titles));
+  for (const std::size_t i : order) {
+    std::vector<Cell> row = inputs.cells(advices[i].point);
+    add_cells(row, columns, advices[i]);
+    table.add(std::move(row));
+  }
+  return table;
+}
+
+std::vector<std::string> verdict_on_setup(const Scenario& s, const std::vector<Advice>& advices,
+                                          const std::vector<std::size_t>& order, std::size_t best, bool alone) {
+  const Advice& a = advices[best];
+  std::string verdict = verdict_sentence(s, a) + ".";
+  verdict.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(verdict.front())));
+  std::vector<std::string> all{verdict};
+  for (std::string more : {gain_sentence(s, a), assumption_sentence(s, advices, order, best)})
+    if (!more.empty()) all.push_back(std::move(more));
+  if (alone) all.push_back("That is on " + setup_text(s, a.point) + ".");
+  if (s.prompt_tokens.size() > 1)
+    all.push_back("Batches and gains are of the first of " + std::to_string(s.prompt_tokens.size()) +
+                  " prompt lengths, " + std::to_string(s.prompt_tokens.front()) +
+                  " tokens: ask for each other one alone.");
+  return all;
+}
+
+}  // namespace draftline

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sentences and tables of `draftline advise`, in whatever format they are shown.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "reports/table.h"
+#include "sim/advice.h"
+
+namespace draftline {
+
+std::string subject(const Scenario&, const Point&);  // "eagle3 with 3 drafts on h100-sxm, .."
+// Where the method pays, what reduces the gain, and what it needs; of one that can't run the obstacle alone.
+std::vector<std::string> reasons_of(const Scenario&, const Advice&);
+Table batch_table(const Advice&);
+// The methods in the order of reports/verdict's ranking(), with the speedups of their requests at a few batches.
+Table ranking_table(const Scenario&, const std::vector<Advice>&, const std::vector<std::size_t>& ranking);
+// What to use on a setup, and what it is worth. `best`: the setup's best advice; `alone`: there is no other setup.
+std::vector<std::string> verdict_on_setup(const Scenario&, const std::vector<Advice>&,
+                                          const std::vector<std::size_t>& ranking, std::size_t best, bool alone);
+
+}  // namespace draftline
