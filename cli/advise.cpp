@@ -45,9 +45,8 @@ int advise_all(const AdviseOptions& o, const Common& common) {
   if (!common.ranks.first()) return 0;
   const bool done = advices.size() == points;
   if (!done) std::cerr << "interrupted: only " << advices.size() << " of " << points << " methods were looked at\n";
-  write_advice(
-      to_standard_output(o.format, {"advise", common.data, o.seed, {.load = !o.no_load}}),
-      first->scenario(), advices, o.all);
+  write_advice(to_standard_output(o.format, {"advise", common.data, o.seed, {.load = !o.no_load}}), first->scenario(),
+               advices, o.all);
   if (!done) return Interruptible::exit_code();
   const bool runs = std::any_of(advices.begin(), advices.end(), [](const Advice& a) { return a.obstacle.empty(); });
   if (!runs)

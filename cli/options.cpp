@@ -50,8 +50,7 @@ CLI::Option* add_formats(CLI::App& verb, Format& format, const std::string& abou
   };
   auto* json = flag("--json", Format::json, about_json);
   auto* html = flag("--html", Format::html, "a page with charts on standard output, for a browser")->excludes(json);
-  if (csv == Csv::yes)
-    flag("--csv", Format::csv, "CSV on standard output")->excludes(json)->excludes(html);
+  if (csv == Csv::yes) flag("--csv", Format::csv, "CSV on standard output")->excludes(json)->excludes(html);
   return json;
 }
 

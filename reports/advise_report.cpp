@@ -45,8 +45,7 @@ void write_text(const Output& to, const Scenario& s, const std::vector<Advice>& 
   }
   if (best.size() > kMostSetups) out << "... and on " << best.size() - kMostSetups << " other setups: in the table.\n";
   if (best.empty()) out << "No method of it can run.\n";
-  if (order.size() > 1)
-    out << "\n" << kRankingTitle << ":\n" << ranking_table(s, advices, order).to_text(to.width);
+  if (order.size() > 1) out << "\n" << kRankingTitle << ":\n" << ranking_table(s, advices, order).to_text(to.width);
   for (std::size_t i = 0; i < advices.size(); ++i)
     if (every || best.empty() || i == best.front()) put_reasons(to, s, advices[i]);
   const std::size_t skipped = advices.size() - order.size();
@@ -73,8 +72,10 @@ void show_charts(Page& page, const Scenario& s, const std::vector<Advice>& advic
   for (const std::size_t i : order)
     for (const BatchAdvice& b : advices[i].batches)
       charts.add(setup_text(s, advices[i].point), method_text(s, advices[i].point),
-                 {static_cast<double>(b.batch_size), b.request_speedup, {},
-                  significant(b.acceptance_length) + " tokens a step, break-even " + significant(b.break_even_length)});
+                 {.x = static_cast<double>(b.batch_size),
+                  .y = b.request_speedup,
+                  .label = significant(b.acceptance_length) + " tokens a step, break-even " +
+                           significant(b.break_even_length)});
   for (const Chart& chart : charts.charts()) page.show(chart);
   page.say(charts.left_out());
 }

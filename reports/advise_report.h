@@ -11,8 +11,8 @@
 
 namespace draftline {
 
-// Writes the whole report as text, HTML or JSON. `advices`: in order of the points; fewer than the scenario's if interrupted.
-// `every`: reasons of every method, not of the best alone. Throws OutputError (core/json_writer).
+// Writes the whole report as text, HTML or JSON. `advices`: in order of the points; fewer than the scenario's if
+// interrupted. `every`: reasons of every method, not of the best alone. Throws OutputError (core/json_writer).
 void write_advice(const Output&, const Scenario&, const std::vector<Advice>& advices, bool every = false);
 
 }  // namespace draftline
