@@ -37,7 +37,10 @@ CLI::Option* add_seed(CLI::App& verb, std::uint64_t& seed, const std::string& ab
             std::uint64_t value = 0;
             const char* end = text.data() + text.size();
             const auto [rest, error] = std::from_chars(text.data(), end, value);
-            if (rest == end && error == std::errc()) return {};
+            if (rest == end && error == std::errc()) {
+              text = std::to_string(value);  // CLI11 takes one that begins with 0 for octal
+              return {};
+            }
             return "value " + printable(text, 100) + " is not a whole number from 0 to 18446744073709551615";
           },
           ""));

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/csv.h"
+#include "core/errors.h"
 #include "core/json_parse.h"
 #include "core/nearest_word.h"
 #include "core/quantity_text.h"

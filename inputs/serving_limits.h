@@ -35,8 +35,10 @@ struct SchedulerLimits {
   bool operator==(const SchedulerLimits&) const = default;
 
   // Whether prompts share prefixes. Recurrent states of a prefix's end are not kept, nor is a text of which all layers
-  // let the beginning go.
-  bool shares_prefixes() const { return prefix_caching && kept.states == 0 && kept.unwindowed_share() > 1e-9; }
+  // of the target let the beginning go; and KV blocks are shared whole.
+  bool shares_prefixes() const {
+    return prefix_caching && kept.states == 0 && !kept.all_windowed && block_size <= prefix_block;
+  }
   // KV blocks that hold a sequence of so many tokens.
   std::int64_t blocks_for(std::int64_t tokens) const {
     if (!kept.all_alike()) tokens = static_cast<std::int64_t>(std::ceil(kept(static_cast<double>(tokens))));

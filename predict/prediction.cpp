@@ -233,6 +233,10 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& all, const
   out.throughput_with_prefill = all.batch_size * s.output_tokens / out.request.e2e;
   const AttentionChoice attention = attention_of(s);
   out.warnings = setup_warnings(s, m.spec, attention);
+  if (const int most = limits_on({}, *s.engine, *s.device, speculating).max_num_seqs; s.batch_size > most)
+    out.warnings.push_back(s.engine->name + " runs " + std::to_string(most) + " sequences at once" +
+                           (speculating ? " while it speculates" : "") +
+                           ", unless it is told otherwise: larger batches need that limit raised");
   const KnownErrors errors = known_errors(*s.device, s.precision, attention);
   if (speculating) {
     const Baseline& plain = baseline(s);

@@ -68,6 +68,15 @@ std::string slow_experts(const Setup& s) {
          "library's may not (docs/kernel_model.md, \"Experts\")";
 }
 
+std::string others_links(const Setup& s) {
+  if (s.parallel.devices == 1 || s.device->links.tables.empty()) return "";
+  const Origin& o = s.device->links.tables.front().origin;
+  const std::string unknown = "; how far they are off is not known, and no part of the intervals";
+  if (!o.borrowed_from.empty())
+    return "the times of communication are those of " + o.borrowed_from + " (" + o.because + ")" + unknown;
+  return o.kind == "guess" ? "the times of communication are a guess (" + o.locator + ")" + unknown : "";
+}
+
 std::string no_module(const Setup& s, const MethodSpec& m) {
   if (m.entry().checkpoint != DrafterKind::mtp || s.transformer->mtp_modules > 0 || m.in().has("checkpoint")) return "";
   return s.transformer->name + " has no MTP module by its config.json: it is priced as if one had been trained";
@@ -76,8 +85,8 @@ std::string no_module(const Setup& s, const MethodSpec& m) {
 }  // namespace
 
 std::vector<std::string> setup_warnings(const Setup& s, const MethodSpec& m, const AttentionChoice& attention) {
-  std::vector<std::string> all{not_measured(attention), guessed_formats(s, m), slow_experts(s), divided_blocks(s),
-                               no_module(s, m)};
+  std::vector<std::string> all{not_measured(attention), guessed_formats(s, m), slow_experts(s),
+                               divided_blocks(s),       others_links(s),       no_module(s, m)};
   std::erase(all, "");
   return all;
 }

@@ -85,7 +85,7 @@ std::vector<int> shown_batches(const std::vector<Advice>& advices) {
 
 std::string subject(const Scenario& s, const Point& p) {
   const MethodChoice& m = s.method(p);
-  std::string text = m.spec.label();
+  std::string text = method_text(s, p, false);
   if (m.spec.draft_length())
     text += " with " + std::to_string(*m.spec.draft_length()) + (*m.spec.draft_length() == 1 ? " draft" : " drafts");
   return text + " on " + setup_text(s, p);

@@ -91,6 +91,8 @@ void write_page(const Output& to, const Scenario& s, const std::vector<Advice>& 
     std::istringstream schedule(schedule_text(s, a));
     for (std::string line; std::getline(schedule, line);) page->say(line);
   }
+  if (best.size() > kMostSetups)
+    page->say("... and on " + std::to_string(best.size() - kMostSetups) + " other setups: in the table.");
   if (best.empty()) page->say("No method of it can run.");
   show_charts(*page, s, advices, order);
   if (!order.empty()) page->show(ranking_table(s, advices, order));

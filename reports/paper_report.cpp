@@ -62,7 +62,7 @@ void show_readings(Page& page, const Paper& p) {
         table.add({t.table, column, two.cells, share(one.median), share(one.p90), share(one.largest), share(two.median),
                    share(two.p90), share(two.largest)});
     }
-  page.heading("Credible cells with and without one fitted cost: " + cost_text(*p.fitted_cost));
+  page.subheading("Credible cells with and without one fitted cost: " + cost_text(*p.fitted_cost));
   page.show(table);
   page.say("Fitted to these cells " + p.fitted_cost->chosen + ".");
   page.say("The cost: " + p.fitted_cost->because + ".");
@@ -73,8 +73,14 @@ std::string key_and_value(const std::pair<std::string, RowValue>& entry) {
   return std::holds_alternative<std::string>(value) ? std::get<std::string>(value) : key + " " + text_of(value);
 }
 
-// The predicted cells of a column over what the paper prints, at 1 where both are equal. Rows whose first keys are
-// equal are a series.
+// The method, or what else a row begins with.
+std::string series_of(const PaperCell& c) {
+  const std::string method = c.text("method");
+  return method.empty() ? key_and_value(c.row.front()) : method;
+}
+
+// The predicted cells of a column over what the paper prints, at 1 where both are equal. The rows of a method are a
+// series.
 Chart chart_of(const PaperTable& t, const std::string& column) {
   Chart chart;
   chart.title = t.table + ", " + column;
@@ -85,13 +91,14 @@ Chart chart_of(const PaperTable& t, const std::string& column) {
   std::vector<double> printed;
   for (const PaperCell& c : t.cells) {
     if (c.column != column || c.kind != FigureKind::predicted || !c.error() || c.row.empty()) continue;
-    const std::string name = key_and_value(c.row.front()) + (c.is_credible() ? "" : ", not credible");
+    const char* reservation = c.excluded ? ", excluded" : c.is_credible() ? "" : ", not credible";
+    const std::string name = series_of(c) + reservation;
     auto series =
         std::find_if(chart.series.begin(), chart.series.end(), [&](const Series& s) { return s.name == name; });
     if (series == chart.series.end())
       series = chart.series.insert(series, {.name = name, .points = {}, .joined = false});
     std::string label;
-    for (std::size_t i = 1; i < c.row.size(); ++i) label += (i > 1 ? ", " : "") + key_and_value(c.row[i]);
+    for (const auto& entry : c.row) label += (label.empty() ? "" : ", ") + key_and_value(entry);
     series->points.push_back({.x = *c.paper, .y = *c.ours / *c.paper, .label = label});
     printed.push_back(*c.paper);
   }
@@ -111,7 +118,7 @@ std::vector<std::string> keys_of(const PaperTable& t) {
 void show_table(Page& page, const PaperTable& t) {
   std::string head = t.table + " (" + t.source + ", " + t.locator + ")";
   for (const auto& [key, value] : t.context) head += ", " + key + " " + value;
-  page.heading(head);
+  page.subheading(head);
   const auto keys = keys_of(t);
   std::vector<Table::Column> columns(keys.begin(), keys.end());
   for (const char* title : {"column", "paper", "ours", "error"}) columns.emplace_back(title);
@@ -189,9 +196,9 @@ void write_papers(const Output& to, const std::vector<Paper>& papers) {
   for (const Paper& p : papers) {
     page->heading(p.paper + " (" + p.source + "): errors of predicted cells, credible ones first");
     page->show(summary_of(p));
-    show_readings(*page, p);
     for (const PaperTable& t : p.tables)
       for (const std::string& column : t.predicted_columns()) page->show(chart_of(t, column));
+    show_readings(*page, p);
     for (const PaperTable& t : p.tables) show_table(*page, t);
   }
   page->finish();

@@ -160,6 +160,10 @@ Scenario with_mean_lengths(Scenario s) {
   };
   take("prompt_tokens", mean_prompt(w), 1, s.prompt_tokens);
   take("output_tokens", mean_output(w), 2, s.output_tokens);
+  const SchedulerLimits& limits = s.serving->choices.front().limits;
+  if (w.shared_prefix && limits.prefix_caching && !s.document.root().has("cached_prompt_tokens"))
+    s.cached_prompt_tokens = std::min(w.shared_prefix->tokens, s.prompt_tokens.front() - 1) / w.shared_prefix->block *
+                             w.shared_prefix->block;
   return s;
 }
 

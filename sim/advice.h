@@ -75,7 +75,8 @@ Advice advise(Sweep&, std::size_t index, const std::vector<int>& batches, LoadAd
 // batch size is 1.
 Scenario with_arrivals(Scenario);
 
-// The scenario with the mean lengths of its first workload as its prompt_tokens and output_tokens, where it names none.
+// The scenario with the mean lengths of its first workload as its prompt_tokens and output_tokens, where it names none,
+// and with its shared prefix as cached_prompt_tokens.
 Scenario with_mean_lengths(Scenario);
 
 }  // namespace draftline

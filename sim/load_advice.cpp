@@ -90,9 +90,11 @@ class LoadAdvisor::PlainServer {
   // Sequences that are decoded together.
   double in_flight() const {
     const SchedulerLimits& l = server_->limits;
-    double prompt = mean_prompt(workload_);  // without what it may share with others
-    if (workload_.shared_prefix && l.prefix_caching) prompt = std::max(0.0, prompt - workload_.shared_prefix->tokens);
-    const auto blocks = l.blocks_for(static_cast<std::int64_t>(prompt + mean_output(workload_) / 2));
+    const double prompt = mean_prompt(workload_), text = prompt + mean_output(workload_) / 2;
+    const double shared =
+        workload_.shared_prefix && l.shares_prefixes() ? std::min<double>(prompt, workload_.shared_prefix->tokens) : 0;
+    const std::int64_t blocks = l.blocks_for(static_cast<std::int64_t>(text)) -
+                                static_cast<std::int64_t>(shared * l.kept.unwindowed_share() / l.block_size);
     return server_->fleet.schedulers() *
            std::clamp(static_cast<double>(l.kv_blocks) / static_cast<double>(std::max<std::int64_t>(blocks, 1)), 1.0,
                       static_cast<double>(l.max_num_seqs));

@@ -33,6 +33,10 @@ std::string no_shared_prefix(const ServingPoint& point) {
   if (!point.limits.shares_prefixes())
     return "\"shared_prefix\" saves nothing: where all layers have windows, or states come besides, prompts share no "
            "prefixes";
+  if (const double prompt = mean_prompt(point.workload); prompt > 0 && prompt <= shared->tokens)
+    return "prompts of " + std::to_string(std::lround(prompt)) +
+           " tokens are no longer than their \"shared_prefix\" of " + std::to_string(shared->tokens) +
+           ", of which they are a part: hardly anything of them is computed";
   if (shared->tokens >= shared->block) return "";
   return "\"shared_prefix\" saves nothing: its " + std::to_string(shared->tokens) + " tokens fill no KV block of " +
          std::to_string(shared->block);

@@ -29,7 +29,8 @@ struct KeptTokens {
     bool operator==(const Layers&) const = default;
   };
   std::vector<Layers> windows;
-  double states = 0;  // what a sequence's recurrent states take besides, whatever its length
+  bool all_windowed = false;  // each layer of the target is, whatever a drafter's are
+  double states = 0;          // what a sequence's recurrent states take besides, whatever its length
   bool operator==(const KeptTokens&) const = default;
   bool all_alike() const { return windows.empty() && states == 0; }  // as much for every token, and nothing besides
   double unwindowed_share() const {  // of a token's bytes: what stays however long the text grows

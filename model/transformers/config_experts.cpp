@@ -170,6 +170,11 @@ void read_minimax_m2(const Reader& in, TransformerShape& s) {
   e.score = Experts::Score::sigmoid;
   demand_word(in, "scoring_func", "sigmoid", "only experts that are scored by sigmoid are modelled here");
   e.choice_bias = flag(in, "use_routing_bias", true);
+  if (const auto shared = given(in, "shared_intermediate_size"); shared && shared->integer(0, kMostColumns) != 0)
+    shared->fail("an expert that every token passes is not modelled here: must be 0");
+  if (const auto types = given(in, "attn_type_list"))
+    for (const Reader& type : types->items())
+      if (type.integer(0, 1) != 1) return type.fail("layers of linear attention are not modelled; must be 1");
   if (const auto dense = given(in, "mlp_intermediate_size"))  // no layer has it, but drafters are built like one
     s.intermediate = dense->positive_int(kMostColumns);
   s.experts = e;

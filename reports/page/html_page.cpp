@@ -69,6 +69,8 @@ HtmlPage::HtmlPage(const Output& to, const std::string& title, const InputFiles&
 
 void HtmlPage::heading(const std::string& text) { to_.stream << element("h2", text); }
 
+void HtmlPage::subheading(const std::string& text) { to_.stream << element("h3", text); }
+
 void HtmlPage::say(const std::string& text) {
   if (!text.empty()) to_.stream << element("p", text, text.starts_with("warning: ") ? "warning" : "");
 }

@@ -9,6 +9,7 @@ class HtmlPage : public Page {
  public:
   HtmlPage(const Output&, const std::string& title, const InputFiles&);
   void heading(const std::string& text) override;
+  void subheading(const std::string& text) override;
   void say(const std::string& text) override;  // one that begins with "warning: " looks like one
   void show(const Table&) override;
   void show(const Chart&) override;

@@ -17,22 +17,29 @@ namespace {
 class TextPage : public Page {
  public:
   explicit TextPage(const Output& to) : to_(to) {}
-  void heading(const std::string& text) override { to_.stream << "\n" << paragraph(text, to_.width); }
+  void heading(const std::string& text) override { put((begun_ ? "\n" : "") + paragraph(text, to_.width)); }
+  void subheading(const std::string& text) override { heading(text); }
   void say(const std::string& text) override {
-    if (!text.empty()) to_.stream << paragraph(text, to_.width);
+    if (!text.empty()) put(paragraph(text, to_.width));
   }
-  void show(const Table& t) override { to_.stream << t.to_text(to_.width); }
+  void show(const Table& t) override { put(t.to_text(to_.width)); }
   void show(const Chart&) override {}
   void finish() override { finish_stream(to_.stream); }
 
  private:
+  void put(const std::string& text) {
+    to_.stream << text;
+    begun_ = true;
+  }
   const Output& to_;
+  bool begun_ = false;
 };
 
 class MarkdownPage : public Page {
  public:
   MarkdownPage(const Output& to, const std::string& title) : to_(to) { to_.stream << "## " << title << "\n\n"; }
   void heading(const std::string& text) override { to_.stream << "### " << text << "\n\n"; }
+  void subheading(const std::string& text) override { to_.stream << "#### " << text << "\n\n"; }
   void say(const std::string& text) override {
     if (!text.empty()) to_.stream << text << "\n\n";
   }

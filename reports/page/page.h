@@ -18,8 +18,9 @@ class Page {
   Page(const Page&) = delete;
   Page& operator=(const Page&) = delete;
   virtual ~Page() = default;
-  virtual void heading(const std::string& text) = 0;  // the title of what follows
-  virtual void say(const std::string& text) = 0;      // a paragraph; nothing if it is empty
+  virtual void heading(const std::string& text) = 0;     // the title of what follows
+  virtual void subheading(const std::string& text) = 0;  // the title of a part of that
+  virtual void say(const std::string& text) = 0;         // a paragraph; nothing if it is empty
   virtual void show(const Table&) = 0;
   virtual void show(const Chart&) = 0;
   virtual void finish() = 0;  // must be called last; throws OutputError (core/errors)

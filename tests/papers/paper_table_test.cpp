@@ -146,9 +146,10 @@ TEST_CASE("a page shows each column's predictions over what is printed, and whic
   PaperTable t{"table1", "shi2026", "Table 1", "", {}, {cell(2, 2.1, 0.3), cell(4, 3, 0.7), cell(3, 2.9, 0.3)}};
   for (PaperCell& c : t.cells) c.row = {{"method", std::string("hass")}, {"batch_size", std::int64_t{16}}};
   t.cells[2].row[0].second = std::string("eagle");
+  t.cells[2].excluded = "why";
   const std::string page = written({"specformer", "shi2026", {t}}, Format::html);
-  for (const char* shown :
-       {"table1, speedup", "hass, not credible", "batch_size 16", ">eagle<", "printed", "predicted"}) {
+  for (const char* shown : {"table1, speedup", ">hass<", ">hass, not credible<", ">eagle, excluded<", "batch_size 16",
+                            "predicted / printed"}) {
     INFO(shown);
     CHECK(page.find(shown) != std::string::npos);
   }

@@ -3,6 +3,7 @@
 // event by event and as `run` predicts it.
 #include <map>
 
+#include "tests/core/messages.h"
 #include "tests/sim/plain_cost.h"
 #include "tests/sim/served.h"
 
@@ -49,8 +50,12 @@ TEST_CASE("all but the first find the whole blocks of a shared prefix, never a p
   CHECK(reused(in_turn(20, 1500, SharedPrefix{1000}), limits) == 19 * 992);
   limits.kept.states = 1;  // a prefix's end would need its states
   CHECK(reused(in_turn(20, 1500, SharedPrefix{1000}), limits) == 0);
-  limits.kept = {.windows = {{100, 0.25}, {200, 0.75}}};
+  limits.kept = {.windows = {{100, 0.25}, {200, 0.75}}, .all_windowed = true};
   CHECK(reused(in_turn(20, 1500, SharedPrefix{1000}), limits) == 0);
+  limits.kept = {};
+  limits.block_size = 32;  // of which a prefix block of 16 would be a part
+  CHECK(reused(in_turn(20, 1500, SharedPrefix{1000, 1, 16}), limits) == 0);
+  limits.block_size = 16;
   Workload warm = in_turn(20, 1500, SharedPrefix{1000});
   warm.warm_up = 5;
   CHECK(reused(warm) == 15 * 992);
@@ -161,6 +166,18 @@ TEST_CASE("prompts that find a prefix in the cache take what run says of prompts
   }
 }
 
+TEST_CASE("a drafter without windows makes no target share prefixes that has them in all layers") {
+  const auto reused = [](const std::string& transformer) {
+    return served(R"({"device": "h100-sxm", "transformer": ")" + transformer + R"(", "engine": "vllm",
+        "method": {"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.5}}, "workload": {"requests": 10,
+        "arrivals": {"process": "closed", "concurrency": 1}, "lengths": {"shared_prefix": 400}}})")
+        .runs.front()
+        .figures.reused_tokens;
+  };
+  CHECK(reused("llama-3.1-8b") > 0);
+  CHECK(reused("mistral-7b-v0.1") == 0);
+}
+
 TEST_CASE("where shared prefixes can't save anything, a run says so") {
   const auto warning = [](const std::string& transformer, const std::string& more) {
     std::string all;
@@ -169,7 +186,7 @@ TEST_CASE("where shared prefixes can't save anything, a run says so") {
         "arrivals": {"process": "closed", "concurrency": 1}, "requests": 10, "lengths": {"shared_prefix": )" +
                                        more + "}")
                                     .warnings)
-      if (w.starts_with("\"shared_prefix\"")) all += w;
+      if (contains(w, "\"shared_prefix\"")) all += w;
     return all;
   };
   CHECK(warning("llama-3.1-8b", "400}}") == "");
@@ -177,6 +194,7 @@ TEST_CASE("where shared prefixes can't save anything, a run says so") {
   CHECK(warning("llama-3.1-8b", R"(400}}, "scheduler": {"prefix_caching": false})") == "");  // as was asked for
   CHECK(warning("gpt-oss-20b", "400}}") == "");  // half of its layers have no window
   CHECK(warning("mistral-7b-v0.1", "400}}").starts_with("\"shared_prefix\" saves nothing: where all layers have"));
+  CHECK(contains(warning("llama-3.1-8b", R"(2000, "prompt": 300, "output": 9}})"), "hardly anything"));
 }
 
 }  // namespace draftline
