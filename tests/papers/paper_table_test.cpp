@@ -148,8 +148,8 @@ TEST_CASE("a page shows each column's predictions over what is printed, and whic
   t.cells[2].row[0].second = std::string("eagle");
   t.cells[2].excluded = "why";
   const std::string page = written({"specformer", "shi2026", {t}}, Format::html);
-  for (const char* shown : {"table1, speedup", ">hass<", "hass, not credible", "eagle, excluded", "batch_size 16",
-                            "predicted / printed"}) {
+  for (const char* shown :
+       {"table1, speedup", ">hass<", "hass, not credible", "eagle, excluded", "batch_size 16", "predicted / printed"}) {
     INFO(shown);
     CHECK(page.find(shown) != std::string::npos);
   }
