@@ -2,6 +2,7 @@
 // Laws that every prediction obeys, over many setups of shipped devices, transformers, engines and methods.
 #include "predict/prediction.h"
 
+#include <algorithm>
 #include <map>
 
 #include "decoder/priced/step_price.h"
@@ -354,6 +355,25 @@ TEST_CASE("a step of more than a hundred kinds of kernels has a price") {
     "method": {"name": "self_spec", "draft_length": 4, "acceptance": {"rate": 0.5}}})");
   CHECK(p.step_time.value > 0);
   CHECK(p.breakdown.device() < p.step_time);
+}
+
+TEST_CASE("links of another card, and batches beyond what an engine runs at once, are told") {
+  const auto told = [](const std::string& device, const std::string& engine, const std::string& more,
+                       const char* what) {
+    const Prediction p = prediction(R"({"device": ")" + device + R"(", "engine": ")" + engine +
+                                    R"(", "transformer": "llama-3.1-8b", "method": {"name": "eagle3", "draft_length": 3,
+        "acceptance": {"rate": 0.7}}, )" +
+                                    more + "}");
+    return std::any_of(p.warnings.begin(), p.warnings.end(), [&](const auto& w) { return contains(w, what); });
+  };
+  const char* links = "the times of communication are those of l40s (cards on PCIe";
+  CHECK(told("rtx-pro-6000", "vllm", R"("tensor_parallel": 2)", links));
+  CHECK_FALSE(told("rtx-pro-6000", "vllm", R"("tensor_parallel": 1)", links));
+  CHECK_FALSE(told("l40s", "vllm", R"("tensor_parallel": 2)", "the times of communication"));
+  CHECK(told("rtx-4090", "vllm", R"("tensor_parallel": 2)", "the times of communication are a guess"));
+  const char* limit = "sglang runs 48 sequences at once while it speculates";
+  CHECK(told("h100-sxm", "sglang", R"("batch_size": 49)", limit));
+  CHECK_FALSE(told("h100-sxm", "sglang", R"("batch_size": 48)", limit));
 }
 
 TEST_CASE("what some devices or networks of a sweep can't share is skipped, what none can is a mistake") {
