@@ -254,7 +254,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a device file may give the points of one library alone, as a probe writes them: NCCL's") {
-  std::string text = device_text("a10g");
+  std::string text = device_text("rtx-3060");
   text.insert(text.find("\"fits\""),
               R"("all_reduce": {"kind": "measured", "source": "draftline-probe", "locator": "here", "groups": [
                    {"ranks": 2, "points": [{"message": "1 KiB", "time": "9 us"}]}]}, )");
