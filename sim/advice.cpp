@@ -160,8 +160,11 @@ Scenario with_mean_lengths(Scenario s) {
   };
   take("prompt_tokens", mean_prompt(w), 1, s.prompt_tokens);
   take("output_tokens", mean_output(w), 2, s.output_tokens);
-  const SchedulerLimits& limits = s.serving->choices.front().limits;
-  if (w.shared_prefix && limits.prefix_caching && !s.document.root().has("cached_prompt_tokens"))
+  // Networks that share no prefixes under the simulator (SchedulerLimits::shares_prefixes) have none cached here either.
+  const bool shares = std::none_of(s.transformers.begin(), s.transformers.end(), [](const auto& t) {
+    return t->delta_net || t->layers_of(AttentionKind::sliding) == t->layers;
+  });
+  if (w.shared_prefix && shares && s.serving->choices.front().limits.prefix_caching)
     s.cached_prompt_tokens = std::min(w.shared_prefix->tokens, s.prompt_tokens.front() - 1) / w.shared_prefix->block *
                              w.shared_prefix->block;
   return s;

@@ -114,6 +114,20 @@ TEST_CASE("advice on a workload is advice on its lengths") {
   CHECK(named.largest_batch > same.largest_batch);
 }
 
+TEST_CASE("a workload's shared prefix is cached in advice, where its network shares prefixes") {
+  const auto cached = [](const std::string& transformer, const std::string& more) {
+    const std::string text = R"({"device": "h100-sxm", "engine": "vllm", "transformer": ")" + transformer + R"(",
+        "method": {"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}}, "workload": {"requests": 10,
+        "arrivals": {"process": "poisson", "rate": "1 /s"},
+        "lengths": {"shared_prefix": 1000, "prompt": 1200, "output": 300}})" +
+                             more + "}";
+    return AdviceSweep(Document::from_text(text, "s.json"), kData, false).scenario().cached_prompt_tokens;
+  };
+  CHECK(cached("llama-3.1-8b", "") == 992);
+  CHECK(cached("llama-3.1-8b", R"(, "scheduler": {"prefix_caching": false})") == 0);
+  CHECK(cached("mistral-7b-v0.1", "") == 0);  // all its layers have windows
+}
+
 TEST_CASE("a schedule ends with the largest batch of its own prompt") {
   const Advice both = advice_of(R"("prompt_tokens": [500, 8000])"), longer = advice_of(R"("prompt_tokens": 8000)");
   REQUIRE(both.schedule.size() > 1);
