@@ -160,7 +160,7 @@ Scenario with_mean_lengths(Scenario s) {
   };
   take("prompt_tokens", mean_prompt(w), 1, s.prompt_tokens);
   take("output_tokens", mean_output(w), 2, s.output_tokens);
-  // Networks that share no prefixes under the simulator (SchedulerLimits::shares_prefixes) have none cached here either.
+  // Networks that share no prefixes in the simulator (SchedulerLimits::shares_prefixes) have none cached here.
   const bool shares = std::none_of(s.transformers.begin(), s.transformers.end(), [](const auto& t) {
     return t->delta_net || t->layers_of(AttentionKind::sliding) == t->layers;
   });
