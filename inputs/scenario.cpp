@@ -20,6 +20,10 @@ constexpr std::size_t kMostPoints = 100'000'000;
 constexpr int kMostTokens = 1 << 24;
 
 MethodChoice read_method_choice(const Reader& in, Catalogue& catalogue) {
+  if (in.is_string()) {
+    in.fail("must be an object, {\"name\": \"" + printable(in.text()) + "\"}");
+    return {};
+  }
   MethodChoice m{MethodSpec(in)};
   if (const auto acceptance = in.find("acceptance")) m.acceptance = read_acceptance(*acceptance, m.spec, catalogue);
   m.drafter_device = read_drafter_device(m.spec, catalogue);
@@ -126,13 +130,24 @@ void refuse_serving_keys(const Reader& in) {
     if (const auto value = in.find(key)) value->fail("belongs to a serving scenario, which has a \"workload\"");
 }
 
+// What of every prompt is in the KV cache already, and what of that the sequences of a batch share.
 void read_cached_prompt(const Reader& in, Scenario& s) {
-  if (s.serving) return in.fail("a scenario with a workload has none; give \"lengths\": {\"shared_prefix\": ..}");
-  s.cached_prompt_tokens = in.integer(0, kMostTokens);
-  for (const int prompt : s.prompt_tokens)
-    if (s.cached_prompt_tokens >= prompt)
-      return in.fail("must be less than #/prompt_tokens, " + std::to_string(prompt) + ", got " +
-                     std::to_string(s.cached_prompt_tokens));
+  const auto cached = in.find("cached_prompt_tokens"), shared = in.find("shared_prefix");
+  const auto fits = [&](const Reader& at, int tokens) {
+    if (s.serving) at.fail("a scenario with a workload has none; give \"lengths\": {\"shared_prefix\": ..}");
+    for (const int prompt : s.prompt_tokens)
+      if (tokens >= prompt && !at.failed())
+        at.fail("must be less than #/prompt_tokens, " + std::to_string(prompt) + ", got " + std::to_string(tokens));
+  };
+  if (cached) fits(*cached, s.cached_prompt_tokens = cached->integer(0, kMostTokens));
+  if (shared) s.shared_prefix = read_shared_prefix(*shared);
+  if (!s.shared_prefix) return;
+  fits(*shared, s.shared_prefix->tokens);
+  const int found = s.shared_prefix->whole_blocks();
+  if (cached && s.cached_prompt_tokens < found)
+    cached->fail("must be at least " + std::to_string(found) + ", as #/shared_prefix is cached, got " +
+                 std::to_string(s.cached_prompt_tokens));
+  s.cached_prompt_tokens = std::max(s.cached_prompt_tokens, found);
 }
 
 }  // namespace
@@ -169,7 +184,7 @@ Scenario read_scenario(Document document, Catalogue& catalogue) {
     batch->fail("a scenario with a workload has none; give \"scheduler\": {\"max_num_seqs\": ..}");
   s.batch_sizes = alternatives(in, "batch_size", 1, count(kMostBatchSize));
   s.prompt_tokens = alternatives(in, "prompt_tokens", 512, count(kMostTokens));
-  if (const auto cached = in.find("cached_prompt_tokens")) read_cached_prompt(*cached, s);
+  read_cached_prompt(in, s);
   s.output_tokens = alternatives(in, "output_tokens", 256, [](const Reader& r) { return r.integer(2, kMostTokens); });
   in.done();
   if (!in.failed() && s.points() > kMostPoints)

@@ -38,7 +38,8 @@ struct Scenario {
   std::vector<MethodChoice> methods;
   std::vector<std::vector<MethodChoice>> methods_of_engine;    // as each engine completes them (inputs/engine_defaults)
   std::vector<int> prompt_tokens, output_tokens, batch_sizes;  // at least 1, 2 and 1
-  int cached_prompt_tokens = 0;  // of each prompt, in the KV cache already; fewer than every prompt has
+  int cached_prompt_tokens = 0;               // of each prompt, in the KV cache already; fewer than every prompt has
+  std::optional<SharedPrefix> shared_prefix;  // of them, what sequences share; workloads have their own
   double gpu_memory_utilization = kGpuMemoryUtilization;      // share of device memory; serving choices have their own
   std::optional<Serving> serving;                             // of a scenario with a workload, for the simulator
   Document document = Document::from_text("{}", "scenario");  // the file from which it was read

@@ -14,22 +14,6 @@ bool has_recorded_prefixes(const Workload& w) {
   return w.length_trace && !w.length_trace->prefix_hashes.empty() && is_recorded(w.prompt);
 }
 
-// A number of tokens, or {"tokens": .., "groups": ..}; none if there are no tokens.
-std::optional<SharedPrefix> read_shared_prefix(const Reader& in) {
-  constexpr std::int64_t kMostInAll = std::int64_t{1} << 28;  // tokens; each block of them may get a name
-  SharedPrefix shared;
-  if (in.is_object()) {
-    shared.tokens = in.at("tokens").integer(0, kLongestText);
-    if (const auto groups = in.find("groups")) shared.groups = groups->positive_int(1 << 20);
-    in.done();
-  } else {
-    shared.tokens = in.integer(0, kLongestText);
-  }
-  if (std::int64_t{shared.tokens} * shared.groups > kMostInAll)
-    in.fail("all its groups together must have at most " + std::to_string(kMostInAll) + " tokens");
-  return shared.tokens > 0 ? std::optional(shared) : std::nullopt;
-}
-
 // The lengths of prompts and outputs. A side that is not given is the trace's, row by row, whatever is drawn for the
 // other; without a trace it is the scenario's.
 void read_both_lengths(const Reader& in, Workload& w, Catalogue& catalogue) {
@@ -92,6 +76,21 @@ void read_arrivals(const Reader& in, Workload& w, Catalogue& catalogue) {
 }
 
 }  // namespace
+
+std::optional<SharedPrefix> read_shared_prefix(const Reader& in) {
+  constexpr std::int64_t kMostInAll = std::int64_t{1} << 28;  // tokens; each block of them may get a name
+  SharedPrefix shared;
+  if (in.is_object()) {
+    shared.tokens = in.at("tokens").integer(0, kLongestText);
+    if (const auto groups = in.find("groups")) shared.groups = groups->positive_int(1 << 20);
+    in.done();
+  } else {
+    shared.tokens = in.integer(0, kLongestText);
+  }
+  if (std::int64_t{shared.tokens} * shared.groups > kMostInAll)
+    in.fail("all its groups together must have at most " + std::to_string(kMostInAll) + " tokens");
+  return shared.tokens > 0 ? std::optional(shared) : std::nullopt;
+}
 
 Workload read_workload(const Reader& in, Catalogue& catalogue) {
   Workload w;

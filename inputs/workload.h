@@ -2,6 +2,7 @@
 // The workload of a server: requests in order of arrival, drawn from random processes or read from recorded traces
 // (docs/simulator.md).
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,6 +38,8 @@ struct ArrivalProcess {
 struct SharedPrefix {
   int tokens = 0, groups = 1;  // groups: number of prefixes
   int block = 16;              // tokens by which prompts are compared; the server's block_size
+  int whole_blocks(int of) const { return std::min(tokens, of) / block * block; }  // tokens that are found of so many
+  int whole_blocks() const { return whole_blocks(tokens); }
 };
 
 class DrawnRequests;
@@ -63,6 +66,8 @@ Workload at_rate(Workload, double factor);  // the same requests at `factor` tim
 Workload one_by_one(Workload);              // the same requests, each after the end of the one before it
 
 Workload read_workload(const Reader&, Catalogue&);  // mistakes are noted at the reader
+// A number of tokens, or {"tokens": .., "groups": ..}; none if there are no tokens. Mistakes are noted at the reader.
+std::optional<SharedPrefix> read_shared_prefix(const Reader&);
 
 // Random draws, kept for later runs with the same seed and distribution, because a quantile costs more time than
 // simulating a request. Runs with different seeds, of a plan's replications, take turns.

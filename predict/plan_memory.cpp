@@ -103,7 +103,10 @@ Predictor::Footprints Predictor::memory(const Plan& plan, const Priced& priced, 
     const int kept = std::min(text, slides(c).value_or(text));
     const bool drafters = !plan.decoder.target.owns(c);
     const int lookahead = priced.slots + (drafters ? plan.decoder.method->drafts_ahead() : 0);
-    const double slots = cached_tokens({s.batch_size, kept, lookahead, CacheLayout::paged, 16, 0});
+    const int shared = s.shared_prefix.whole_blocks() - (text - kept);  // of the tokens that are kept
+    const double copies = std::max(0, s.batch_size - s.shared_prefix.groups);
+    const double slots =
+        cached_tokens({s.batch_size, kept, lookahead, CacheLayout::paged, 16, 0}) - copies * std::max(0, shared);
     (drafters ? m.draft_cache : m.cache) += slots * c.layers * c.row_bytes();
   }
   m.cache += s.batch_size * state_bytes(plan.decoder.ops, priced.slots);

@@ -65,6 +65,7 @@ struct Setup {
   int batch_size, prompt_tokens, output_tokens;           // batch_size: sequences of all devices together
   double gpu_memory_utilization = kGpuMemoryUtilization;  // share of device memory that may be used
   int cached_prompt_tokens = 0;                           // of a prompt, with keys and values in the cache already
+  SharedPrefix shared_prefix = {};                        // of them, what is in memory once for many sequences
   int computed_prompt_tokens() const { return prompt_tokens - cached_prompt_tokens; }
   Setup of_replica() const;  // with the sequences of one replica of the attention, the fullest
 };

@@ -14,8 +14,7 @@ namespace {
 std::string not_measured(const AttentionChoice& attention) {
   if (attention.measured) return "";
   return "the library that computes the engine's attention was not measured on the device over such a cache: the "
-         "nearest "
-         "that was stands in for it";
+         "nearest that was stands in for it";
 }
 
 // Engines refuse a checkpoint whose blocks of one scale would lie on two ranks.

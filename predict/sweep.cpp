@@ -35,7 +35,8 @@ Setup Sweep::setup(const Point& p) const {
           .output_tokens = s.output_tokens[p.output],
           .gpu_memory_utilization =
               s.serving ? s.serving->choices[p.serving].gpu_memory_utilization : s.gpu_memory_utilization,
-          .cached_prompt_tokens = s.cached_prompt_tokens};
+          .cached_prompt_tokens = s.cached_prompt_tokens,
+          .shared_prefix = s.shared_prefix.value_or(SharedPrefix{})};
 }
 
 void Sweep::validate() {

@@ -61,6 +61,11 @@ void write_resolved(JsonWriter& w, const Scenario& s) {
   if (!s.serving) w.member("gpu_memory_utilization", s.gpu_memory_utilization);
   w.list("prompt_tokens", s.prompt_tokens);
   if (s.cached_prompt_tokens > 0) w.member("cached_prompt_tokens", s.cached_prompt_tokens);
+  if (s.shared_prefix && !s.serving)
+    w.object("shared_prefix", [&] {
+      w.member("tokens", s.shared_prefix->tokens);
+      w.member("groups", s.shared_prefix->groups);
+    });
   w.list("output_tokens", s.output_tokens);
   if (s.serving) {
     const Reader root = s.document.root();

@@ -145,7 +145,9 @@ Scenario with_arrivals(Scenario s) {
     ServingChoice load;
     load.workload.arrivals.rate = 1;
     load.workload.requests = 600;
-    if (s.cached_prompt_tokens > 0) load.workload.shared_prefix = SharedPrefix{s.cached_prompt_tokens};
+    load.workload.shared_prefix = s.shared_prefix;
+    if (!s.shared_prefix && s.cached_prompt_tokens > 0)
+      load.workload.shared_prefix = SharedPrefix{s.cached_prompt_tokens};
     s.serving.emplace().choices = {load};
   }
   s.methods.push_back(autoregressive());  // last, so that the indices of the others remain valid
@@ -164,9 +166,10 @@ Scenario with_mean_lengths(Scenario s) {
   const bool shares = std::none_of(s.transformers.begin(), s.transformers.end(), [](const auto& t) {
     return t->delta_net || t->layers_of(AttentionKind::sliding) == t->layers;
   });
-  if (w.shared_prefix && shares && s.serving->choices.front().limits.prefix_caching)
-    s.cached_prompt_tokens = std::min(w.shared_prefix->tokens, s.prompt_tokens.front() - 1) / w.shared_prefix->block *
-                             w.shared_prefix->block;
+  if (w.shared_prefix && shares && s.serving->choices.front().limits.prefix_caching) {
+    s.shared_prefix = w.shared_prefix;
+    s.shared_prefix->tokens = s.cached_prompt_tokens = w.shared_prefix->whole_blocks(s.prompt_tokens.front() - 1);
+  }
   return s;
 }
 

@@ -53,13 +53,14 @@ int DraftChooser::choose(int sequences, std::int64_t context, std::span<const in
   std::size_t n = 0;
   double rate = 0;  // tokens per picosecond of the best fixed length, by the recorded acceptance
   for (const int k : lengths_) {
-    const StepCost::Line line = cost_.decode(sequences, k, context);
+    const DecodeBatch batch{sequences, k, context};
+    const StepCost::Line line = cost_.decode(batch);
     const double tokens = sequences * expected(k), token = static_cast<double>(cost_.token());
     const auto alone = static_cast<double>(line.at(context));
     rate = std::max(rate, tokens / (alone + tokens * token));
     double emitted = tokens, time = alone;
     if (!chunks.empty()) {
-      const StepCost::Prompts prompts = cost_.prefill(sequences, k, context, chunks);
+      const StepCost::Prompts prompts = cost_.prefill(batch, chunks);
       time += static_cast<double>(line.longer(prompts.device, prompts.host));
     }
     if (looks_ahead()) {
@@ -78,7 +79,7 @@ std::span<const int> DraftChooser::admit(int slots, std::int64_t context, std::s
                                          int drafts) {
   const auto token = static_cast<double>(cost_.token());
   admitted_ = admit_prefixes(survival, drafts, [&](int rows, double tokens) {
-    const auto line = verifying(cost_, lengths_, slots, static_cast<double>(rows) / slots, context);
+    const auto line = verifying(cost_, lengths_, {slots, drafts, context}, static_cast<double>(rows) / slots);
     return static_cast<double>(line.at(context)) + tokens * token;
   });
   return admitted_;

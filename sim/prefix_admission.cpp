@@ -43,19 +43,19 @@ std::vector<int> admit_prefixes(std::span<const double> survival, int drafts,
   return lengths;
 }
 
-StepCost::Line verifying(StepCost& cost, std::span<const int> lengths, int sequences, double drafts,
-                         std::int64_t context) {
+StepCost::Line verifying(StepCost& cost, std::span<const int> lengths, const DecodeBatch& batch, double verified) {
+  const auto decode = [&](int drafted) { return cost.decode({batch.sequences, drafted, batch.context}); };
   const auto shortest = std::upper_bound(lengths.begin(), lengths.end(), 0);  // 0 is a plain step, which drafts nothing
   check(shortest != lengths.end(), "verifying: there are drafts");
-  if (shortest + 1 == lengths.end()) return cost.decode(sequences, *shortest, context);
-  auto above = std::lower_bound(shortest + 1, lengths.end(), drafts);
+  if (shortest + 1 == lengths.end()) return decode(*shortest);
+  auto above = std::lower_bound(shortest + 1, lengths.end(), verified);
   if (above == lengths.end()) --above;
-  const StepCost::Line low = cost.decode(sequences, above[-1], context), high = cost.decode(sequences, *above, context);
-  const double share = (drafts - above[-1]) / (*above - above[-1]);
+  const StepCost::Line low = decode(above[-1]), high = decode(*above);
+  const double share = (verified - above[-1]) / (*above - above[-1]);
   const auto between = [&](Ticks a, Ticks b) {
     return std::max<Ticks>(0, a + std::llround(share * static_cast<double>(b - a)));
   };
-  const Ticks drafting = cost.decode(sequences, lengths.back(), context).drafting;
+  const Ticks drafting = decode(lengths.back()).drafting;
   const std::int64_t from = std::max(low.from, high.from);
   return {.from = from,
           .to = std::min(low.to, high.to),

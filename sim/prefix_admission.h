@@ -18,9 +18,9 @@ namespace draftline {
 std::vector<int> admit_prefixes(std::span<const double> survival, int drafts,
                                 const std::function<double(int rows, double tokens)>& time);
 
-// The price of a step that drafts as much as is drafted at the longest length and verifies `drafts` drafts per sequence
+// The price of a step that drafts as much as is drafted at the longest length and verifies `verified` of each sequence
 // on average: linear between draft lengths. Below one draft it is continued from the two shortest lengths, and is not
 // that of a plain step, which drafts nothing. `lengths`: the draft lengths that have a price, ascending.
-StepCost::Line verifying(StepCost&, std::span<const int> lengths, int sequences, double drafts, std::int64_t context);
+StepCost::Line verifying(StepCost&, std::span<const int> lengths, const DecodeBatch&, double verified);
 
 }  // namespace draftline

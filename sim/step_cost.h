@@ -11,6 +11,18 @@
 
 namespace draftline {
 
+// The batch of one decode step. No sequences: the step only computes prompts.
+struct DecodeBatch {
+  int sequences = 0, drafts = 0;  // drafts: of each sequence
+  std::int64_t context = 0;       // tokens in the KV cache, of all sequences together
+};
+
+// What a part of a server with data-parallel attention has in a step.
+struct StepLoad {
+  int sequences = 0, drafts = 0, prompt_tokens = 0;  // drafts: of each sequence
+  bool operator==(const StepLoad&) const = default;
+};
+
 class StepCost {
  public:
   virtual ~StepCost() = default;
@@ -30,27 +42,22 @@ class StepCost {
       return more_host > 0 ? std::max(by_device, more_host - host_slack) : by_device;
     }
   };
-  // A decode step of `sequences` sequences with `drafts` drafts each and `context` tokens in the KV cache in total.
-  // With 0 sequences: the host time of a graph that only computes prompts. InputErrors if a step takes hours.
-  virtual Line decode(int sequences, int drafts, std::int64_t context) = 0;
+  // Without sequences: the host time of a graph that only computes prompts. InputErrors if a step takes hours.
+  virtual Line decode(const DecodeBatch&) = 0;
 
   // The additional time of a decode step after steps that only computed prompts, for `prompts` in total, and left the
   // CPU's caches cold. `fresh`: the sequences of the batch that were prefilled meanwhile.
-  virtual Ticks after_prompts(int /*sequences*/, int /*drafts*/, std::int64_t /*context*/, Ticks /*prompts*/,
-                              int /*fresh*/) {
-    return 0;
-  }
+  virtual Ticks after_prompts(const DecodeBatch&, Ticks /*prompts*/, int /*fresh*/) { return 0; }
 
-  // What prompt chunks add to a step of so many sequences and drafts with `context` tokens in the KV cache in total:
-  // device time, and host time where its rows are too many for a graph.
+  // What prompt chunks add to a step: device time, and host time where its rows are too many for a graph.
   struct Prompts {
     Ticks device = 0, host = 0;
   };
-  virtual Prompts prefill(int sequences, int drafts, std::int64_t context, std::span<const Chunk>) = 0;
+  virtual Prompts prefill(const DecodeBatch&, std::span<const Chunk>) = 0;
 
   // Data-parallel attention: how much of a step's time the experts and their exchange take, if each part of a server
-  // has so many sequences and prompt tokens. The times above are those of parts that are all alike.
-  virtual Ticks joint(int /*sequences*/, int /*drafts*/, int /*prompt_tokens*/) { return 0; }
+  // has this load. The times above are those of parts that are all alike.
+  virtual Ticks joint(const StepLoad&) { return 0; }
 
   // Wall time on this machine that was spent on computing step times.
   virtual Seconds pricing_time() const { return {}; }

@@ -75,8 +75,7 @@ StepLoad StepExecutor::load(const StepPlan& plan) const {
 
 Ticks StepExecutor::beyond_own_experts(const StepPlan& plan, const StepLoad& mean) const {
   const StepLoad own = load(plan);
-  const auto joint = [&](const StepLoad& l) { return cost_.joint(l.sequences, l.drafts, l.prompt_tokens); };
-  return mean == own ? 0 : joint(mean) - joint(own);
+  return mean == own ? 0 : cost_.joint(mean) - cost_.joint(own);
 }
 
 StepRun& StepExecutor::begin(const StepPlan& plan, Ticks others) {
@@ -125,43 +124,43 @@ void StepExecutor::end(const StepPlan& plan, std::int64_t steps, Ticks now) {
 }
 
 void StepExecutor::prefill(const StepPlan& plan, Ticks others) {
-  const StepCost::Line line = cost_.decode(0, 0, 0);
-  const StepCost::Prompts prompts = cost_.prefill(0, 0, 0, plan.chunks);
+  const StepCost::Line line = cost_.decode({});
+  const StepCost::Prompts prompts = cost_.prefill({}, plan.chunks);
   const Ticks device = prompts.device + others;
   run_.first = line.at(0) + line.longer(device, prompts.host) + blocks_.take_swap_time();
   run_.host_wait = host_wait(line, device, prompts.host);
 }
 
-StepCost::Line StepExecutor::price(const StepPlan& plan, std::int64_t context) {
-  if (plan.admitted.empty()) return cost_.decode(running_.slots(), plan.draft_length, context);
+DecodeBatch StepExecutor::decoding(int drafts) const { return {running_.slots(), drafts, running_.slot_context()}; }
+
+StepCost::Line StepExecutor::price(const StepPlan& plan, const DecodeBatch& batch) {
+  if (plan.admitted.empty()) return cost_.decode(batch);
   const int verified = std::accumulate(plan.admitted.begin(), plan.admitted.end(), 0);
-  const double each = static_cast<double>(verified) / running_.slots();
-  return verifying(cost_, drafting_.lengths, running_.slots(), each, context);
+  const double each = static_cast<double>(verified) / batch.sequences;
+  return verifying(cost_, drafting_.lengths, batch, each);
 }
 
 void StepExecutor::single_step(const StepPlan& plan, Ticks others) {
-  const auto n = static_cast<int>(running_.size());
-  const std::int64_t context = running_.slot_context();
-  const StepCost::Line line = price(plan, context);
-  const StepCost::Prompts prompts =
-      plan.chunks.empty() ? StepCost::Prompts{} : cost_.prefill(n, plan.draft_length, context, plan.chunks);
-  const Ticks device = prompts.device + others, wait = wait_before_decoding(plan.draft_length);
-  run_.emitted = plan.draft_length > 0 ? draw_acceptance(plan) : n;
-  run_.first = line.at(context) + line.longer(device, prompts.host) + wait + run_.emitted * cost_.token();
+  const DecodeBatch batch = decoding(plan.draft_length);
+  const StepCost::Line line = price(plan, batch);
+  const StepCost::Prompts prompts = plan.chunks.empty() ? StepCost::Prompts{} : cost_.prefill(batch, plan.chunks);
+  const Ticks device = prompts.device + others, wait = wait_before_decoding(batch);
+  run_.emitted = plan.draft_length > 0 ? draw_acceptance(plan) : static_cast<std::int64_t>(running_.size());
+  run_.first = line.at(batch.context) + line.longer(device, prompts.host) + wait + run_.emitted * cost_.token();
   run_.host_wait = host_wait(line, device, prompts.host);
 }
 
 // Up to the batch's first completion or the end of the price's linear piece.
 void StepExecutor::steady_decode(const StepPlan& plan, Ticks others) {
   const auto n = static_cast<std::int64_t>(running_.size());
-  const std::int64_t context = running_.slot_context();
-  const StepCost::Line line = cost_.decode(running_.slots(), plan.draft_length, context);
-  const Ticks wait = wait_before_decoding(plan.draft_length);
+  const DecodeBatch batch = decoding(plan.draft_length);
+  const StepCost::Line line = cost_.decode(batch);
+  const Ticks wait = wait_before_decoding(batch);
   std::int64_t steps = running_.steps_to_first_completion();
-  steps = std::min(steps, (line.to - context + n - 1) / n);
+  steps = std::min(steps, (line.to - batch.context + n - 1) / n);
   steps = std::min(steps, chooser_.steps_to_next_choice());
   run_.steps = wait > 0 ? 1 : steps;
-  run_.first = line.at(context) + line.longer(others) + n * cost_.token() + wait;
+  run_.first = line.at(batch.context) + line.longer(others) + n * cost_.token() + wait;
   run_.rise = line.per_token * n;
   run_.emitted = n;
   run_.host_wait = host_wait(line, others);
@@ -184,12 +183,11 @@ std::int64_t StepExecutor::draw_acceptance(const StepPlan& plan) {
 }
 
 // The time before a step decodes: copies of swapped blocks, and CPU caches that prompts left cold.
-Ticks StepExecutor::wait_before_decoding(int draft_length) {
+Ticks StepExecutor::wait_before_decoding(const DecodeBatch& batch) {
   const Ticks swap = blocks_.take_swap_time();
   if (running_.empty() || prompt_time_ == 0) return swap;
   const auto joined = static_cast<int>(running_.joined_since_emission().size());
-  return swap + cost_.after_prompts(running_.slots(), draft_length, running_.slot_context(),
-                                    std::exchange(prompt_time_, 0), joined);
+  return swap + cost_.after_prompts(batch, std::exchange(prompt_time_, 0), joined);
 }
 
 // The first gap of a sequence that has joined began elsewhere: at its first token, or before it was swapped out.

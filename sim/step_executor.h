@@ -7,12 +7,6 @@
 
 namespace draftline {
 
-// What a part of a server has in a step.
-struct StepLoad {
-  int sequences = 0, drafts = 0, prompt_tokens = 0;  // drafts: draft length
-  bool operator==(const StepLoad&) const = default;
-};
-
 // Gives steps that begin and end together the time of the slowest. So many of them are taken that the same one is the
 // slowest in all, each run allows it, and they start within `room`. At least one run.
 void step_together(std::span<StepRun* const>, Ticks room);
@@ -41,9 +35,10 @@ class StepExecutor {
   void prefill(const StepPlan&, Ticks others);
   void single_step(const StepPlan&, Ticks others);
   void steady_decode(const StepPlan&, Ticks others);
-  StepCost::Line price(const StepPlan&, std::int64_t context);  // of a single step
+  DecodeBatch decoding(int drafts) const;
+  StepCost::Line price(const StepPlan&, const DecodeBatch&);  // of a single step
   std::int64_t draw_acceptance(const StepPlan&);
-  Ticks wait_before_decoding(int draft_length);
+  Ticks wait_before_decoding(const DecodeBatch&);
   void record_gaps(Ticks now);
 
   const int server_;

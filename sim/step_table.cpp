@@ -65,14 +65,15 @@ StepTable::Batch& StepTable::batch(int sequences, int drafts) {
   return b;
 }
 
-StepCost::Line StepTable::decode(int sequences, int drafts, std::int64_t context) {
+StepCost::Line StepTable::decode(const DecodeBatch& decoding) {
+  const int sequences = decoding.sequences;
   if (sequences == 0) {
     const HostTime host = chunks_.host(0);
     const Ticks alone = step_ticks(host.alone);
     return {0, kForever, alone, 0, alone, alone - step_ticks(host.least)};
   }
-  Batch& b = batch(sequences, drafts);
-  const std::size_t cell = context_cell(context / sequences);
+  Batch& b = batch(sequences, decoding.drafts);
+  const std::size_t cell = context_cell(decoding.context / sequences);
   if (b.cells.size() <= cell) b.cells.resize(cell + 1);
   Line& line = b.cells[cell];
   if (line.to == 0) {
@@ -95,11 +96,12 @@ StepCost::Line StepTable::decode(int sequences, int drafts, std::int64_t context
 }
 
 // Only a CPU's caches keep data from step to step; a GPU's L2 is smaller than the data of a step.
-Ticks StepTable::after_prompts(int sequences, int drafts, std::int64_t context, Ticks prompts, int fresh) {
+Ticks StepTable::after_prompts(const DecodeBatch& decoding, Ticks prompts, int fresh) {
   if (setup_.device->cpu() == nullptr) return 0;
-  const ExpectedStep& price = *batch(sequences, drafts).price;
-  const double length = static_cast<double>(context) / sequences;
-  const PromptsBetween between{Seconds{static_cast<double>(prompts) / kTicksPerSecond}, 1 - 1.0 * fresh / sequences};
+  const ExpectedStep& price = *batch(decoding.sequences, decoding.drafts).price;
+  const double length = static_cast<double>(decoding.context) / decoding.sequences;
+  const PromptsBetween between{Seconds{static_cast<double>(prompts) / kTicksPerSecond},
+                               1 - 1.0 * fresh / decoding.sequences};
   return step_ticks(std::max(Seconds{}, price(length, between) - price(length)));
 }
 
@@ -119,13 +121,13 @@ const VerifiedRows& StepTable::rows(int sequences, int drafts) {
 }
 
 // Between the nodes of the context on a line, as a decode step is.
-Seconds StepTable::beyond_parts(int sequences, int drafts, std::int64_t context) {
-  if (sequences == 0) return {};
-  Batch& b = batch(sequences, drafts);
+Seconds StepTable::beyond_parts(const DecodeBatch& decoding) {
+  if (decoding.sequences == 0) return {};
+  Batch& b = batch(decoding.sequences, decoding.drafts);
   if (!b.asked_mixed) {
     const ScopedTimer running(pricing_time_);
-    const MethodChoice& method = *by_drafts_[static_cast<std::size_t>(drafts)];
-    if (auto mixed = predictor_.mixed_attention(of_all(sequences), method)) b.mixed.emplace(std::move(*mixed));
+    const MethodChoice& method = *by_drafts_[static_cast<std::size_t>(decoding.drafts)];
+    if (auto mixed = predictor_.mixed_attention(of_all(decoding.sequences), method)) b.mixed.emplace(std::move(*mixed));
     b.asked_mixed = true;
   }
   if (!b.mixed) return {};
@@ -140,31 +142,31 @@ Seconds StepTable::beyond_parts(int sequences, int drafts, std::int64_t context)
     }
     return *known;
   };
-  const std::int64_t length = context / sequences;
+  const std::int64_t length = decoding.context / decoding.sequences;
   const std::size_t cell = context_cell(length);
   const Seconds low = at_node(cell);
   const auto from = static_cast<double>(context_node(cell)), to = static_cast<double>(context_node(cell + 1));
   return low + (static_cast<double>(length) - from) / (to - from) * (at_node(cell + 1) - low);
 }
 
-StepCost::Prompts StepTable::prefill(int sequences, int drafts, std::int64_t context, std::span<const Chunk> chunks) {
+StepCost::Prompts StepTable::prefill(const DecodeBatch& decoding, std::span<const Chunk> chunks) {
   int tokens = 0;
-  Seconds rest = chunks.empty() ? Seconds{} : beyond_parts(sequences, drafts, context);
+  Seconds rest = chunks.empty() ? Seconds{} : beyond_parts(decoding);
   for (const Chunk& c : chunks) {
     tokens += c.tokens;
     rest += chunks_.rest(c);
   }
-  const VerifiedRows& decoding = rows(sequences, drafts);
-  const HostTime more = chunks_.beyond_graphs(mean_rows(decoding) + tokens);
-  return {step_ticks(std::max(Seconds{}, chunks_.added(decoding, tokens) + rest + hops(tokens) + more.least)),
+  const VerifiedRows& verified = rows(decoding.sequences, decoding.drafts);
+  const HostTime more = chunks_.beyond_graphs(mean_rows(verified) + tokens);
+  return {step_ticks(std::max(Seconds{}, chunks_.added(verified, tokens) + rest + hops(tokens) + more.least)),
           step_ticks(std::max(Seconds{}, more.alone))};
 }
 
 // Neither experts nor their exchange depend on the context.
-Ticks StepTable::joint(int sequences, int drafts, int prompt_tokens) {
-  Seconds time = chunks_.joint_added(rows(sequences, drafts), prompt_tokens);
-  if (sequences > 0) {
-    Batch& b = batch(sequences, drafts);
+Ticks StepTable::joint(const StepLoad& load) {
+  Seconds time = chunks_.joint_added(rows(load.sequences, load.drafts), load.prompt_tokens);
+  if (load.sequences > 0) {
+    Batch& b = batch(load.sequences, load.drafts);
     if (!b.joint) b.joint = joint_time(b.price->breakdown(0));
     time += *b.joint;
   }

@@ -25,10 +25,10 @@ class StepTable : public StepCost {
             int stages = 1);
   StepTable(const StepTable&) = delete;  // its tables of prompts refer to it
 
-  Line decode(int sequences, int drafts, std::int64_t context) override;
-  Ticks after_prompts(int sequences, int drafts, std::int64_t context, Ticks prompts, int fresh) override;
-  Prompts prefill(int sequences, int drafts, std::int64_t context, std::span<const Chunk>) override;
-  Ticks joint(int sequences, int drafts, int prompt_tokens) override;
+  Line decode(const DecodeBatch&) override;
+  Ticks after_prompts(const DecodeBatch&, Ticks prompts, int fresh) override;
+  Prompts prefill(const DecodeBatch&, std::span<const Chunk>) override;
+  Ticks joint(const StepLoad&) override;
   Ticks token() const override { return token_; }
   Seconds pricing_time() const override { return pricing_time_; }
   void allow(int sequences) const;  // throws InputErrors if the host time of so many sequences' tokens is hours
@@ -46,7 +46,7 @@ class StepTable : public StepCost {
   Setup of_all(int sequences) const;                    // if each replica of the attention has so many
   const VerifiedRows& rows(int sequences, int drafts);  // that such a step verifies; of no sequences none
   Seconds hops(double rows) const;
-  Seconds beyond_parts(int sequences, int drafts, std::int64_t context);
+  Seconds beyond_parts(const DecodeBatch&);
 
   Predictor& predictor_;
   Setup setup_;

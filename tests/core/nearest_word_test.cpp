@@ -24,3 +24,11 @@ TEST_CASE("among words equally near the first wins") {
   CHECK(nearest_word("f16", known) == "bf16");
   CHECK(nearest_word("fb16", known) == "bf16");  // swapped neighbours are one slip
 }
+
+TEST_CASE("an engine's option is answered with our key, where that may stand") {
+  const std::vector<std::string_view> known{"tensor_parallel", "batch_size", "to"};
+  CHECK(did_you_mean("tp", known) == "; did you mean \"tensor_parallel\"?");  // not "to"
+  CHECK(did_you_mean("tensor_parallel_size", known) == "; did you mean \"tensor_parallel\"?");
+  CHECK(did_you_mean("num_speculative_tokens", known) == "");
+  CHECK(did_you_mean("batchsize", known) == "; did you mean \"batch_size\"?");
+}

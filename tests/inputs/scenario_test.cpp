@@ -152,6 +152,8 @@ TEST_CASE("each mistake has one message at its place") {
            "\"links\" (docs/your_own.md)"},
       Case{with_method("[]"), "#/method: an empty list leaves nothing to run"},
       Case{with_method(R"({"name": "eagel3"})"), "#/method/name: unknown method \"eagel3\"; did you mean \"eagle3\"?"},
+      Case{with_method(R"("eagle3")"), "#/method: must be an object, {\"name\": \"eagle3\"}"},
+      Case{with(R"("tp": 2)"), "#/tp: unknown key; did you mean \"tensor_parallel\"?"},
       Case{with_method(R"({"name": "zzzzzz"})"),
            "#/method/name: unknown method \"zzzzzz\"; see `draftline list methods`"},
       Case{with_method(R"({"name": "autoregressive", "draft_length": 2})"),
@@ -167,12 +169,10 @@ TEST_CASE("each mistake has one message at its place") {
            "#/method/acceptance/per_position: at least one share is needed"},
       Case{eagle(R"("draft_length": 2, "acceptance": {})"),
            "#/method/acceptance: give one of \"rates\", \"per_position\", \"rate\", \"ranks\", \"table\", \"trace\", "
-           "\"measured\" and "
-           "\"mean_length\""},
+           "\"measured\" and \"mean_length\""},
       Case{eagle(R"("draft_length": 2, "acceptance": {"rate": 0.5, "mean_length": 2})"),
            "#/method/acceptance: give one of \"rates\", \"per_position\", \"rate\", \"ranks\", \"table\", \"trace\", "
-           "\"measured\" and "
-           "\"mean_length\""},
+           "\"measured\" and \"mean_length\""},
       Case{eagle(R"("draft_length": 3, "acceptance": {"rates": [0.5, 0.4]})"),
            "#/method/acceptance: fewer rates (2) than drafts (3)"},
       Case{eagle(R"("draft_length": 2, "acceptance": {"mean_length": 3.5})"),
@@ -270,6 +270,24 @@ TEST_CASE("of a prompt fewer tokens are cached than it has, and a workload says 
   CHECK(mistakes(
             with(R"("cached_prompt_tokens": 5, "workload": {"arrivals": {"process": "poisson", "rate": "1 /s"}})")) ==
         "#/cached_prompt_tokens: a scenario with a workload has none; give \"lengths\": {\"shared_prefix\": ..}");
+}
+
+TEST_CASE("a prefix that sequences share is cached, by whole blocks") {
+  const auto read = [](const std::string& more) { return ScenarioText(with(more)).sweep()->scenario(); };
+  CHECK_FALSE(read("").shared_prefix);
+  CHECK_FALSE(read(R"("shared_prefix": 0)").shared_prefix);
+  CHECK(read(R"("shared_prefix": 415)").cached_prompt_tokens == 400);
+  CHECK(read(R"("shared_prefix": 15)").cached_prompt_tokens == 0);
+  const Scenario groups = read(R"("shared_prefix": {"tokens": 400, "groups": 7}, "cached_prompt_tokens": 500)");
+  CHECK(groups.cached_prompt_tokens == 500);
+  CHECK(groups.shared_prefix->groups == 7);
+  CHECK(mistakes(with(R"("shared_prefix": 400, "cached_prompt_tokens": 399)")) ==
+        "#/cached_prompt_tokens: must be at least 400, as #/shared_prefix is cached, got 399");
+  CHECK(mistakes(with(R"("shared_prefix": 600, "prompt_tokens": [700, 600])")) ==
+        "#/shared_prefix: must be less than #/prompt_tokens, 600, got 600");
+  CHECK(mistakes(with(R"("shared_prefix": {"tokens": 9, "group": 2})")).starts_with("#/shared_prefix/group: unknown"));
+  CHECK(mistakes(with(R"("shared_prefix": 5, "workload": {"arrivals": {"process": "poisson", "rate": "1 /s"}})")) ==
+        "#/shared_prefix: a scenario with a workload has none; give \"lengths\": {\"shared_prefix\": ..}");
 }
 
 }  // namespace draftline

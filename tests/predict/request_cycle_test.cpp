@@ -180,6 +180,33 @@ TEST_CASE("a prompt is replayed as a graph while its step has few enough rows, a
   CHECK(at(2, 600).request.ttft >= launched);
 }
 
+TEST_CASE("a prefix is in memory once for all sequences, or once for each group of them") {
+  const auto cache = [](const std::string& more, const std::string& transformer, const std::string& method) {
+    return prediction(R"({"device": "h100-sxm", "engine": "vllm", "transformer": ")" + transformer +
+                      R"(", "batch_size": 16, "prompt_tokens": 2300, "output_tokens": 300)" + more + R"(, "method": )" +
+                      method + "}")
+        .memory;
+  };
+  const std::string plain = R"({"name": "autoregressive"})", prefix = R"(, "shared_prefix": )";
+  const auto saved = [&](const std::string& shared, const std::string& transformer) {
+    return cache("", transformer, plain).cache - cache(prefix + shared, transformer, plain).cache;
+  };
+  constexpr Bytes kLlama{2.0 * 2 * 8 * 128 * 32};  // of a token: keys and values in 16 bits, 8 heads, 32 layers
+  CHECK(saved("2000", "llama-3.1-8b") == 15 * 2000 * kLlama);
+  CHECK(saved("2015", "llama-3.1-8b") == 15 * 2000 * kLlama);  // 125 blocks of 16 tokens
+  CHECK(saved(R"({"tokens": 2000, "groups": 4})", "llama-3.1-8b") == 12 * 2000 * kLlama);
+  CHECK(saved(R"({"tokens": 2000, "groups": 99})", "llama-3.1-8b") == Bytes{});
+  CHECK(cache(R"(, "cached_prompt_tokens": 2000)", "llama-3.1-8b", plain).cache ==
+        cache("", "llama-3.1-8b", plain).cache);
+  // gpt-oss: 12 of 24 layers see the last 128 tokens, which lie behind the prefix.
+  constexpr Bytes kGptOss{2.0 * 2 * 8 * 64 * 12};
+  CHECK(saved("2000", "gpt-oss-20b") == 15 * 2000 * kGptOss);
+  // A drafter's cache has the same tokens.
+  const std::string eagle = R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}})";
+  CHECK(cache("", "llama-3.1-8b", eagle).draft_cache - cache(prefix + "2000", "llama-3.1-8b", eagle).draft_cache ==
+        15 * 2000 * Bytes{2.0 * 2 * 8 * 128});
+}
+
 TEST_CASE("what is cached of a prompt is not computed, but the rest attends to it, and so does the drafter") {
   const std::string eagle = R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rates": [0.83, 0.723, 0.75]}})";
   const auto cached = [](int tokens, int prompt, const std::string& method) {

@@ -139,14 +139,14 @@ TEST_CASE("what parts share of a step is its experts and their exchange") {
   Setup all = setup;
   all.batch_size = 4 * 16;
   const StepBreakdown step = s->predictor().step_price(all, plain).breakdown(1000);
-  const Ticks joint = table.joint(16, 0, 0);
+  const Ticks joint = table.joint({16, 0, 0});
   CHECK(to_seconds(joint).value ==
         Approx((step.of(Phase::verify, KernelKind::experts) + step.communication()).value).epsilon(1e-6));
-  CHECK(joint < table.decode(16, 0, 16'000).at(16'000));
-  CHECK(table.joint(17, 0, 0) > joint);
+  CHECK(joint < table.decode({16, 0, 16'000}).at(16'000));
+  CHECK(table.joint({17, 0, 0}) > joint);
   const Chunk chunk{1000, 0};
-  CHECK(table.joint(16, 0, 1000) - joint < table.prefill(16, 0, 16'000, {&chunk, 1}).device);
-  CHECK(table.joint(16, 0, 1000) > table.joint(16, 0, 500));
+  CHECK(table.joint({16, 0, 1000}) - joint < table.prefill({16, 0, 16'000}, {&chunk, 1}).device);
+  CHECK(table.joint({16, 0, 1000}) > table.joint({16, 0, 500}));
 }
 
 TEST_CASE("what is not modelled beside data-parallel attention is refused at its place") {

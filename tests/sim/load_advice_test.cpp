@@ -128,6 +128,17 @@ TEST_CASE("a workload's shared prefix is cached in advice, where its network sha
   CHECK(cached("mistral-7b-v0.1", "") == 0);  // all its layers have windows
 }
 
+TEST_CASE("a batch of prompts that share a prefix is larger") {
+  const std::string lengths = R"("prompt_tokens": 2300, "output_tokens": 300)";
+  const Advice own = advice_of(lengths + R"(, "cached_prompt_tokens": 2000)"),
+               shared = advice_of(lengths + R"(, "shared_prefix": 2000)"),
+               workload =
+                   advice_of(poisson("600", R"(, "lengths": {"shared_prefix": 2000, "prompt": 2300, "output": 300})"));
+  CHECK(shared.largest_batch > 4 * own.largest_batch);  // 600 tokens of 2600 are a sequence's own
+  CHECK(shared.largest_batch < 4.4 * own.largest_batch);
+  CHECK(workload.largest_batch == shared.largest_batch);
+}
+
 TEST_CASE("a schedule ends with the largest batch of its own prompt") {
   const Advice both = advice_of(R"("prompt_tokens": [500, 8000])"), longer = advice_of(R"("prompt_tokens": 8000)");
   REQUIRE(both.schedule.size() > 1);

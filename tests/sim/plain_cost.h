@@ -11,13 +11,13 @@ class PlainCost : public StepCost {
   Ticks per_token = 0;
   std::int64_t cell = kForever / 2;  // of context: how many steps one line covers
 
-  Line decode(int sequences, int drafts, std::int64_t context) override {
-    const std::int64_t from = context / cell * cell;
-    const Ticks start =
-        (sequences == 0 ? 0 : fixed) + sequences * per_sequence + drafts * per_draft + per_context * from;
+  Line decode(const DecodeBatch& decoding) override {
+    const std::int64_t from = decoding.context / cell * cell;
+    const Ticks start = (decoding.sequences == 0 ? 0 : fixed) + decoding.sequences * per_sequence +
+                        decoding.drafts * per_draft + per_context * from;
     return {from, from + cell, start, per_context, 0, 0};
   }
-  Prompts prefill(int, int, std::int64_t, std::span<const Chunk> chunks) override {
+  Prompts prefill(const DecodeBatch&, std::span<const Chunk> chunks) override {
     Ticks t = 0;
     for (const Chunk& c : chunks) t += per_prompt_token * c.tokens;
     return {t, 0};
@@ -31,8 +31,8 @@ class PlainCost : public StepCost {
   };
   Ticks per_wait = 0;  // more for a step after prompts
   std::vector<Waited> waited;
-  Ticks after_prompts(int sequences, int drafts, std::int64_t, Ticks prompts, int fresh) override {
-    waited.push_back({sequences, drafts, prompts, fresh});
+  Ticks after_prompts(const DecodeBatch& decoding, Ticks prompts, int fresh) override {
+    waited.push_back({decoding.sequences, decoding.drafts, prompts, fresh});
     return per_wait;
   }
 };

@@ -114,12 +114,12 @@ TEST_CASE("a step of mixed lengths costs what lies between, and below one draft 
   PlainCost cost;
   cost.per_draft = 1000;
   const std::vector<int> lengths{0, 1, 2, 4};
-  const auto at = [&](double drafts) { return verifying(cost, lengths, 3, drafts, 100).at(100); };
-  CHECK(at(1) == cost.decode(3, 1, 100).at(100));
-  CHECK(at(3) == cost.decode(3, 3, 100).at(100));
+  const auto at = [&](double drafts) { return verifying(cost, lengths, {3, 0, 100}, drafts).at(100); };
+  CHECK(at(1) == cost.decode({3, 1, 100}).at(100));
+  CHECK(at(3) == cost.decode({3, 3, 100}).at(100));
   CHECK(at(1.5) == at(1) + 500);
   CHECK(at(0.25) == at(1) - 750);
-  CHECK(at(4) == cost.decode(3, 4, 100).at(100));
+  CHECK(at(4) == cost.decode({3, 4, 100}).at(100));
 }
 
 TEST_CASE("however few drafts are verified, the drafter has made all of its passes") {
@@ -132,9 +132,9 @@ TEST_CASE("however few drafts are verified, the drafter has made all of its pass
     }
   } cost;
   const std::vector<int> lengths{0, 1, 2, 4};
-  const auto whole = cost.decode(3, 4, 100);
+  const auto whole = cost.decode({3, 4, 100});
   for (const double drafts : {0.25, 1.0, 1.5, 3.0, 4.0}) {
-    const auto line = verifying(cost, lengths, 3, drafts, 100);
+    const auto line = verifying(cost, lengths, {3, 0, 100}, drafts);
     CHECK(line.drafting == whole.drafting);
     CHECK(whole.at(100) - line.at(100) == std::llround((4 - drafts) * static_cast<double>(cost.per_draft)));
   }

@@ -21,8 +21,8 @@ TEST_CASE("the price of a prompt by chunks adds up to the price of the whole") {
   const Setup setup{device.get(), engine.get(), transformer.get(), Precision(DType::bf16), {}, 1, 512, 256};
   StepTable table(predictor, setup, {&method}, method);
   const auto alone = [&](std::vector<Chunk> chunks) {
-    const StepCost::Line line = table.decode(0, 0, 0);
-    return line.at(0) + longer(line, table.prefill(0, 0, 0, chunks));
+    const StepCost::Line line = table.decode({});
+    return line.at(0) + longer(line, table.prefill({}, chunks));
   };
   // At its nodes it is what the predictor says of a whole prompt.
   for (const int tokens : {16, 128, 1024, 4096}) {
@@ -34,15 +34,16 @@ TEST_CASE("the price of a prompt by chunks adds up to the price of the whole") {
   for (const int n : {1, 8, 64})
     for (const int tokens : {64, 300, 2000}) {
       INFO(n << " sequences, a chunk of " << tokens);
-      const StepCost::Line line = table.decode(n, 0, n * 1000);
+      const StepCost::Line line = table.decode({n, 0, n * 1000});
       const Chunk chunk{tokens, 500};
-      const Ticks decode = line.at(n * 1000), both = decode + longer(line, table.prefill(n, 0, n * 1000, {&chunk, 1}));
+      const Ticks decode = line.at(n * 1000),
+                  both = decode + longer(line, table.prefill({n, 0, n * 1000}, {&chunk, 1}));
       CHECK(both >= decode);
       CHECK(static_cast<double>(both) >= 0.98 * static_cast<double>(alone({chunk})));
       CHECK(both <= decode + alone({chunk}));
     }
   // A line is the predictor's step at its ends.
-  const StepCost::Line line = table.decode(4, 0, 4 * 700);
+  const StepCost::Line line = table.decode({4, 0, 4 * 700});
   Setup four = setup;
   four.batch_size = 4;
   const StepPrice exact = predictor.step_price(four, method);
@@ -64,7 +65,7 @@ TEST_CASE(
     Setup setup{device.get(), engine.get(), transformer.get(), {}, {}, 1, 512, 256};
     StepTable table(predictor, setup, {&autoregressive()}, autoregressive());
     const Chunk chunk{64, 0};
-    return to_seconds(table.prefill(1, 0, context, {&chunk, 1}).device).value;
+    return to_seconds(table.prefill({1, 0, context}, {&chunk, 1}).device).value;
   };
   // 32 layers, 16384 keys at 16 ns each: 8.6 ms, less what the row takes where its context is split.
   const double walk = 32 * 16384 * 16e-9;
@@ -81,8 +82,8 @@ TEST_CASE("beside look-ups that seldom find something a chunk of a mixture's pro
   StepTable table(sweep->predictor(), sweep->setup({}), {&autoregressive(), &method}, method);
   const Chunk chunk{500, 0};
   const auto with_chunk = [&](int sequences, int drafts) {
-    const StepCost::Line line = table.decode(sequences, drafts, sequences * 500);
-    return line.at(sequences * 500) + longer(line, table.prefill(sequences, drafts, sequences * 500, {&chunk, 1}));
+    const StepCost::Line line = table.decode({sequences, drafts, sequences * 500});
+    return line.at(sequences * 500) + longer(line, table.prefill({sequences, drafts, sequences * 500}, {&chunk, 1}));
   };
   CHECK(with_chunk(4, 1) > with_chunk(0, 0));
 }
@@ -96,10 +97,10 @@ TEST_CASE("a step with prompts is a graph up to the engine's number of rows, bey
   const MethodChoice& method = autoregressive();
   StepTable table(sweep->predictor(), setup, {&method}, method);
   const auto with_chunk = [&](int sequences, int tokens) {
-    const StepCost::Line line = table.decode(sequences, 0, sequences * 500);
+    const StepCost::Line line = table.decode({sequences, 0, sequences * 500});
     const Chunk chunk{tokens, 0};
     return to_seconds(line.at(sequences * 500) +
-                      longer(line, table.prefill(sequences, 0, sequences * 500, {&chunk, 1})));
+                      longer(line, table.prefill({sequences, 0, sequences * 500}, {&chunk, 1})));
   };
   for (const int tokens : {32, 512, 1024}) {
     INFO(tokens);
@@ -125,9 +126,9 @@ TEST_CASE("a prompt just behind the longest one whose latent attention is absorb
     for (const int tokens : {longest, longest + 1, longest + 5}) {
       INFO(tokens << " tokens, a cache of " << cache);
       const Chunk chunk{tokens, 0};
-      const StepCost::Line line = table.decode(0, 0, 0);
+      const StepCost::Line line = table.decode({});
       const double exact = sweep->predictor().prefill_price(setup, method, tokens)(0).value;
-      CHECK(to_seconds(line.at(0) + longer(line, table.prefill(0, 0, 0, {&chunk, 1}))).value ==
+      CHECK(to_seconds(line.at(0) + longer(line, table.prefill({}, {&chunk, 1}))).value ==
             Approx(exact).epsilon(0.015));  // where kernels are launched, the device waits for the first of them
     }
   }
@@ -141,7 +142,7 @@ TEST_CASE("handing a step on to the next stage of a pipeline waits for no other 
     e.links.rank_skew = Seconds{skew};
     setup.engine = &e;
     StepTable table(sweep->predictor(), setup, {&autoregressive()}, autoregressive(), stages);
-    return table.decode(1, 0, 0).start;
+    return table.decode({1, 0, 0}).start;
   };
   CHECK(step(0, 4) > step(0, 1));
   CHECK(step(1e-3, 4) == step(0, 4));
