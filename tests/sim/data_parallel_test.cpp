@@ -29,7 +29,7 @@ FleetShape parts(int n) {
 
 // Of each sequence 2 ns and of each prompt token 500 ps are others' rows too.
 struct JointCost : PlainCost {
-  Ticks joint(int sequences, int, int prompt_tokens) override { return 2000 * sequences + 500 * prompt_tokens; }
+  Ticks joint(const StepLoad& l) override { return 2000 * l.sequences + 500 * l.prompt_tokens; }
 };
 
 const std::string kMixture = R"({"device": "h100-sxm", "tensor_parallel": 4, "transformer": "qwen3-30b-a3b",

@@ -51,9 +51,9 @@ Batch random_batch(std::mt19937& random) {
 }
 
 class RowCost : public PlainCost {  // each verified row costs time
-  Line decode(int sequences, int drafts, std::int64_t context) override {
-    Line line = PlainCost::decode(sequences, 0, context);
-    line.start += sequences * drafts * per_draft;
+  Line decode(const DecodeBatch& b) override {
+    Line line = PlainCost::decode({b.sequences, 0, b.context});
+    line.start += b.sequences * b.drafts * per_draft;
     return line;
   }
 };
@@ -124,9 +124,9 @@ TEST_CASE("a step of mixed lengths costs what lies between, and below one draft 
 
 TEST_CASE("however few drafts are verified, the drafter has made all of its passes") {
   struct Passes : PlainCost {
-    Line decode(int sequences, int drafts, std::int64_t context) override {
-      Line line = PlainCost::decode(sequences, drafts, context);
-      line.drafting = 9000 * drafts;
+    Line decode(const DecodeBatch& batch) override {
+      Line line = PlainCost::decode(batch);
+      line.drafting = 9000 * batch.drafts;
       line.start += line.drafting;
       return line;
     }
