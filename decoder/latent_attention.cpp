@@ -23,7 +23,22 @@ LatentWeights make_latent(WeightStore& store, const std::string& prefix, const T
   // MLACommonImpl.process_weights_after_loading).
   const bool narrow = bits_of(w.kv_up.dtype) < bits_of(store.precision().activations);
   w.absorbed = narrow ? store.table(prefix + "latent.kv_up.absorbed", l.kv_rank, expanded) : w.kv_up;
+  if (const auto& i = l.indexer)
+    w.indexer = {.q_up = store.attention(prefix + "indexer.q_up", l.q_rank, i->heads * i->head_dim),
+                 .key_and_weights = store.table(prefix + "indexer.key_and_weights", inputs, i->head_dim + i->heads),
+                 .k_norm = store.vector(prefix + "indexer.k_norm", i->head_dim),
+                 .k_norm_bias = store.vector(prefix + "indexer.k_norm_bias", i->head_dim)};
   return w;
+}
+
+// y: the layer's input; queries: their normalised latent. -> the tokens that each row attends to.
+static Tensor indexed_tokens(Ops& ops, Tensor y, Tensor queries, const IndexerWeights& w, const Indexer& i,
+                             const Rope& rope, PassRef pass, Cache cache, int layer) {
+  const Tensor both = ops.linear(y, w.key_and_weights);
+  const Tensor k =
+      ops.layer_norm(columns(both, 0, i.head_dim), w.k_norm, w.k_norm_bias, static_cast<float>(i.norm_epsilon));
+  const Tensor q = ops.index_append(ops.linear(queries, w.q_up), k, rope, pass, cache, layer);
+  return ops.select_tokens(q, columns(both, i.head_dim, i.heads), pass, cache, layer);
 }
 
 Tensor latent_attention(Ops& ops, Tensor y, const LatentWeights& w, const TransformerShape& s, PassRef pass,
@@ -33,16 +48,19 @@ Tensor latent_attention(Ops& ops, Tensor y, const LatentWeights& w, const Transf
   const auto scale = static_cast<float>(s.query_scale.value_or(1 / std::sqrt(static_cast<double>(s.head_dim))));
   const Tensor down = ops.linear(y, w.down);
   const int queries = w.down.out - l.kv_rank - l.rope_dim;
-  Tensor q = columns(down, 0, queries);
-  if (w.q_up) q = ops.linear(ops.rms_norm(q, *w.q_norm, epsilon), *w.q_up);
+  Tensor q = columns(down, 0, queries), q_latent;
+  if (w.q_up) q = ops.linear(q_latent = ops.rms_norm(q, *w.q_norm, epsilon), *w.q_up);
   const Tensor latent = ops.rms_norm(columns(down, queries, l.kv_rank), w.kv_norm, epsilon);
   const LatentAppend rotated =
       ops.latent_append(q, latent, columns(down, queries + l.kv_rank, l.rope_dim), l, rope_of(s), pass, cache, layer);
+  std::optional<Tensor> tokens;
+  if (w.indexer) tokens = indexed_tokens(ops, y, q_latent, *w.indexer, *l.indexer, rope_of(s), pass, cache, layer);
   const int most_absorbed = bits_of(cache.dtype) < 16 ? l.most_absorbed_8bit : l.most_absorbed;
-  if (ops.rows(pass).prompts && ops.rows(pass).widest > most_absorbed)
+  if (!tokens && ops.rows(pass).prompts && ops.rows(pass).widest > most_absorbed)
     return ops.expanded_attend(q, ops.linear(latent, w.kv_up), rotated, scale, pass);
   const Tensor absorbed = ops.absorb_queries(q, w.absorbed, l);
-  return ops.expand_values(ops.latent_attend(absorbed, rotated.q_rope, scale, pass, cache, layer), w.absorbed, l);
+  return ops.expand_values(ops.latent_attend(absorbed, rotated.q_rope, scale, pass, cache, layer, tokens), w.absorbed,
+                           l);
 }
 
 }  // namespace draftline

@@ -2,12 +2,21 @@
 // Multi-head latent attention over Ops (DeepSeek-V2, 2024, section 2.1.2): the cache holds a latent for each token and
 // the rotated part of its key, which all heads share. Absorbed, queries are taken to the latents, one key of all heads:
 // so are decoding, verification and short prompts computed. Longer prompts expand keys and values of each head from
-// latents, which is less arithmetic (LatentAttention::most_absorbed; vLLM's MLACommonImpl).
+// latents, which is less arithmetic (LatentAttention::most_absorbed; vLLM's MLACommonImpl). With an indexer all rows
+// are absorbed, as each has keys of its own.
 #pragma once
 #include "decoder/ops.h"
 #include "model/transformers/transformer_shape.h"
 
 namespace draftline {
+
+// An indexer (Indexer): its queries come from the latent of the queries, its key and the weights of its heads from the
+// layer's input. Engines keep the second matrix in 16 bits.
+struct IndexerWeights {
+  Weight q_up;             // [q_rank, heads * head_dim]
+  Weight key_and_weights;  // [hidden, head_dim + heads]
+  Weight k_norm, k_norm_bias;
+};
 
 struct LatentWeights {
   // [hidden, queries + kv_rank + rope_dim]: the latent of the queries, or where q_rank is 0 the queries themselves, the
@@ -16,6 +25,7 @@ struct LatentWeights {
   std::optional<Weight> q_norm, q_up;  // of the queries' latent
   Weight kv_norm, kv_up;               // kv_up: for each head its keys' columns, then its values'
   Weight absorbed;                     // kv_up as the absorbed form multiplies by it, in no fewer bits than activations
+  std::optional<IndexerWeights> indexer;
 };
 // `inputs`: columns of what it reads.
 LatentWeights make_latent(WeightStore&, const std::string& prefix, const TransformerShape&, int inputs);

@@ -210,12 +210,36 @@ struct ExpandValues {  // [n, heads * kv_rank] times each head's values' part of
 struct LatentAttend {  // absorbed, over the cache: [n, heads * kv_rank] and [n, heads * rope] -> [n, heads * kv_rank]
   static constexpr std::string_view key = "attention";
   Tensor q, q_rope;
-  float scale;  // of scores
+  float scale;                   // of scores
+  std::optional<Tensor> tokens;  // of SelectTokens, which alone are read
   PassRef pass;
   Cache cache;
   int layer;
   Out y;
-  FIELDS(q, q_rope, scale, pass, cache, layer, y)
+  FIELDS(q, q_rope, scale, tokens, pass, cache, layer, y)
+};
+// Sparse attention (Indexer). IndexAppend rotates the indexer's queries into y and puts its rotated key beside the
+// row's latent: q [n, heads * dim] -> [n, heads * dim], k [n, dim].
+struct IndexAppend {
+  static constexpr std::string_view key = "index_append";
+  Tensor q, k;
+  Rope rope;
+  PassRef pass;
+  Cache cache;
+  int layer;
+  Out y;
+  FIELDS(q, k, rope, pass, cache, layer, y)
+};
+// Each row's best cache entries of those that it may attend to, ascending; -1 where there are fewer: q [n, heads *
+// dim], weights [n, heads] -> int32 [n, top_k]. Of equal scores the earlier entry is better.
+struct SelectTokens {
+  static constexpr std::string_view key = "select_tokens";
+  Tensor q, weights;
+  PassRef pass;
+  Cache cache;
+  int layer;
+  Out y;
+  FIELDS(q, weights, pass, cache, layer, y)
 };
 // Expanded, among the rows of whole prompts, causal: q as LatentAppend's, kv [n, heads * (nope + value)] -> [n, heads *
 // value].

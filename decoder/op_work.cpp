@@ -141,6 +141,30 @@ struct KernelOf {
                 .format = o.q.dtype,
                 .old_lines = lines};
   }
+  Kernel operator()(const IndexAppend& o) const {
+    const Pass& p = tape.pass(o.pass);
+    return Copy{.read = o.q.bytes() + o.k.bytes() + bytes_of_pass(p),
+                .written = o.y.bytes() + p.rows.total * o.cache.indexer->key_bytes(),
+                .op = ElementOp::rope_append,
+                .elements = static_cast<double>(p.rows.total) * (o.q.cols / o.k.cols + 1) * o.rope.columns,
+                .format = o.q.dtype,
+                .old_lines = cpu_lines_appended(p.rows.sequences(), p.rows.total, 1, o.k.cols)};
+  }
+  Kernel operator()(const SelectTokens& o) const {
+    const Pass& p = tape.pass(o.pass);
+    return Attention{.sequences = p.rows.sequences(),
+                     .rows = p.rows.total,
+                     .widest = p.rows.widest,
+                     .heads = o.weights.cols,
+                     .kv_heads = 1,
+                     .head_dim = o.cache.indexer->head_dim,
+                     .cache = o.cache.indexer->keys,
+                     .activations = o.q.dtype,
+                     .masked = !causal(p),
+                     .index_bytes = bytes_of_pass(p) + o.weights.bytes(),
+                     .value_dim = o.y.cols,
+                     .key_bytes = o.cache.indexer->key_bytes()};
+  }
   static Kernel product_by_head(const Tensor& x, const Weight& w, const LatentAttention& l, int in, int out) {
     return Gemm{.rows = x.rows,
                 .in = in,
@@ -166,7 +190,7 @@ struct KernelOf {
                      .cache = o.cache.dtype,
                      .activations = o.q.dtype,
                      .masked = !causal(p),
-                     .index_bytes = bytes_of_pass(p),
+                     .index_bytes = bytes_of_pass(p) + (o.tokens ? o.tokens->bytes() : Bytes{}),
                      .value_dim = o.cache.latent,
                      .latent = true};
   }
@@ -276,6 +300,7 @@ std::optional<Weight> streamed_weight(const Op& op) {
 Window window_of(const Op& op) {
   if (const auto* attend = std::get_if<Attend>(&op)) return attend->cache.window;
   const auto* latent = std::get_if<LatentAttend>(&op);
+  if (latent != nullptr && latent->tokens) return {.tokens = latent->tokens->cols, .chosen = true};
   return latent != nullptr ? latent->cache.window : Window{};
 }
 

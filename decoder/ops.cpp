@@ -91,7 +91,7 @@ Cache Ops::cache(int layers, int kv_heads, int head_dim, int capacity, Window wi
 
 Cache Ops::latent_cache(int layers, const LatentAttention& l, int capacity) {
   const int columns = l.kv_rank + l.rope_dim, id = static_cast<int>(caches_.size());
-  return make_cache({id, layers, 1, columns, cache_format_, {}, l.kv_rank}, capacity);
+  return make_cache({id, layers, 1, columns, cache_format_, {}, l.kv_rank, l.indexer}, capacity);
 }
 
 Cache Ops::make_cache(const Cache& c, int capacity) {

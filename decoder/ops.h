@@ -36,7 +36,8 @@ class Ops {
   Rows uniform(int sequences, int rows_each);
   Rows ragged(const std::string& name, const std::vector<int>& each);
   Cache cache(int layers, int kv_heads, int head_dim, int capacity, Window = {});
-  Cache latent_cache(int layers, const LatentAttention&, int capacity);  // of latents, with the shared key beside each
+  // Of latents, with the shared key beside each, and an indexer's key where there is one.
+  Cache latent_cache(int layers, const LatentAttention&, int capacity);
   // States of delta networks; `states`: of each sequence, one more than the rows of its widest pass but prompts.
   StateCache state_cache(int layers, const DeltaNet&, int states);
   PassRef pass(Pass);
@@ -82,7 +83,10 @@ class Ops {
                              Cache, int layer);
   Tensor absorb_queries(Tensor q, Weight kv_b, const LatentAttention&);
   Tensor expand_values(Tensor x, Weight kv_b, const LatentAttention&);
-  Tensor latent_attend(Tensor q, Tensor q_rope, float scale, PassRef, Cache, int layer);
+  Tensor latent_attend(Tensor q, Tensor q_rope, float scale, PassRef, Cache, int layer,
+                       std::optional<Tensor> tokens = {});
+  Tensor index_append(Tensor q, Tensor k, const Rope&, PassRef, Cache, int layer);
+  Tensor select_tokens(Tensor q, Tensor weights, PassRef, Cache, int layer);
   Tensor expanded_attend(Tensor q, Tensor kv, const LatentAppend& rotated, float scale, PassRef);  // of whole prompts
   // [n, heads * head_dim] each -> the same; Bug if `group` does not divide n
   Tensor group_attend(Tensor q, Tensor k, Tensor v, int group, int head_dim, bool causal = false);

@@ -138,11 +138,27 @@ Tensor Ops::expand_values(Tensor x, Weight kv_b, const LatentAttention& dims) {
   return emit(ExpandValues{x, kv_b, dims, temp(x.rows, heads * dims.value_dim)}).y;
 }
 
-Tensor Ops::latent_attend(Tensor q, Tensor q_rope, float scale, PassRef p, Cache c, int layer) {
+Tensor Ops::index_append(Tensor q, Tensor k, const Rope& rope, PassRef p, Cache c, int layer) {
+  check(q.rows == tape_.pass(p).rows.total && k.rows == q.rows && c.indexer && k.cols == c.indexer->head_dim &&
+            q.cols % k.cols == 0,
+        "index_append: rows of the pass, whole heads, the key of the cache");
+  return emit(IndexAppend{q, k, rope, p, c, layer, temp(q.rows, q.cols)}).y;
+}
+
+Tensor Ops::select_tokens(Tensor q, Tensor weights, PassRef p, Cache c, int layer) {
+  check(q.rows == tape_.pass(p).rows.total && weights.rows == q.rows && c.indexer &&
+            q.cols == weights.cols * c.indexer->head_dim,
+        "select_tokens: rows of the pass, a weight for each head");
+  return emit(SelectTokens{q, weights, p, c, layer, temp(q.rows, c.indexer->top_k, DType::int32)}).y;
+}
+
+Tensor Ops::latent_attend(Tensor q, Tensor q_rope, float scale, PassRef p, Cache c, int layer,
+                          std::optional<Tensor> tokens) {
+  check(tokens.has_value() == c.indexer.has_value(), "latent_attend: the tokens of an indexer, where there is one");
   check(
       q.rows == tape_.pass(p).rows.total && c.latent > 0 && q.cols / c.latent == q_rope.cols / (c.head_dim - c.latent),
       "latent_attend: rows of the pass, as many heads in both");
-  return emit(LatentAttend{q, q_rope, scale, p, c, layer, temp(q.rows, q.cols)}).y;
+  return emit(LatentAttend{q, q_rope, scale, tokens, p, c, layer, temp(q.rows, q.cols)}).y;
 }
 
 Tensor Ops::expanded_attend(Tensor q, Tensor kv, const LatentAppend& rotated, float scale, PassRef p) {

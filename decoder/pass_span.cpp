@@ -29,6 +29,11 @@ Span span_of(const PassRows& p, double length, Window w) {
   const double n = p.rows, old = length + p.tail;
   if (p.rows == 0) return {};
   if (w.ring) return span_of(p, std::min<double>(length, w.tokens));
+  if (w.chosen) {  // rows choose for themselves, but no token more than all of them
+    const double pairs = p.masked ? n * std::min<double>(old + n, w.tokens)
+                                  : pairs_before({w.tokens}, old + n) - pairs_before({w.tokens}, old);
+    return {pairs, std::min(pairs, old + n)};
+  }
   if (p.masked) {
     const double keys = old + n - first_key(w, length);
     return {n * keys, keys};

@@ -2,7 +2,8 @@
 // Query-key pairs that a pass computes and cache entries that it reads, as a function of the committed length. Without
 // a window both are affine in it. Pairs within the tail are dense under a mask and within a block, whose rows attend to
 // each other in both directions, else causal. Under a mask no host knows where in the text a row stands, so windows
-// begin where that of the first uncommitted position does, as a block's do. A ring is read whole.
+// begin where that of the first uncommitted position does, as a block's do. A ring is read whole. Rows that choose
+// their tokens (Window::chosen) may all choose others: of a sequence as many are read as there are, at most.
 #pragma once
 #include <span>
 #include <vector>

@@ -60,7 +60,8 @@ inline Tensor reshape(Tensor t, int rows, int cols) {
 struct Window {
   int tokens = 0;  // those that a row sees, itself included unless this is a ring; 0: all
   bool chunked = false, ring = false;
-  int sinks = 0;  // of a ring
+  int sinks = 0;        // of a ring
+  bool chosen = false;  // the best tokens of all before the row, by its indexer, not the last (SelectTokens)
   // Committed entries that a cache has of a text of that committed length; the first of the tail comes next.
   constexpr int held(int length) const { return ring && length > tokens ? tokens : length; }
   // The entry of a committed position. Positions of a text that fits lie in their order.
@@ -69,7 +70,7 @@ struct Window {
   }
   // The first position that the row at this one attends to.
   constexpr int first_key(int position) const {
-    if (tokens == 0 || ring) return 0;
+    if (tokens == 0 || ring || chosen) return 0;
     return chunked ? position / tokens * tokens : position < tokens ? 0 : position - tokens + 1;
   }
   constexpr bool operator==(const Window&) const = default;
@@ -81,10 +82,14 @@ struct Cache {
   int id = -1, layers = 0, kv_heads = 0, head_dim = 0;
   DType dtype = DType::fp32;
   Window window = {};
-  int latent = 0;  // of latent attention: the one key's first columns, which are its value too
+  int latent = 0;                       // of latent attention: the one key's first columns, which are its value too
+  std::optional<Indexer> indexer = {};  // whose key lies beside each latent
   int value_columns() const { return latent > 0 ? latent : kv_heads * head_dim; }
   int columns() const { return latent > 0 ? head_dim : 2 * kv_heads * head_dim; }
-  Bytes row_bytes() const { return bytes_of(dtype, columns()); }  // K and V of one token in one layer
+  int index_columns() const { return indexer ? indexer->head_dim : 0; }
+  Bytes row_bytes() const {  // of one token in one layer
+    return bytes_of(dtype, columns()) + (indexer ? indexer->key_bytes() : Bytes{});
+  }
 };
 
 // What layers of gated delta networks hold instead of keys and values, in each KV slot: the states after a sequence's

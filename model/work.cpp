@@ -54,9 +54,11 @@ Work work(const Gemm& k) {
 
 Work work(const Attention& k, Span s) {
   const double queries = static_cast<double>(k.heads) * k.head_dim, results = static_cast<double>(k.heads) * k.values();
+  const Bytes scores = bytes_of(DType::fp32, k.scores() ? s.pairs : 0),
+              chosen = bytes_of(DType::int32, k.scores() ? 1.0 * k.rows * k.value_dim : 0);
   return {Flops{2 * (queries + results) * s.pairs},
-          bytes_of(k.activations, k.rows * queries) + bytes_of(k.cache, k.key_columns() * s.keys) + k.index_bytes,
-          bytes_of(k.activations, k.rows * results)};
+          bytes_of(k.activations, k.rows * queries) + k.keys_read(s.keys) + k.index_bytes + scores,
+          bytes_of(k.activations, k.rows * results) + scores + chosen};
 }
 
 Work work(const Copy& k) { return {k.flops, k.read, k.written}; }

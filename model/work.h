@@ -49,9 +49,16 @@ struct Attention {
   Bytes index_bytes = {};  // row starts, block table, lengths, mask: read once
   int value_dim = 0;       // columns of a value and of a result; 0: as many as of a key
   bool latent = false;     // values are a key's first columns, which are read once for both
-  constexpr int values() const { return value_dim > 0 ? value_dim : head_dim; }
+  // An indexer's scores (sparse attention): the bytes of one key, which has no value. Of each pair comes a score in 32
+  // bits, which the choice of each row's `value_dim` best reads again.
+  Bytes key_bytes = {};
+  constexpr bool scores() const { return key_bytes.value > 0; }
+  constexpr int values() const { return scores() ? 0 : value_dim > 0 ? value_dim : head_dim; }
   constexpr double key_columns() const {  // that are read for one key, its value included
     return static_cast<double>(kv_heads) * (latent ? head_dim : head_dim + values());
+  }
+  constexpr Bytes keys_read(double keys) const {
+    return scores() ? keys * key_bytes : bytes_of(cache, key_columns() * keys);
   }
   bool operator==(const Attention&) const = default;
 };
@@ -61,7 +68,7 @@ enum class AttentionForm { ordinary, absorbed, expanded };
 inline constexpr std::array<std::string_view, 3> kAttentionFormNames{"ordinary", "absorbed", "expanded"};
 constexpr AttentionForm form_of(const Attention& k) {
   if (k.latent) return AttentionForm::absorbed;
-  return k.values() == k.head_dim ? AttentionForm::ordinary : AttentionForm::expanded;
+  return k.scores() || k.values() == k.head_dim ? AttentionForm::ordinary : AttentionForm::expanded;
 }
 // Query-key pairs and cache entries that one attention meets, summed over its sequences. Depends on the context.
 struct Span {

@@ -72,7 +72,7 @@ std::vector<KernelTime> kernel_times(Predictor& predictor, const Setup& s, const
       });
       if (same == all.end()) same = all.insert(all.end(), {price.phase, std::string(price.key), shape, 0, {}});
       ++same->count;
-      same->time += price.time + (drafts ? of_draft_layer : of_layer)(kind_of(kernel), price.phase);
+      same->time += price.time + (drafts ? of_draft_layer : of_layer)(kernel, price.phase);
     }
   return all;
 }

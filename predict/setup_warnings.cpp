@@ -81,11 +81,18 @@ std::string no_module(const Setup& s, const MethodSpec& m) {
   return s.transformer->name + " has no MTP module by its config.json: it is priced as if one had been trained";
 }
 
+std::string no_indexer_times(const Setup& s) {
+  if (!s.transformer->latent || !s.transformer->latent->indexer || s.device->cpu() != nullptr) return "";
+  return "no table of kernels has the indexer of sparse attention: its time is the roofline's, at the share of the "
+         "peaks "
+         "that the engine's attention reaches, and no part of the intervals";
+}
+
 }  // namespace
 
 std::vector<std::string> setup_warnings(const Setup& s, const MethodSpec& m, const AttentionChoice& attention) {
-  std::vector<std::string> all{not_measured(attention), guessed_formats(s, m), slow_experts(s),
-                               divided_blocks(s),       others_links(s),       no_module(s, m)};
+  std::vector<std::string> all{not_measured(attention), guessed_formats(s, m), slow_experts(s),    divided_blocks(s),
+                               others_links(s),         no_module(s, m),       no_indexer_times(s)};
   std::erase(all, "");
   return all;
 }

@@ -131,7 +131,8 @@ std::optional<MixedAttention> Predictor::mixed_attention(const Setup& s, const M
   for (const StepOutline::Segment& segment : outline.segments)
     for (const StepOutline::Op& op : segment.ops()) {
       const StepOutline::Kind& kind = outline.kinds[static_cast<std::size_t>(op.kind)];
-      if (kind.phase == Phase::verify && std::holds_alternative<Attention>(kind.kernel))
+      const auto* attends = std::get_if<Attention>(&kind.kernel);
+      if (kind.phase == Phase::verify && attends != nullptr && !attends->scores())
         launches += std::min(attention.fit->decode.fixed, attention.fit->prefill.fixed);
     }
   const bool speculating = p.decoder.method->depth() > 0;

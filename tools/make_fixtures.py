@@ -217,7 +217,25 @@ if USED == NEWER:  # of which the older versions know nothing
         vision_config=dict(depth=1, hidden_size=8, intermediate_size=8, num_heads=2, patch_size=2,
                            temporal_patch_size=1, spatial_merge_size=1, out_hidden_size=32, num_position_embeddings=4,
                            deepstack_visual_indexes=[0]))
+    SPARSE = dict(
+        hidden_size=32, intermediate_size=56, moe_intermediate_size=20, num_hidden_layers=3, num_attention_heads=4,
+        num_key_value_heads=4, q_lora_rank=22, kv_lora_rank=18, qk_nope_head_dim=10, qk_rope_head_dim=8, v_head_dim=12,
+        n_routed_experts=8, n_shared_experts=1, num_experts_per_tok=3, first_k_dense_replace=1, norm_topk_prob=True,
+        routed_scaling_factor=2.5, rms_norm_eps=1e-6, index_topk=9, index_head_dim=14, **COMMON)
     NETWORKS = {
+        # An indexer chooses 9 tokens, with enough heads that no score is 0; YaRN, whose factor its vectors have too.
+        "deepseek_v32": dict(
+            make=transformers.DeepseekV32ForCausalLM, dtype=torch.bfloat16,
+            config=transformers.DeepseekV32Config(
+                index_n_heads=18, n_group=4, topk_group=2,
+                rope_parameters=dict(rope_type="yarn", rope_theta=500.0, factor=8.0, beta_fast=4.0, beta_slow=1.0,
+                                     mscale=0.8, mscale_all_dim=1.0, original_max_position_embeddings=32), **SPARSE)),
+        # The same without YaRN and groups, and the pairs of rope lie side by side in the indexer too.
+        "glm_moe_dsa": dict(
+            make=transformers.GlmMoeDsaForCausalLM, dtype=torch.bfloat16,
+            config=transformers.GlmMoeDsaConfig(
+                index_n_heads=22, n_group=1, topk_group=1,
+                rope_parameters=dict(rope_type="default", rope_theta=500.0), **SPARSE)),
         # Norms of all heads of q, and of k, at once; half of a head's columns rotated; experts chosen with a bias.
         "minimax_m2": dict(
             make=transformers.MiniMaxM2ForCausalLM, dtype=torch.bfloat16,

@@ -33,6 +33,8 @@ constexpr auto kArchitectures = std::to_array<std::string_view>({"LlamaForCausal
                                                                  "Llama4ForConditionalGeneration",
                                                                  "DeepseekV2ForCausalLM",
                                                                  "DeepseekV3ForCausalLM",
+                                                                 "DeepseekV32ForCausalLM",
+                                                                 "GlmMoeDsaForCausalLM",
                                                                  "Gemma3ForConditionalGeneration",
                                                                  "Glm4MoeForCausalLM",
                                                                  "MixtralForCausalLM",

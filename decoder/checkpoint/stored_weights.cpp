@@ -11,8 +11,8 @@ namespace draftline {
 
 int StoredPart::column_of(int stored) const {
   if (pairs.every == 0) return column + stored;
-  const int at = stored % pairs.every - pairs.from, half = (pairs.every - pairs.from) / 2;
-  return column + stored + (at < 0 ? 0 : at / 2 + at % 2 * half - at);
+  const int at = stored % pairs.every - pairs.from, half = pairs.rotated / 2;
+  return column + stored + (at < 0 || at >= pairs.rotated ? 0 : at / 2 + at % 2 * half - at);
 }
 
 std::vector<std::uint64_t> StoredPart::stored_shape() const {
@@ -88,6 +88,21 @@ static void add_latent(const TransformerShape& s, const std::string& ours, const
   all.push_back(stored_matrix(ours + "kv_up", theirs + "kv_b_proj.weight", l.kv_rank, expanded));
 }
 
+static void add_indexer(const TransformerShape& s, const std::string& ours, const std::string& theirs, Weights& all) {
+  const Indexer& i = *s.latent->indexer;
+  const StoredPart::Pairs pairs = i.paired ? StoredPart::Pairs{i.head_dim, 0, s.latent->rope_dim} : StoredPart::Pairs{};
+  const auto rotated = [&](const std::string& tensor, int in, int out) {
+    return StoredPart{theirs + tensor, in, out, 0, 0, true, pairs};
+  };
+  const int q_rank = s.latent->q_rank, queries = i.heads * i.head_dim;
+  all.push_back(side_by_side(ours + "q_up", q_rank, queries, {rotated("wq_b.weight", q_rank, queries)}));
+  all.push_back(
+      side_by_side(ours + "key_and_weights", s.hidden, i.head_dim + i.heads,
+                   {rotated("wk.weight", s.hidden, i.head_dim), {theirs + "weights_proj.weight", s.hidden, i.heads}}));
+  all.push_back(side_by_side(ours + "k_norm", 1, i.head_dim, {rotated("k_norm.weight", 1, i.head_dim)}));
+  all.push_back(side_by_side(ours + "k_norm_bias", 1, i.head_dim, {rotated("k_norm.bias", 1, i.head_dim)}));
+}
+
 // Rows of a stored matrix whose groups of rows, one for each head or so, hold several of ours one after the other: the
 // part of each group that begins at `from`.
 static void add_groups(Parts& parts, const std::string& tensor, int in, int groups, int rows_each, int from, int rows) {
@@ -149,6 +164,7 @@ static void add_attention(const TransformerShape& s, const std::string& ours, co
             {theirs + "v_proj." + kind, in, kv}};
   };
   all.push_back(stored_matrix(ours + "o", theirs + "o_proj.weight", results, s.hidden));
+  if (s.latent && s.latent->indexer) add_indexer(s, ours + "indexer.", theirs + "indexer.", all);
   if (s.latent) add_latent(s, ours + "latent.", theirs, all);
   else all.push_back(side_by_side(ours + "qkv", inputs, (s.output_gate ? 2 : 1) * q + 2 * kv, qkv("weight", inputs)));
   if (s.o_bias) all.push_back(stored_vector(ours + "o_bias", theirs + "o_proj.bias", s.hidden));

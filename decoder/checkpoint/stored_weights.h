@@ -18,10 +18,10 @@ struct StoredPart {
   std::string tensor;
   int in = 0, out = 0, row = 0, column = 0;
   bool transposed = true;  // false: stored as we hold it, as the embedding is
-  // Of every `every` stored rows those from `from` on are rotated and lie pair by pair; ours hold the pairs' first
+  // Of every `every` stored rows `rotated` from `from` on are rotated and lie pair by pair; ours hold the pairs' first
   // halves, then their second. 0: none.
   struct Pairs {
-    int every = 0, from = 0;
+    int every = 0, from = 0, rotated = every - from;
   } pairs = {};
   float plus = 0;             // added to every value: Gemma and Qwen3-Next store norms less one
   int stacked = 0;            // matrices of so many experts, [experts, out, in], or not transposed; 0: one matrix

@@ -103,6 +103,8 @@ class CpuBackend : public Backend {
   void run(const LatentAppend&);
   void run(const AbsorbQueries&);
   void run(const ExpandValues&);
+  void run(const IndexAppend&);
+  void run(const SelectTokens&);
   void run(const LatentAttend&);
   void run(const ExpandedAttend&);
   void run(const GroupAttend&);
@@ -137,6 +139,7 @@ class CpuBackend : public Backend {
   // Attention over a cache: query(row, head, to) writes a query's columns, result(row, head) is where its sums go.
   template <class O, class Query, class Result>
   void attend(const O&, int heads, float scale, const float* sinks, Query query, Result result);
+  void attend_to_tokens(const LatentAttend&);  // that an indexer has chosen
   void copy_rows(const Tensor& from, std::uint32_t* to, int stride);
   const std::vector<float>& frequencies(const Rope&);
 

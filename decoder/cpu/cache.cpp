@@ -14,8 +14,9 @@ CpuCache::CpuCache(const Cache& c, int kv_slots, int capacity, bool filled)
       capacity_(capacity),
       heads_(c.kv_heads),
       dim_(c.head_dim),
+      index_dim_(c.index_columns()),
       value_dim_(c.value_columns() / c.kv_heads),
-      key_lines_(static_cast<std::size_t>(panels_for(capacity)) * static_cast<std::size_t>(c.head_dim)),
+      key_lines_(static_cast<std::size_t>(panels_for(capacity)) * static_cast<std::size_t>(dim_ + index_dim_)),
       value_lines_(static_cast<std::size_t>(panels_for(value_dim_)) * static_cast<std::size_t>(capacity)),
       keys_(huge_pages()),
       values_(huge_pages()) {
@@ -41,7 +42,7 @@ void CpuCache::check_entry(int kv_slot, int position) const {
 
 // Each column of a key is in a line of its own; sixteen columns of a value share one.
 float* CpuCache::key(int layer, int kv_slot, int position, int head) {
-  const std::size_t panel = static_cast<std::size_t>(position / kPanel) * static_cast<std::size_t>(dim_);
+  const std::size_t panel = static_cast<std::size_t>(position / kPanel) * static_cast<std::size_t>(dim_ + index_dim_);
   return keys_[first(layer, kv_slot, head) * key_lines_ + panel].column + position % kPanel;
 }
 float* CpuCache::value(int layer, int kv_slot, int position, int head) {
@@ -52,8 +53,8 @@ std::vector<float> CpuCache::entry(int layer, int kv_slot, int position) const {
   check_entry(kv_slot, position);
   std::vector<float> both;
   for (int head = 0; head < heads_; ++head) {
-    const PanelLine* panel = keys(layer, kv_slot, head) + position / kPanel * dim_;
-    for (int c = 0; c < dim_; ++c) both.push_back(panel[c].column[position % kPanel]);
+    const PanelLine* panel = keys(layer, kv_slot, head) + position / kPanel * (dim_ + index_dim_);
+    for (int c = 0; c < dim_ + index_dim_; ++c) both.push_back(panel[c].column[position % kPanel]);
   }
   for (int head = 0; head < heads_; ++head)
     for (int c = 0; c < value_dim_; ++c) {
@@ -77,6 +78,24 @@ void CpuCache::store(int layer, int kv_slot, int position, const float* k, const
   }
 }
 
+void CpuCache::store_index(int layer, int kv_slot, int position, const float* k) {
+  check_entry(kv_slot, position);
+  float* lane = key(layer, kv_slot, position, 0) + dim_ * kPanel;
+  for (int c = 0; c < index_dim_; ++c) lane[c * kPanel] = k[c];
+}
+
+float CpuCache::product(int layer, int kv_slot, int position, int from, int columns, const float* query) const {
+  const float* lane = key(layer, kv_slot, position, 0) + from * kPanel;
+  float sum = 0;
+  for (int c = 0; c < columns; ++c) sum += query[c] * lane[c * kPanel];
+  return sum;
+}
+
+void CpuCache::add_latent(int layer, int kv_slot, int position, float times, float* to) const {
+  const float* line = value(layer, kv_slot, position, 0);
+  for (int c = 0; c < value_dim_; ++c) to[c] += times * line[c / kPanel * (kPanel * capacity_) + c % kPanel];
+}
+
 void CpuCache::move(int layer, int kv_slot, int from, int to) {
   if (from == to) return;
   for (int head = 0; head < heads_; ++head) copy(layer, kv_slot, head, to, *this, from);
@@ -87,7 +106,7 @@ void CpuCache::copy(int layer, int kv_slot, int head, int to, const CpuCache& ot
   check_entry(kv_slot, to);
   const float* k = other.key(layer, kv_slot, entry, head);
   float* k_to = key(layer, kv_slot, to, head);
-  for (int c = 0; c < dim_; ++c) k_to[c * kPanel] = k[c * kPanel];
+  for (int c = 0; c < dim_ + index_dim_; ++c) k_to[c * kPanel] = k[c * kPanel];
   const float* v = other.value(layer, kv_slot, entry, head);
   float* v_to = value(layer, kv_slot, to, head);
   for (int c = 0; c < value_dim_;

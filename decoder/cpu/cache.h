@@ -15,16 +15,26 @@ class CpuCache {
   // Every entry starts as NaN, or, if `filled`, with random values in [-1, 1).
   CpuCache(const Cache&, int kv_slots, int capacity, bool filled);
 
-  // Key, then value of one entry, all heads. A latent is stored as both. A Bug if it is outside of the cache.
+  // Key, then value of one entry, all heads. A latent is stored as both, and an indexer's key behind the latent's. A
+  // Bug if it is outside of the cache.
   std::vector<float> entry(int layer, int kv_slot, int position) const;
   void store(int layer, int kv_slot, int position, const float* k, const float* v);
+  void store_index(int layer, int kv_slot, int position, const float* k);
+  // Products of a query with an entry's key, column by column: of the latent, of the indexer.
+  float latent_product(int layer, int kv_slot, int position, const float* query) const {
+    return product(layer, kv_slot, position, 0, dim_, query);
+  }
+  float index_product(int layer, int kv_slot, int position, const float* query) const {
+    return product(layer, kv_slot, position, dim_, index_dim_, query);
+  }
+  void add_latent(int layer, int kv_slot, int position, float times, float* to) const;  // to += times * the latent
   void move(int layer, int kv_slot, int from, int to);
   // One head's key and value of an entry of this cache are those of an entry of `from`, which has the same shape.
   void copy(int layer, int kv_slot, int head, int to, const CpuCache& from, int entry);
   void check_entry(int kv_slot, int position) const;
 
-  // The lines of one head: of panel p and column c at [p * head_dim + c]; of block b and position i at [b * capacity +
-  // i].
+  // The lines of one head, without an indexer: of panel p and column c at [p * head_dim + c]; of block b and position i
+  // at [b * capacity + i].
   const PanelLine* keys(int layer, int kv_slot, int head) const {
     return &keys_[first(layer, kv_slot, head) * key_lines_];
   }
@@ -48,7 +58,9 @@ class CpuCache {
     return const_cast<CpuCache*>(this)->value(layer, kv_slot, position, head);
   }
 
-  int kv_slots_, capacity_, heads_, dim_, value_dim_;
+  float product(int layer, int kv_slot, int position, int from, int columns, const float* query) const;
+
+  int kv_slots_, capacity_, heads_, dim_, index_dim_, value_dim_;
   std::size_t key_lines_, value_lines_;  // of a head
   std::pmr::vector<PanelLine> keys_, values_;
 };

@@ -33,8 +33,8 @@ static Seconds saved_by_kernel(const Engine& e, const StepOutline& step) {
   for (const StepOutline::Segment& s : step.segments)
     for (const StepOutline::Op& op : s.ops()) {
       const Kernel& k = step.kinds[static_cast<std::size_t>(op.kind)].kernel;
-      if (std::holds_alternative<Attention>(k) || std::holds_alternative<DeltaRule>(k)) ++layers;
-      else if (!communicates(k)) ++kernels;
+      if (is_of_layer(k)) ++layers;
+      else if (!communicates(k) && !std::holds_alternative<Attention>(k)) ++kernels;
     }
   return kernels == 0 ? Seconds{} : (-1.0 * layers / kernels) * e.layer;
 }

@@ -73,6 +73,12 @@ class KernelPricer {
 
 KernelKind kind_of(const Kernel&);
 
+// Whether it is the kernel that each layer of a pass has once: its attention, without an indexer's, or its delta rule.
+inline bool is_of_layer(const Kernel& kernel) {
+  const auto* attention = std::get_if<Attention>(&kernel);
+  return attention != nullptr ? !attention->scores() : std::holds_alternative<DeltaRule>(kernel);
+}
+
 // Host work of a step that no op stands for.
 inline Seconds host_base(const Engine& e, bool speculating, const StepOutline& step) {
   if (!speculating) return e.step;
@@ -80,8 +86,7 @@ inline Seconds host_base(const Engine& e, bool speculating, const StepOutline& s
   return of_step + e.launches_speculating * e.issue + step.trees * e.search;
 }
 
-// The device time that an engine adds to each layer beyond its kernels' own. A layer of a pass attends, or applies the
-// delta rule, exactly once, so the time is added to that kernel.
+// The device time that an engine adds to each layer beyond its kernels' own: to the kernel that a layer has once.
 class LayerTime {
  public:
   LayerTime(const Engine& e, const StepOutline& step)
@@ -91,8 +96,8 @@ class LayerTime {
     if (std::any_of(step.kinds.begin(), step.kinds.end(), [](const StepOutline::Kind& k) { return k.key == "commit"; }))
       of_verifying_ += e.layer_tree;
   }
-  Seconds operator()(KernelKind kind, Phase phase) const {
-    if (kind != KernelKind::attention && kind != KernelKind::recurrence) return {};
+  Seconds operator()(const Kernel& kernel, Phase phase) const {
+    if (!is_of_layer(kernel)) return {};
     return phase == Phase::verify ? of_verifying_ : of_layer_;
   }
 

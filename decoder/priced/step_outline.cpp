@@ -11,12 +11,15 @@ namespace {
 StepOutline::Kind kind_of(const Op& op, const Tape& tape, Phase phase) {
   using Accesses = StepOutline::Accesses;
   StepOutline::Kind k{kernel_of(op, tape), op_key(op, tape), phase, Accesses::nothing, 1, 1, window_of(op)};
-  if (std::holds_alternative<Attend>(op) || std::holds_alternative<LatentAttend>(op)) {
+  if (std::holds_alternative<SelectTokens>(op)) {
+    k.access = Accesses::entries;
+  } else if (std::holds_alternative<Attend>(op) || std::holds_alternative<LatentAttend>(op)) {
     const auto& attention = std::get<Attention>(k.kernel);
     k.access = Accesses::entries;
     k.kv_heads = attention.kv_heads;
     k.heads = attention.heads;
-  } else if (std::holds_alternative<RopeAppend>(op) || std::holds_alternative<LatentAppend>(op)) {
+  } else if (std::holds_alternative<RopeAppend>(op) || std::holds_alternative<LatentAppend>(op) ||
+             std::holds_alternative<IndexAppend>(op)) {
     k.access = Accesses::stored_entries;
   } else if (streamed_weight(op)) {
     k.access = Accesses::weight;
@@ -31,7 +34,10 @@ class AccessCounter {
     if (const auto weight = streamed_weight(op)) return number(weights_, weight->id, weights);
     return std::visit(
         [this](const auto& o) {
-          if constexpr (requires { o.cache, o.layer; }) return layer(o.cache.id, o.layer);
+          using T = std::decay_t<decltype(o)>;
+          constexpr bool indexes = std::is_same_v<T, IndexAppend> || std::is_same_v<T, SelectTokens>;
+          if constexpr (indexes) return layer(o.cache.id, o.cache.layers + o.layer);  // its keys are read by themselves
+          else if constexpr (requires { o.cache, o.layer; }) return layer(o.cache.id, o.layer);
           else return 0;
         },
         op);

@@ -53,7 +53,7 @@ StepPrice::StepPrice(const StepOutline& outline, const Device& d, const Engine& 
       } else {
         line.own = price(op);
       }
-      line.own += of_layer(line.kind, phase);
+      line.own += of_layer(kernel, phase);
       if (line.shape) {
         same_phase.counts.resize(std::max(same_phase.counts.size(), *line.shape + 1));
         ++same_phase.counts[*line.shape];

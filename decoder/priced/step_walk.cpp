@@ -74,7 +74,7 @@ StepBreakdown walked(const StepOutline& outline, std::span<const SegmentRun> seg
       if (drafts && !drafting) drafted_until = std::max(device, host + issue.issued());
       drafting = drafts;
       const Seconds issued = host + issue.before(op.pass, kind.phase, cost);
-      const Seconds t = price(run, op) + of_layer(kernel, kind.phase);
+      const Seconds t = price(run, op) + of_layer(kind.kernel, kind.phase);
       if (issued > device) device = issued, busy = {};
       device = device + t + issue.beside(cost);
       if (drafting) {

@@ -35,7 +35,7 @@ struct Time {
 
   Seconds more_launches() const { return (op.launches - 1) * launch_time(device); }
   Seconds operator()(const Attention& k) const {
-    const Bytes cache = bytes_of(k.cache, k.key_columns() * span.keys);
+    const Bytes cache = k.keys_read(span.keys);
     const Bytes more = op.cache_traffic * cache + Bytes{op.bytes_per_pair * k.heads * span.pairs};
     return kernel_time(device, k, span, distance_of_entries(device.cpu(), op.last_access, step), op.attention) +
            more_launches() + more / copy_bandwidth(device);

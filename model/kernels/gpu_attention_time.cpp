@@ -106,8 +106,18 @@ double join_share(double context) {
 
 }  // namespace
 
+// Of an indexer, whose kernels were measured on no device: the roofline, at the shares of the peaks that the attention
+// library reaches, and a launch for the choice of the best.
+static Seconds index_time(const Device& d, const AttentionFit& fit, const Attention& k, Span s) {
+  const Work w = work(k, s);
+  const Seconds arithmetic = w.flops / (fit.prefill.peak_share * matrix_rate(d, k.cache, k.cache)),
+                memory = w.bytes() / (fit.decode.bandwidth_share * d.bandwidth);
+  return fit.decode.fixed + launch_time(d) + Seconds{smooth_max(arithmetic.value, memory.value, fit.decode.blend)};
+}
+
 Seconds gpu_time(const Device& d, const AttentionChoice& choice, const Attention& k, Span s, CacheState state) {
   if (k.rows <= 0 || k.sequences <= 0) return {};
+  if (k.scores()) return index_time(d, *choice.fit, k, s);
   const DecodeAttentionFit& f = choice.fit->decode;
   const PrefillAttentionFit& g = choice.fit->prefill;
   const double sequences = k.sequences, group = static_cast<double>(k.heads) / k.kv_heads, columns = k.head_dim;
@@ -138,7 +148,7 @@ Seconds gpu_time(const Device& d, const AttentionChoice& choice, const Attention
       units / multiprocessors + matrix + f.per_root_key.value * std::sqrt(std::max(split - kKeyBlock, 0.0));
 
   // Memory: the context's keys and values from memory, what this step has just written from L2 if it fits there.
-  const double per_key = bytes_of(k.cache, k.key_columns()).value;
+  const double per_key = k.keys_read(1).value;
   const double context_bytes = per_key * context * sequences, fresh_bytes = per_key * fresh * sequences;
   const double own_bytes =
       bytes_of(k.activations, static_cast<double>(k.rows) * k.heads * (columns + k.values())).value;

@@ -144,6 +144,36 @@ void read_deepseek_v3(const Reader& in, TransformerShape& s) {
   s.experts = e;
 }
 
+// `paired`: unless the file says otherwise.
+static void read_indexer(const Reader& in, bool paired, TransformerShape& s) {
+  Indexer i;
+  i.heads = needed(in, {"index_n_heads"}, 1 << 12);
+  i.head_dim = needed(in, {"index_head_dim"}, 1 << 12);
+  i.top_k = needed(in, {"index_topk"}, 1 << 20);
+  i.paired = flag(in, "indexer_rope_interleave", paired);
+  if (s.latent->q_rank == 0)
+    in.at("q_lora_rank").fail("an indexer reads the latent of the queries: it must be above 0");
+  if (i.head_dim < s.latent->rope_dim)
+    in.at("index_head_dim").fail("must be at least qk_rope_head_dim, " + std::to_string(s.latent->rope_dim));
+  s.latent->indexer = i;
+}
+
+void read_deepseek_v32(const Reader& in, TransformerShape& s) {
+  read_deepseek_v3(in, s);
+  read_indexer(in, false, s);
+}
+
+void read_glm_moe_dsa(const Reader& in, TransformerShape& s) {
+  read_deepseek_v3(in, s);
+  read_indexer(in, true, s);
+  const std::string own = "layers that take the tokens of another layer's indexer are not modelled; each needs its own";
+  if (const auto every = given(in, "index_topk_freq"); every && every->positive_int() != 1) every->fail(own);
+  if (const auto pattern = given(in, "index_topk_pattern")) pattern->fail(own);
+  if (const auto types = given(in, "indexer_types"))
+    for (const Reader& type : types->items())
+      if (type.text() != "full") return type.fail(own);
+}
+
 void read_glm4_moe(const Reader& in, TransformerShape& s) {
   read_like_llama(in, {.kv_heads_may_lack = false, .positions = 131072, .epsilon = 1e-5, .head_dim = 128}, s);
   if (!given(in, "partial_rotary_factor") && s.rotary_share == 1) s.rotary_share = 0.5;

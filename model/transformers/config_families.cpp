@@ -181,6 +181,8 @@ constexpr std::array kFamilies{
     Family{"DeepseekForCausalLM", "deepseek", read_deepseek},
     Family{"DeepseekV2ForCausalLM", "deepseek_v2", read_deepseek_v2},
     Family{"DeepseekV3ForCausalLM", "deepseek_v3", read_deepseek_v3},
+    Family{"DeepseekV32ForCausalLM", "deepseek_v32", read_deepseek_v32},
+    Family{"GlmMoeDsaForCausalLM", "glm_moe_dsa", read_glm_moe_dsa},
     Family{"Glm4MoeForCausalLM", "glm4_moe", read_glm4_moe},
     Family{"MixtralForCausalLM", "mixtral", read_mixtral},
     Family{"MiniMaxM2ForCausalLM", "minimax_m2", read_minimax_m2},

@@ -66,6 +66,10 @@ int TransformerShape::layers_of(AttentionKind kind) const {
   return count;
 }
 
+Bytes Indexer::key_bytes() const {
+  return bytes_of(keys, head_dim) + (bits_of(keys) < 16 ? bytes_of(DType::fp32, 1) : Bytes{});
+}
+
 double attention_parameters(const TransformerShape& s, AttentionKind kind) {
   const double hidden = s.hidden;
   if (kind == AttentionKind::delta_net) {  // queries, keys, values, gates; two numbers a head; the output
@@ -75,7 +79,9 @@ double attention_parameters(const TransformerShape& s, AttentionKind kind) {
   if (s.latent) {
     const LatentAttention& l = *s.latent;
     const double queries = l.q_rank > 0 ? l.q_rank * (hidden + s.q_columns()) : hidden * s.q_columns();
-    return queries + hidden * (l.kv_rank + l.rope_dim) +
+    double chosen = 0;
+    if (const auto& i = l.indexer) chosen = 1.0 * l.q_rank * i->heads * i->head_dim + hidden * (i->head_dim + i->heads);
+    return queries + chosen + hidden * (l.kv_rank + l.rope_dim) +
            static_cast<double>(s.heads) * (l.kv_rank * (l.nope_dim + l.value_dim) + hidden * l.value_dim);
   }
   return (s.output_gate ? 3.0 : 2.0) * hidden * s.q_columns() + 2.0 * hidden * s.kv_columns();

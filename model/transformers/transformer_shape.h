@@ -51,6 +51,18 @@ struct Experts {  // a mixture-of-experts MLP
   bool operator==(const Experts&) const = default;
 };
 
+// Sparse attention over latents (DeepSeek-V3.2, 2025, section 2.1): heads of an indexer score each token of the text by
+// the sum over heads of w relu(q k), where all heads share a key, and attention reads the `top_k` best tokens alone.
+struct Indexer {
+  int heads = 0, head_dim = 0, top_k = 0;  // a head's first columns are rotated, as many as of the shared key
+  DType keys =
+      DType::fp8;  // in which engines keep them, with one scale of 32 bits each (vLLM: DeepseekV32IndexerCache)
+  double norm_epsilon = 1e-6;  // of the keys' LayerNorm
+  bool paired = false;         // as LatentAttention::paired
+  Bytes key_bytes() const;     // of a token in one layer
+  bool operator==(const Indexer&) const = default;
+};
+
 // Attention over a compressed latent, from which keys and values are expanded (DeepSeek-V2, 2024, section 2.1). A
 // head's first `nope_dim` columns are not rotated; its last `rope_dim` are, and all heads share that part of the key.
 struct LatentAttention {
@@ -62,6 +74,7 @@ struct LatentAttention {
   int most_absorbed = 512, most_absorbed_8bit = 128;
   // Whether the columns of a stored rotated part lie pair by pair; else the pairs' first halves precede the second.
   bool paired = true;
+  std::optional<Indexer> indexer = {};  // none: attention to all tokens
   bool operator==(const LatentAttention&) const = default;
 };
 

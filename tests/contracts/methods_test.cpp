@@ -20,7 +20,8 @@ const Plan kAutoregressive{"autoregressive", ""};
 }  // namespace
 
 TEST_CASE("greedy text of every lossless method is the autoregressive text", "[contract]") {
-  const Network network = GENERATE(Network::llama, Network::qwen2, Network::qwen3, Network::deepseek, Network::windows);
+  const Network network =
+      GENERATE(Network::llama, Network::qwen2, Network::qwen3, Network::deepseek, Network::sparse, Network::windows);
   const int batch_size = network == Network::llama ? GENERATE(1, 2, 8) : 5;
   const auto questions = prompts(9, static_cast<std::uint64_t>(batch_size));
   const Limits limits{24, {}, batch_size};
@@ -95,7 +96,7 @@ TEST_CASE("a sequence takes the steps in a batch that it takes alone", "[contrac
 }
 
 TEST_CASE("declared FLOP and bytes are those that the CPU's loops touch", "[contract]") {
-  const Network network = GENERATE(Network::qwen3, Network::latent, Network::windows);
+  const Network network = GENERATE(Network::qwen3, Network::latent, Network::sparse, Network::windows);
   for (const Plan& plan : plans_for(network)) {
     INFO(label(plan));
     Rig rig(plan, Rig::Kind::cpu_planned, 3, network);
@@ -118,7 +119,8 @@ TEST_CASE("a step is priced at the pairs and entries that its passes are counted
     for (int i = 0; i < 3; ++i) rig.decoder.generator.step();
     for (const SegmentRun& run : rig.steps.back())
       for (int pass = 0; pass < static_cast<int>(run.tape->passes.size()); ++pass)
-        for (const Window w : {Window{}, Window{7}, Window{.tokens = 9, .ring = true}}) {
+        for (const Window w :
+             {Window{}, Window{7}, Window{.tokens = 9, .ring = true}, Window{.tokens = 9, .chosen = true}}) {
           CHECK(PassSpan(run, pass).at(kLength, w).pairs == span_of(run, pass, lengths, w).pairs);
           CHECK(PassSpan(run, pass).at(kLength, w).keys == span_of(run, pass, lengths, w).keys);
         }

@@ -16,7 +16,7 @@
 
 namespace draftline::test {
 
-enum class Network { llama, qwen2, qwen3, mixture, latent, deepseek, windows, hybrid };
+enum class Network { llama, qwen2, qwen3, mixture, latent, deepseek, sparse, windows, hybrid };
 inline TransformerShape tiny_shape(Network kind) {
   TransformerShape s;
   s.name = "tiny";
@@ -35,10 +35,11 @@ inline TransformerShape tiny_shape(Network kind) {
     s.layer_kinds.assign(6, {.experts = true});
     s.layer_kinds[0] = s.layer_kinds[1] = {};
   }
-  if (kind == Network::latent || kind == Network::deepseek) {
+  if (kind == Network::latent || kind == Network::deepseek || kind == Network::sparse) {
     s.latent = LatentAttention{.q_rank = 20, .kv_rank = 18, .nope_dim = 6, .rope_dim = 4, .value_dim = 5};
     s.head_dim = 10;
     s.kv_heads = s.heads;
+    if (kind == Network::sparse) s.latent->indexer = Indexer{.heads = 7, .head_dim = 6, .top_k = 5};
   }
   if (kind == Network::deepseek) {
     Experts& e = *s.experts;

@@ -43,6 +43,16 @@ TEST_CASE("pairs and keys of many rows are those of each row") {
     }
 }
 
+TEST_CASE("rows that choose their tokens see no more than they may choose, and read no token twice") {
+  constexpr Window best{.tokens = 4, .chosen = true};
+  CHECK(span_of({.rows = 1}, 2, best) == Span{3, 3});
+  CHECK(span_of({.rows = 1}, 100, best) == Span{4, 4});
+  CHECK(span_of({.rows = 3}, 2, best) == Span{3 + 4 + 4, 5});  // of the five that there are
+  CHECK(span_of({.rows = 3}, 100, best) == Span{12, 12});      // each chooses others, at most
+  CHECK(span_of({.rows = 3, .tail = 2, .masked = true}, 100, best) == Span{12, 12});
+  CHECK(span_of({.rows = 8}, 0, best) == Span{1 + 2 + 3 + 4 * 5, 8});
+}
+
 TEST_CASE("under a mask all rows meet what the first uncommitted position would see, and the whole tail") {
   // 6 rows behind a tail of 2: 4 - 1 committed keys in a window of 4, and 8 of the tail, for each row.
   CHECK(span_of({.rows = 6, .tail = 2, .masked = true}, 100, {4}) == Span{6 * (3 + 8), 3 + 8});

@@ -204,6 +204,7 @@ void CudaBackend::make_persistent(const Tensor& t, std::span<const int> initial)
 void CudaBackend::make_cache(const Cache& c, int kv_slots, int capacity) {
   State& s = *state_;
   floats_only(c.dtype);
+  if (c.indexer) throw InputErrors("sparse attention (an indexer) is decoded on the CPU alone");
   cuda::CacheData d;
   d.blocks_per_kv_slot = cuda::ceil_div(capacity, cuda::kBlockTokens);
   const double blocks = static_cast<double>(d.blocks_per_kv_slot) * kv_slots;

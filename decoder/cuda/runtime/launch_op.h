@@ -206,6 +206,8 @@ struct LaunchOp {
     });
   }
   void operator()(const Quantise&) const { check(false, "the decoder on CUDA computes in 16 or 32 bits"); }
+  void operator()(const IndexAppend&) const { check(false, "CudaBackend::make_cache refuses indexers"); }
+  void operator()(const SelectTokens&) const { check(false, "CudaBackend::make_cache refuses indexers"); }
   void operator()(const SumOverRanks&) const { check(false, "the decoder on CUDA runs on one device"); }
   void operator()(const GatherOverRanks&) const { check(false, "the decoder on CUDA runs on one device"); }
   void operator()(const ExchangeRows&) const { check(false, "the decoder on CUDA runs on one device"); }

@@ -37,6 +37,30 @@ TEST_CASE("of a network that sees the text is rotated as in the network without 
   CHECK((older.qkv_bias && !older.rope_scaling));
 }
 
+TEST_CASE("an indexer's sizes are read where attention is sparse, and every rank has it whole") {
+  const auto dense = shape_of("deepseek-v3"), sparse = shape_of("deepseek-v3.2");
+  CHECK(sparse.latent->indexer == Indexer{.heads = 64, .head_dim = 128, .top_k = 2048});
+  CHECK(sparse.latent->indexer->key_bytes() == Bytes{132});  // vLLM's cache of 128 numbers of 8 bits and a scale
+  CHECK(shard(sparse, {8}).latent == sparse.latent);
+  // Queries of 64 x 128 from a latent of 1536, a key of 128 and 64 weights from 7168, a norm with a bias.
+  CHECK(parameters(sparse) - parameters(dense) == 61.0 * (1536 * 8192 + 7168 * 192 + 2 * 128));
+  const auto glm = shape_of("glm-5");
+  CHECK(parameters(glm) == Approx(744e9).epsilon(1e-3));        // "744B",
+  CHECK(active_parameters(glm) == Approx(40e9).epsilon(0.05));  // "40B" activated
+  CHECK((glm.latent->indexer->paired && !sparse.latent->indexer->paired));
+  const auto mistake = [](const char* file, const char* key, json value) {
+    json c = json::parse(std::ifstream(kTransformers / file));
+    c[key] = std::move(value);
+    return mistakes_of(c);
+  };
+  CHECK(contains(mistake("deepseek-v3.2.json", "index_topk", nullptr), "#/index_topk"));
+  CHECK(contains(mistake("deepseek-v3.2.json", "index_head_dim", 32), "must be at least qk_rope_head_dim, 64"));
+  CHECK(contains(mistake("deepseek-v3.2.json", "q_lora_rank", nullptr), "#/q_lora_rank"));
+  CHECK(mistake("glm-5.json", "indexer_types", {"full", "full"}) == "");
+  CHECK(contains(mistake("glm-5.json", "indexer_types", {"full", "shared"}), "#/indexer_types/1: layers that take"));
+  CHECK(contains(mistake("glm-5.json", "index_topk_freq", 4), "#/index_topk_freq: layers that take"));
+}
+
 TEST_CASE("MiniMax-M2 has norms of all heads at once and a rotation of half a head") {
   const auto m2 = shape_of("minimax-m2");
   CHECK((m2.qk_norm == QkNorm::all_heads && m2.rotary_share == 0.5));

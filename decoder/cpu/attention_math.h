@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the CPU's forms of attention share.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <vector>
+
+#include "decoder/cpu/lines.h"
+
+namespace draftline {
+
+// Sines and cosines of one position, which all heads share.
+struct Turn {
+  std::vector<float> cosine, sine;
+  void to(int position, const std::vector<float>& frequency, float factor) {
+    cosine.resize(frequency.size());
+    sine.resize(frequency.size());
+    for (std::size_t i = 0; i < frequency.size(); ++i) {
+      const float angle = static_cast<float>(position) * frequency[i];
+      cosine[i] = factor * std::cos(angle);
+      sine[i] = factor * std::sin(angle);
+    }
+  }
+};
+
+// The two halves of the rotated columns hold the two coordinates of each pair; columns beyond them stay as they are.
+inline void rotate(const float* x, const Turn& turn, int dim, float* y) {
+  const int half = static_cast<int>(turn.sine.size());
+  const float *c = turn.cosine.data(), *s = turn.sine.data();
+  for (int i = 0; i < half; ++i) {
+    const float u = x[i], v = x[i + half];
+    y[i] = u * c[i] - v * s[i];
+    y[i + half] = u * s[i] + v * c[i];
+  }
+  std::copy(x + 2 * half, x + dim, y + 2 * half);
+}
+
+// Turns scores into weights that sum to 1, or with a sink to less; a masked entry (-inf) becomes an exact zero, so that
+// it changes no bits.
+inline void softmax(std::span<float> score, const float* sink = nullptr) {
+  float most[kPanel];  // the maximum does not depend on the order of comparisons
+  std::fill_n(most, kPanel, -INFINITY);
+  std::size_t i = 0;
+  for (; i + kPanel <= score.size(); i += kPanel)
+    for (std::size_t lane = 0; lane < kPanel; ++lane)
+      most[lane] = score[i + lane] > most[lane] ? score[i + lane] : most[lane];
+  float top = *std::max_element(most, most + kPanel);
+  for (; i < score.size(); ++i) top = score[i] > top ? score[i] : top;
+  if (sink != nullptr) top = *sink > top ? *sink : top;
+  float sum = 0;
+  for (float& s : score) sum += s = std::exp(s - top);
+  if (sink != nullptr) sum += std::exp(*sink - top);
+  for (float& s : score) s /= sum;
+}
+
+inline float dot(const float* a, const float* b, int n) {
+  float s = 0;
+  for (int i = 0; i < n; ++i) s += a[i] * b[i];
+  return s;
+}
+
+}  // namespace draftline

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sparse attention: an indexer's scores, its choice, and attention to what it chose. Reference loops, not fast ones, in
+// an order that does not depend on how many rows a pass has.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "decoder/cpu/attention_math.h"
+#include "decoder/cpu/backend.h"
+#include "decoder/rope.h"
+
+namespace draftline {
+
+void CpuBackend::run(const IndexAppend& o) {
+  const float *q = in(o.q), *k = in(o.k);
+  const PassView p = view(o.pass);
+  float* y = out(o.y);
+  const auto& frequency = frequencies(o.rope);
+  const int d = o.k.cols;
+  std::vector<float> key(static_cast<std::size_t>(d));
+  Turn turn;
+  for (int b = 0, r = 0; b < p.pass.rows.sequences(); ++b) {
+    for (int i = 0; i < p.cu_seqlens[b + 1] - p.cu_seqlens[b]; ++i, ++r) {
+      turn.to(p.lengths[b] + p.visible_tail(r, i) - 1, frequency, attention_factor(o.rope));
+      for (int h = 0; h < o.q.cols; h += d) rotate(q + r * o.q.stride + h, turn, d, y + r * o.y.stride + h);
+      rotate(k + r * o.k.stride, turn, d, key.data());
+      held(o.cache).store_index(o.layer, p.kv_slots[b], p.lengths[b] + p.pass.tail + i, key.data());
+      counts_.written += o.cache.indexer->key_bytes().value;
+    }
+  }
+}
+
+void CpuBackend::run(const SelectTokens& o) {
+  const float *q = in(o.q), *weights = in(o.weights);
+  const PassView p = view(o.pass);
+  int* chosen = out_ids(o.y);
+  const CpuCache& cache = held(o.cache);
+  const int heads = o.weights.cols, d = o.cache.indexer->head_dim, most = o.y.cols;
+  const bool causal = p.pass.causal && p.tree_mask == nullptr;
+  std::vector<float> score;
+  std::vector<int> seen;
+  for (int b = 0; b < p.pass.rows.sequences(); ++b) {
+    const int first = p.cu_seqlens[b], n = p.cu_seqlens[b + 1] - first, length = p.lengths[b],
+              before = length + p.pass.tail;
+    if (n == 0) continue;
+    cache.check_entry(p.kv_slots[b], before + n - 1);
+    counts_.read += (before + n) * o.cache.indexer->key_bytes().value;
+    for (int i = 0; i < n; ++i) {
+      const int r = first + i, keys = causal ? before + i + 1 : before + n;
+      seen.clear();
+      for (int key = 0; key < keys; ++key)
+        if (key < length || p.visible(r, key - length)) seen.push_back(key);
+      score.assign(static_cast<std::size_t>(keys), 0);
+      for (const int key : seen) {
+        float& sum = score[static_cast<std::size_t>(key)];
+        for (int h = 0; h < heads; ++h) {
+          const float product =
+              cache.index_product(o.layer, p.kv_slots[b], key, q + r * o.q.stride + static_cast<std::ptrdiff_t>(h) * d);
+          sum += weights[r * o.weights.stride + h] * std::max(product, 0.0F);
+        }
+      }
+      counts_.flops += 2.0 * heads * d * keys;
+      counts_.read += 4.0 * keys;
+      counts_.written += 4.0 * keys;
+      const auto best = seen.begin() + std::min<std::ptrdiff_t>(most, std::ssize(seen));
+      std::partial_sort(seen.begin(), best, seen.end(), [&](int a, int c) {
+        const float x = score[static_cast<std::size_t>(a)], z = score[static_cast<std::size_t>(c)];
+        return x != z ? x > z : a < c;
+      });
+      std::sort(seen.begin(), best);
+      int* to = chosen + static_cast<std::ptrdiff_t>(r) * o.y.stride;
+      std::fill(std::copy(seen.begin(), best, to), to + most, -1);
+    }
+  }
+}
+
+void CpuBackend::attend_to_tokens(const LatentAttend& o) {
+  const float *q = in(o.q), *q_rope = in(o.q_rope);
+  const int* tokens = ids(*o.tokens);
+  const PassView p = view(o.pass);
+  float* y = out(o.y);
+  const CpuCache& cache = held(o.cache);
+  const int rank = o.cache.latent, rope = o.cache.head_dim - rank, heads = o.q.cols / rank;
+  const bool causal = p.pass.causal && p.tree_mask == nullptr;
+  std::vector<float> query(static_cast<std::size_t>(o.cache.head_dim)), score;
+  for (int b = 0; b < p.pass.rows.sequences(); ++b) {
+    const int first = p.cu_seqlens[b], n = p.cu_seqlens[b + 1] - first, before = p.lengths[b] + p.pass.tail;
+    double pairs = 0;  // what a kernel reads that masks, not what the mask leaves
+    for (int i = 0; i < n; ++i) {
+      const int r = first + i;
+      const int* own = tokens + static_cast<std::ptrdiff_t>(r) * o.tokens->stride;
+      const auto chosen = static_cast<std::size_t>(std::find(own, own + o.tokens->cols, -1) - own);
+      pairs += std::min(o.tokens->cols, causal ? before + i + 1 : before + n);
+      score.resize(chosen);
+      for (int h = 0; h < heads; ++h) {
+        std::copy_n(q + r * o.q.stride + h * rank, rank, query.data());
+        std::copy_n(q_rope + r * o.q_rope.stride + h * rope, rope, query.data() + rank);
+        for (std::size_t j = 0; j < chosen; ++j)
+          score[j] = o.scale * cache.latent_product(o.layer, p.kv_slots[b], own[j], query.data());
+        softmax(score);
+        float* to = y + r * o.y.stride + h * rank;
+        std::fill_n(to, rank, 0.0F);
+        for (std::size_t j = 0; j < chosen; ++j) cache.add_latent(o.layer, p.kv_slots[b], own[j], score[j], to);
+      }
+    }
+    counts_.flops += 2.0 * heads * (o.cache.head_dim + rank) * pairs;
+    const Bytes latent = bytes_of(o.cache.dtype, o.cache.columns());
+    counts_.read += std::min(pairs, static_cast<double>(n == 0 ? 0 : before + n)) * latent.value;
+  }
+}
+
+}  // namespace draftline
