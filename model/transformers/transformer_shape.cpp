@@ -20,7 +20,10 @@ double attention_vectors(const TransformerShape& s, AttentionKind kind) {
     return static_cast<double>(d.convolved_columns()) * d.kernel + 2.0 * d.value_heads + d.value_dim;
   }
   const double sinks = s.attention_sinks ? s.heads : 0, o_bias = s.o_bias ? s.hidden : 0;
-  if (s.latent) return s.latent->q_rank + s.latent->kv_rank + sinks + o_bias;
+  if (s.latent) {
+    const double of_index = s.latent->indexer ? 2.0 * s.latent->indexer->head_dim : 0;  // a norm with a bias
+    return s.latent->q_rank + s.latent->kv_rank + of_index + sinks + o_bias;
+  }
   const double qk_norm = s.qk_norm == QkNorm::none        ? 0
                          : s.qk_norm == QkNorm::each_head ? 2.0 * s.head_dim
                                                           : s.q_columns() + s.kv_columns();

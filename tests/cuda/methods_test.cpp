@@ -221,6 +221,13 @@ TEST_CASE("the engine profile of our decoder declares the launches that its ops 
   CHECK(profile.cost_of("expert_mlp").launches == CudaBackend::declared_launches(MixtureOfExperts{}));
 }
 
+TEST_CASE("sparse attention is refused by name", "[cuda]") {
+  if (!has_device()) SKIP_TEST("no CUDA device");
+  const auto rig = [](Network network) { CudaRig({"autoregressive", ""}, fp32(true), 1, network); };
+  CHECK_NOTHROW(rig(Network::latent));
+  CHECK_THROWS_AS(rig(Network::sparse), InputErrors);
+}
+
 TEST_CASE("weights in 8 bits are refused by name", "[cuda]") {
   if (!has_device()) SKIP_TEST("no CUDA device");
   WeightStore store(Precision("int8", format_named("int8")->layers, DType::fp32));

@@ -56,7 +56,7 @@ TEST_CASE("an indexer's sizes are read where attention is sparse, and every rank
   CHECK(contains(mistake("deepseek-v3.2.json", "index_topk", nullptr), "#/index_topk"));
   CHECK(contains(mistake("deepseek-v3.2.json", "index_head_dim", 32), "must be at least qk_rope_head_dim, 64"));
   CHECK(contains(mistake("deepseek-v3.2.json", "q_lora_rank", nullptr), "#/q_lora_rank"));
-  CHECK(mistake("glm-5.json", "indexer_types", {"full", "full"}) == "");
+  CHECK(mistake("glm-5.json", "indexer_types", {"full", "full"}) == "none");
   CHECK(contains(mistake("glm-5.json", "indexer_types", {"full", "shared"}), "#/indexer_types/1: layers that take"));
   CHECK(contains(mistake("glm-5.json", "index_topk_freq", 4), "#/index_topk_freq: layers that take"));
 }
