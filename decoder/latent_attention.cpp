@@ -44,7 +44,7 @@ static Tensor indexed_tokens(Ops& ops, Tensor y, Tensor queries, const IndexerWe
 Tensor latent_attention(Ops& ops, Tensor y, const LatentWeights& w, const TransformerShape& s, PassRef pass,
                         Cache cache, int layer) {
   const LatentAttention& l = *s.latent;
-  const auto epsilon = static_cast<float>(s.norm_epsilon);
+  const auto epsilon = static_cast<float>(l.norm_epsilon);
   const auto scale = static_cast<float>(s.query_scale.value_or(1 / std::sqrt(static_cast<double>(s.head_dim))));
   const Tensor down = ops.linear(y, w.down);
   const int queries = w.down.out - l.kv_rank - l.rope_dim;

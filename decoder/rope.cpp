@@ -8,10 +8,12 @@
 namespace draftline {
 
 Rope rope_of(const TransformerShape& s, const LayerKind& layer) {
-  if (!layer.rope) return {s.rope_theta, 0, {}, s.query_growth};
+  const auto growth = s.query_growth && s.query_growth->rotated == layer.rope ? s.query_growth : std::nullopt;
+  if (!layer.rope) return {s.rope_theta, 0, {}, growth};
   const int rotated = s.latent ? s.latent->rope_dim : static_cast<int>(s.head_dim * s.rotary_share) / 2 * 2;
-  if (layer.attention == AttentionKind::sliding && s.window_rope_theta) return {*s.window_rope_theta, rotated};
-  return {s.rope_theta, rotated, s.rope_scaling};
+  if (layer.attention == AttentionKind::sliding && s.window_rope_theta)
+    return {*s.window_rope_theta, rotated, {}, growth};
+  return {s.rope_theta, rotated, s.rope_scaling, growth};
 }
 
 namespace {
@@ -66,7 +68,7 @@ std::vector<float> rope_frequencies(const Rope& rope) {
 }
 
 float query_growth(const QueryGrowth& g, int position) {
-  return static_cast<float>(1 + g.scale * std::log1p(std::floor((position + 1.0) / g.every)));
+  return static_cast<float>(1 + g.scale * std::log1p(std::floor((1.0 * position + g.offset) / g.every)));
 }
 
 }  // namespace draftline

@@ -128,7 +128,7 @@ struct TapeHasher {
     if (r.scaling) hash.add(r.scaling->factor);
     if (r.scaling && r.scaling->kind > RopeScaling::Kind::llama3)
       hash.add(pack(r.scaling->original_context, r.scaling->long_text));
-    if (r.growth) hash.add(r.growth->every), hash.add(r.growth->scale);
+    if (r.growth) hash.add(r.growth->every), hash.add(r.growth->scale), hash.add(r.growth->offset);
   }
   void operator()(const LatentAttention& l) {
     hash.add(pack(l.q_rank, l.kv_rank));

@@ -221,7 +221,7 @@ if USED == NEWER:  # of which the older versions know nothing
         hidden_size=32, intermediate_size=56, moe_intermediate_size=20, num_hidden_layers=3, num_attention_heads=4,
         num_key_value_heads=4, q_lora_rank=22, kv_lora_rank=18, qk_nope_head_dim=10, qk_rope_head_dim=8, v_head_dim=12,
         n_routed_experts=8, n_shared_experts=1, num_experts_per_tok=3, first_k_dense_replace=1, norm_topk_prob=True,
-        routed_scaling_factor=2.5, rms_norm_eps=1e-6, index_topk=9, index_head_dim=14, **COMMON)
+        routed_scaling_factor=2.5, rms_norm_eps=1e-5, index_topk=9, index_head_dim=14, **COMMON)
     NETWORKS = {
         # An indexer chooses 9 tokens, with enough heads that no score is 0; YaRN, whose factor its vectors have too.
         "deepseek_v32": dict(
@@ -236,6 +236,39 @@ if USED == NEWER:  # of which the older versions know nothing
             config=transformers.GlmMoeDsaConfig(
                 index_n_heads=22, n_group=1, topk_group=1,
                 rope_parameters=dict(rope_type="default", rope_theta=500.0), **SPARSE)),
+        # GLM-4.7-Flash: latent attention and GLM's router, with a bias on the choice.
+        "glm4_moe_lite": dict(
+            make=transformers.Glm4MoeLiteForCausalLM, dtype=torch.bfloat16,
+            config=transformers.Glm4MoeLiteConfig(
+                hidden_size=32, intermediate_size=56, moe_intermediate_size=20, num_hidden_layers=3,
+                num_attention_heads=4, num_key_value_heads=4, q_lora_rank=22, kv_lora_rank=18, qk_nope_head_dim=10,
+                qk_rope_head_dim=8, v_head_dim=12, n_routed_experts=6, n_shared_experts=1, num_experts_per_tok=2,
+                n_group=1, topk_group=1, norm_topk_prob=True, routed_scaling_factor=1.8, rms_norm_eps=1e-5,
+                rope_parameters=dict(rope_type="default", rope_theta=500.0), **COMMON)),
+        # DeepSeek-V3 within a network that also sees, under the names of transformers 5.
+        "kimi_k25": dict(
+            make=transformers.Kimi_K25ForConditionalGeneration, dtype=torch.bfloat16,
+            saved=dict(save_original_format=False),
+            config=transformers.Kimi_K25Config(
+                text_config=dict(
+                    model_type="deepseek_v3", hidden_size=32, intermediate_size=56, moe_intermediate_size=20,
+                    num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=4, q_lora_rank=22, kv_lora_rank=18,
+                    qk_nope_head_dim=10, qk_rope_head_dim=8, v_head_dim=12, n_routed_experts=6, n_shared_experts=1,
+                    num_experts_per_tok=2, first_k_dense_replace=1, n_group=1, topk_group=1, norm_topk_prob=True,
+                    routed_scaling_factor=2.8, rms_norm_eps=1e-5, tie_word_embeddings=False,
+                    rope_parameters=dict(rope_type="default", rope_theta=500.0), **COMMON),
+                vision_config=dict(num_hidden_layers=1, hidden_size=16, intermediate_size=8, num_attention_heads=2,
+                                   patch_size=2, pos_emb_height=2, pos_emb_width=2, pos_emb_time=1),
+                projection_hidden_size=16, tie_word_embeddings=False)),
+        # Queries that grow with the text, from the 8th token on; YaRN.
+        "ministral3": dict(
+            make=transformers.Ministral3ForCausalLM, dtype=torch.bfloat16,
+            config=transformers.Ministral3Config(
+                hidden_size=32, intermediate_size=40, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
+                head_dim=16, rms_norm_eps=1e-5, sliding_window=None,
+                rope_parameters=dict(rope_type="yarn", rope_theta=500.0, factor=32.0, beta_fast=4.0, beta_slow=1.0,
+                                     mscale=1.0, mscale_all_dim=1.0, original_max_position_embeddings=8,
+                                     llama_4_scaling_beta=0.3), **COMMON)),
         # Norms of all heads of q, and of k, at once; half of a head's columns rotated; experts chosen with a bias.
         "minimax_m2": dict(
             make=transformers.MiniMaxM2ForCausalLM, dtype=torch.bfloat16,

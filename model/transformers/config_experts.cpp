@@ -2,6 +2,7 @@
 #include "model/transformers/config_experts.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "model/transformers/config_llama.h"
@@ -12,12 +13,22 @@ namespace {
 
 constexpr int kMostExperts = 1 << 16;
 
-void first_layers_dense(const Reader& in, TransformerShape& s) {
+// Which layers have experts: all behind the first few, `otherwise` where the file doesn't say how many, or as
+// transformers 5 writes of each.
+void first_layers_dense(const Reader& in, TransformerShape& s, int otherwise = 0) {
   const auto found = given(in, "first_k_dense_replace");
-  if (!found) return;
-  const int dense = found->integer(0, std::max(s.layers, 0));
-  s.layer_kinds.assign(static_cast<std::size_t>(s.layers), {.experts = true});
-  std::fill_n(s.layer_kinds.begin(), dense, LayerKind{});
+  const int dense = found ? found->integer(0, std::max(s.layers, 0)) : std::min(otherwise, s.layers);
+  if (found || dense > 0) {
+    s.layer_kinds.assign(static_cast<std::size_t>(s.layers), {.experts = true});
+    std::fill_n(s.layer_kinds.begin(), dense, LayerKind{});
+  }
+  const auto types = given(in, "mlp_layer_types");
+  if (!types) return;
+  if (types->size() != static_cast<std::size_t>(s.layers))
+    return types->fail("must have one word for each of the " + std::to_string(s.layers) + " layers");
+  static constexpr std::array<std::string_view, 2> words{"dense", "sparse"};
+  s.layer_kinds.clear();
+  for (const Reader& type : types->items()) s.layer_kinds.push_back({.experts = type.choice(words) == 1});
 }
 
 void read_shared(const Reader& in, Experts& e) {
@@ -71,6 +82,8 @@ void read_latent(const Reader& in, TransformerShape& s) {
   s.latent = l;
   s.head_dim = l.nope_dim + l.rope_dim;
   refuse(in, "attention_bias", kNoOutputBias);
+  if (s.query_growth)
+    in.fail("latent attention whose queries grow with the text (llama_4_scaling_beta) is not modelled");
   read_positions(in, 4096, s);
   read_epsilon(in, "rms_norm_eps", 1e-6, s);
   read_tied(in, false, s);
@@ -186,6 +199,18 @@ void read_glm4_moe(const Reader& in, TransformerShape& s) {
   e.scale = read_scale(in, 1);
   read_groups(in, e);
   first_layers_dense(in, s);
+  s.experts = e;
+}
+
+void read_glm4_moe_lite(const Reader& in, TransformerShape& s) {
+  read_latent(in, s);
+  Experts e = read_experts(in, {.count = "n_routed_experts", .normalise = true}, s.hidden);
+  read_shared(in, e);
+  e.score = Experts::Score::sigmoid;
+  e.choice_bias = true;
+  e.scale = read_scale(in, 1.8);
+  read_groups(in, e);
+  first_layers_dense(in, s, 1);
   s.experts = e;
 }
 

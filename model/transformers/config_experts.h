@@ -18,7 +18,8 @@ void read_deepseek(const Reader&, TransformerShape&);     // the first, DeepSeek
 void read_deepseek_v2(const Reader&, TransformerShape&);  // V2 and V2-Lite
 void read_deepseek_v3(const Reader&, TransformerShape&);  // V3, R1 and Kimi-K2
 void read_deepseek_v32(const Reader&, TransformerShape&);
-void read_glm_moe_dsa(const Reader&, TransformerShape&);  // GLM-5
+void read_glm_moe_dsa(const Reader&, TransformerShape&);    // GLM-5
+void read_glm4_moe_lite(const Reader&, TransformerShape&);  // GLM-4.7-Flash
 void read_glm4_moe(const Reader&, TransformerShape&);
 void read_minimax_m2(const Reader&, TransformerShape&);
 void read_mixtral(const Reader&, TransformerShape&);

@@ -59,7 +59,8 @@ void read_qwen3_moe(const Reader& in, TransformerShape& s) {
 
 void read_mistral(const Reader& in, TransformerShape& s) {
   read_like_llama(in, {.kv_heads_may_lack = false, .positions = 131072, .epsilon = 1e-6}, s);
-  read_sliding_window(in, 4096, s);
+  const auto type = given(in, "model_type");
+  read_sliding_window(in, type && type->text() == "ministral3" ? std::nullopt : std::optional(4096), s);
 }
 
 void read_phi3(const Reader& in, TransformerShape& s) {
@@ -183,12 +184,16 @@ constexpr std::array kFamilies{
     Family{"DeepseekV3ForCausalLM", "deepseek_v3", read_deepseek_v3},
     Family{"DeepseekV32ForCausalLM", "deepseek_v32", read_deepseek_v32},
     Family{"GlmMoeDsaForCausalLM", "glm_moe_dsa", read_glm_moe_dsa},
+    Family{"KimiK25ForConditionalGeneration", "kimi_k25", read_deepseek_v3},
+    Family{"Kimi_K25ForConditionalGeneration", "kimi_k25", read_deepseek_v3},
+    Family{"Glm4MoeLiteForCausalLM", "glm4_moe_lite", read_glm4_moe_lite},
     Family{"Glm4MoeForCausalLM", "glm4_moe", read_glm4_moe},
     Family{"MixtralForCausalLM", "mixtral", read_mixtral},
     Family{"MiniMaxM2ForCausalLM", "minimax_m2", read_minimax_m2},
     Family{"MiMoForCausalLM", "mimo", read_qwen2},
     Family{"MistralForCausalLM", "mistral", read_mistral},
     Family{"Mistral3ForConditionalGeneration", "mistral3", read_mistral},
+    Family{"Ministral3ForCausalLM", "ministral3", read_mistral},
     Family{"Gemma3ForCausalLM", "gemma3_text", read_gemma3},
     Family{"Gemma3ForConditionalGeneration", "gemma3", read_gemma3},
     Family{"GptOssForCausalLM", "gpt_oss", read_gpt_oss},

@@ -114,8 +114,6 @@ RopeScaling read_yarn(const Reader& in, const Reader& config) {
   s.beta_slow = number_or(in, "beta_slow", 1, 1e-6, kMostStretch);
   s.whole_columns = flag(in, "truncate", true);
   if (s.beta_slow > s.beta_fast) in.fail("beta_slow must not be above beta_fast");
-  if (const auto beta = given(in, "llama_4_scaling_beta"))
-    beta->fail("queries that grow with the text are not modelled here");
   const double scale = number_or(in, "mscale", 0, 0, 100), of_all = number_or(in, "mscale_all_dim", 0, 0, 100);
   s.attention_factor = number_or(
       in, "attention_factor",
@@ -168,8 +166,11 @@ void read_scaling(const Reader& in, const Reader& config, TransformerShape& s) {
         "dynamic rope scaling changes nothing within max_positions, and longer contexts are not modelled");
   else if (kind == "linear") s.rope_scaling = RopeScaling{.factor = in.at("factor").number(1, kMostStretch)};
   else if (kind == "llama3") s.rope_scaling = read_llama3(in);
-  else if (kind == "yarn") s.rope_scaling = read_yarn(in, config);
-  else if (kind == "longrope" || kind == "su") s.rope_scaling = read_longrope(in, config);
+  else if (kind == "yarn") {
+    s.rope_scaling = read_yarn(in, config);
+    if (const auto beta = given(in, "llama_4_scaling_beta"))
+      s.query_growth = QueryGrowth{1.0 * s.rope_scaling->original_context, beta->number(0, 100), 0, true};
+  } else if (kind == "longrope" || kind == "su") s.rope_scaling = read_longrope(in, config);
   else
     type->fail("rope scaling \"" + kind +
                "\" is not modelled; known: default, linear, llama3, dynamic, yarn, longrope");

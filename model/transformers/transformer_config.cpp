@@ -73,8 +73,9 @@ static TransformerShape read_shape(const Reader& in, const config::Family* famil
         static_cast<int>(std::min(r->factor * r->original_context, static_cast<double>(config::kMostPositions))));
   const auto modules = config::given(tower.value_or(in), {"num_nextn_predict_layers", "mtp_num_hidden_layers"});
   if (modules) s.mtp_modules = modules->integer(0, 64);
-  else if (s.architecture == "Qwen3NextForCausalLM") s.mtp_modules = 1;  // which doesn't say so
-  s.checkpoint = read_checkpoint_precision(in, s);
+  else if (s.architecture == "Qwen3NextForCausalLM") s.mtp_modules = 1;              // which doesn't say so
+  const bool formats_of_tower = tower && !config::given(in, "quantization_config");  // Kimi-K2.5
+  s.checkpoint = read_checkpoint_precision(formats_of_tower ? *tower : in, s);
   if (const auto origin = config::given(in, "draftline_source"); origin && origin->is_object()) {
     s.source = origin->at("source").text() + ", " + origin->at("locator").text();
     if (const auto note = config::given(*origin, "note")) s.notes.push_back(note->text());

@@ -74,6 +74,7 @@ struct LatentAttention {
   int most_absorbed = 512, most_absorbed_8bit = 128;
   // Whether the columns of a stored rotated part lie pair by pair; else the pairs' first halves precede the second.
   bool paired = true;
+  double norm_epsilon = 1e-6;           // of the latents' norms: transformers, whatever the network's is
   std::optional<Indexer> indexer = {};  // none: attention to all tokens
   bool operator==(const LatentAttention&) const = default;
 };
@@ -104,9 +105,12 @@ struct RopeScaling {
   bool operator==(const RopeScaling&) const = default;
 };
 
-// Queries are multiplied by 1 + scale ln(1 + floor((position + 1) / every)) (Llama 4, layers without rope).
+// Queries are multiplied by 1 + scale ln(1 + floor((position + offset) / every)), in layers without rope (Llama 4) or
+// in those with it (Ministral 3).
 struct QueryGrowth {
   double every = 8192, scale = 0.1;
+  int offset = 1;
+  bool rotated = false;
   bool operator==(const QueryGrowth&) const = default;
 };
 
@@ -136,9 +140,9 @@ struct TransformerShape {
   bool post_norms = false;                  // a norm behind each sublayer as well as before it (Gemma 3)
   double embedding_scale = 1;               // Gemma: the root of the hidden size
   std::optional<double> query_scale;        // of queries against keys; none: 1 / sqrt(head_dim)
-  std::optional<QueryGrowth> query_growth;  // in layers without rope
-  std::optional<LatentAttention> latent;    // heads then have nope_dim + rope_dim columns, and kv_heads is heads
-  std::optional<DeltaNet> delta_net;        // of layers of that kind
+  std::optional<QueryGrowth> query_growth;
+  std::optional<LatentAttention> latent;  // heads then have nope_dim + rope_dim columns, and kv_heads is heads
+  std::optional<DeltaNet> delta_net;      // of layers of that kind
   std::optional<Experts> experts;
   int mtp_modules = 0;                  // that predict tokens behind the next, in its own checkpoints
   std::optional<Precision> checkpoint;  // formats of a quantised checkpoint (model/transformers/quantization_config)

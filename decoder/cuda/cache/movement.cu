@@ -63,7 +63,8 @@ __global__ void rope_append_kernel(View<const T> q, View<const T> k, View<const 
     to = cache.entry(layer, kv_slot, entry, rotates ? 0 : 1, h);
   }
   const int half = rotates ? rotation.half : 0;
-  const float grown = is_query ? 1 + rotation.growth * log1pf(floorf((position + 1) / rotation.growth_every)) : 1;
+  const float grown =
+      is_query ? 1 + rotation.growth * log1pf(floorf((position + rotation.growth_offset) / rotation.growth_every)) : 1;
   rotate(from, rotation, half, position, grown * rotation.factor, to);
   for (int c = 2 * half + lane_of(); c < d; c += 32)
     to[c] = is_query ? from_float<T>(grown * to_float(from[c])) : from[c];

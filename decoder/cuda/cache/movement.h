@@ -29,8 +29,8 @@ void concat_rows(const Parts<Word>&, View<Word> y, cudaStream_t);
 struct Rotation {
   const float* frequencies = nullptr;  // [half]: radians per position of each pair of columns
   int half = 0;
-  float factor = 1;                    // of sines and cosines
-  float growth_every = 1, growth = 0;  // of queries: 1 + growth ln(1 + floor((position + 1) / growth_every))
+  float factor = 1;                                       // of sines and cosines
+  float growth_every = 1, growth = 0, growth_offset = 1;  // of queries: QueryGrowth
 };
 // Rotates q into y, and appends the rotated k, and v, to the cache behind the tail.
 template <class T>

@@ -93,7 +93,8 @@ struct LaunchOp {
             .half = rope.columns / 2,
             .factor = attention_factor(rope),
             .growth_every = rope.growth ? static_cast<float>(rope.growth->every) : 1,
-            .growth = rope.growth ? static_cast<float>(rope.growth->scale) : 0};
+            .growth = rope.growth ? static_cast<float>(rope.growth->scale) : 0,
+            .growth_offset = rope.growth ? static_cast<float>(rope.growth->offset) : 1};
   }
 
   // ---- networks

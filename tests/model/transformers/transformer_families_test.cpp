@@ -61,6 +61,46 @@ TEST_CASE("an indexer's sizes are read where attention is sparse, and every rank
   CHECK(contains(mistake("glm-5.json", "index_topk_freq", 4), "#/index_topk_freq: layers that take"));
 }
 
+TEST_CASE("GLM-4.7-Flash has DeepSeek's attention, and says of each layer whether it has experts") {
+  const auto flash = shape_of("glm-4.7-flash");
+  CHECK(parameters(flash) == Approx(30e9).epsilon(0.01));  // "30B-A3B"
+  CHECK(active_parameters(flash) == Approx(3e9).epsilon(0.2));
+  CHECK((flash.latent->q_rank == 768 && flash.query_scale == std::nullopt && flash.experts->scale == 1.8));
+  CHECK((!flash.layer(0).experts && flash.layer(1).experts && flash.mtp_modules == 1));
+  json c = json::parse(std::ifstream(kTransformers / "glm-4.7-flash.json"));
+  c.erase("first_k_dense_replace");
+  CHECK((!shape_from(c).layer(0).experts && shape_from(c).layer(1).experts));
+  c["num_hidden_layers"] = 3;
+  c["mlp_layer_types"] = {"dense", "dense", "sparse"};
+  CHECK((!shape_from(c).layer(1).experts && shape_from(c).layer(2).experts));
+  c["mlp_layer_types"] = {"dense", "sparse"};
+  CHECK(contains(mistakes_of(c), "#/mlp_layer_types: must have one word for each of the 3 layers"));
+  c["mlp_layer_types"] = {"dense", "sparse", "moe"};
+  CHECK(contains(mistakes_of(c), "#/mlp_layer_types/2: unknown value \"moe\""));
+}
+
+TEST_CASE("Kimi-K2.5's text is K2, and its formats stand in the text's keys") {
+  json text = json::parse(std::ifstream(kTransformers / "kimi-k2.json"));
+  const auto k2 = shape_from(text);
+  const json whole = {{"architectures", {"KimiK25ForConditionalGeneration"}}, {"text_config", text}};
+  const auto both = shape_from(whole);
+  CHECK(parameters(both) == parameters(k2));
+  CHECK(both.latent == k2.latent);
+  CHECK(both.checkpoint.has_value());
+  CHECK(both.checkpoint->experts == k2.checkpoint->experts);
+}
+
+TEST_CASE("Ministral 3's queries grow with the text in every layer, and it has no window unless it says so") {
+  const auto s = shape_of("ministral-3-8b");
+  CHECK(s.query_growth == QueryGrowth{16384, 0.1, 0, true});
+  CHECK(s.window == 0);
+  CHECK(s.max_positions == 262144);
+  CHECK(parameters(s) == Approx(8.49e9).epsilon(1e-3));  // "8.4B" and a tower that sees
+  json latent = json::parse(std::ifstream(kTransformers / "deepseek-v3.json"));
+  latent["rope_scaling"]["llama_4_scaling_beta"] = 0.1;  // Mistral Small 4
+  CHECK(contains(mistakes_of(latent), "latent attention whose queries grow"));
+}
+
 TEST_CASE("MiniMax-M2 has norms of all heads at once and a rotation of half a head") {
   const auto m2 = shape_of("minimax-m2");
   CHECK((m2.qk_norm == QkNorm::all_heads && m2.rotary_share == 0.5));
