@@ -58,7 +58,7 @@ std::optional<std::string> nearest_word(std::string_view word, std::span<const s
 
 // Our key for an engine's or a benchmark's option, where it is one of the known.
 static std::optional<std::string> translated(std::string_view word, std::span<const std::string_view> known) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 25> kOurs{{
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 24> kOurs{{
       {"tp", "tensor_parallel"},
       {"tp_size", "tensor_parallel"},
       {"tensor_parallel_size", "tensor_parallel"},
@@ -66,8 +66,7 @@ static std::optional<std::string> translated(std::string_view word, std::span<co
       {"pp_size", "pipeline_parallel"},
       {"pipeline_parallel_size", "pipeline_parallel"},
       {"ep", "expert_parallel"},
-      {"dp", "data_parallel_attention"},
-      {"data_parallel_size", "data_parallel_attention"},
+      {"ep_size", "expert_parallel"},
       {"gpu", "device"},
       {"hardware", "device"},
       {"model", "transformer"},

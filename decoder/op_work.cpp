@@ -135,7 +135,7 @@ struct KernelOf {
     const Bytes rotated = o.q_rope.bytes(),
                 lines = cpu_lines_appended(p.rows.sequences(), p.rows.total, 1, o.cache.head_dim);
     return Copy{.read = rotated + o.latent.bytes() + o.shared_key.bytes() + bytes_of_pass(p),
-                .written = rotated + o.k_rope.bytes() + p.rows.total * o.cache.row_bytes(),
+                .written = rotated + o.k_rope.bytes() + bytes_of(o.cache.dtype, 1.0 * p.rows.total * o.cache.columns()),
                 .op = ElementOp::rope_append,
                 .elements = o.q_rope.elements() + o.k_rope.elements(),
                 .format = o.q.dtype,
@@ -181,9 +181,10 @@ struct KernelOf {
   }
   Kernel operator()(const LatentAttend& o) const {
     const Pass& p = tape.pass(o.pass);
-    return Attention{.sequences = p.rows.sequences(),
+    const bool gathers = o.tokens.has_value();  // then no rows meet the same keys
+    return Attention{.sequences = gathers ? p.rows.total : p.rows.sequences(),
                      .rows = p.rows.total,
-                     .widest = p.rows.widest,
+                     .widest = gathers ? 1 : p.rows.widest,
                      .heads = o.q.cols / o.cache.latent,
                      .kv_heads = 1,
                      .head_dim = o.cache.head_dim,
@@ -192,7 +193,8 @@ struct KernelOf {
                      .masked = !causal(p),
                      .index_bytes = bytes_of_pass(p) + (o.tokens ? o.tokens->bytes() : Bytes{}),
                      .value_dim = o.cache.latent,
-                     .latent = true};
+                     .latent = true,
+                     .gathers = gathers};
   }
   Kernel operator()(const ExpandedAttend& o) const {  // every head reads the shared part of its key anew
     const Pass& p = tape.pass(o.pass);

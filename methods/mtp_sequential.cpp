@@ -11,12 +11,13 @@ namespace draftline::methods {
 
 namespace {
 
-// A dense target's module is a plain layer of the target's width, with the gate that its attention has.
+// A dense target's module is a plain layer of the target's width, with the gate or the indexer that its attention has.
 TransformerShape module_shape(const TransformerShape& target) {
   TransformerShape s = target;
   if (target.layers == 0 || !target.layer(target.layers - 1).experts) {
     s = drafter_layer_shape(target);
     s.output_gate = target.output_gate;
+    s.latent = target.latent;
     return s;
   }
   s.layer_kinds.clear();

@@ -49,6 +49,7 @@ struct Attention {
   Bytes index_bytes = {};  // row starts, block table, lengths, mask: read once
   int value_dim = 0;       // columns of a value and of a result; 0: as many as of a key
   bool latent = false;     // values are a key's first columns, which are read once for both
+  bool gathers = false;    // each row reads keys of its own, that an indexer has chosen
   // An indexer's scores (sparse attention): the bytes of one key, which has no value. Of each pair comes a score in 32
   // bits, which the choice of each row's `value_dim` best reads again.
   Bytes key_bytes = {};

@@ -82,17 +82,29 @@ std::string no_module(const Setup& s, const MethodSpec& m) {
 }
 
 std::string no_indexer_times(const Setup& s) {
-  if (!s.transformer->latent || !s.transformer->latent->indexer || s.device->cpu() != nullptr) return "";
-  return "no table of kernels has the indexer of sparse attention: its time is the roofline's, at the share of the "
-         "peaks "
-         "that the engine's attention reaches, and no part of the intervals";
+  if (!s.transformer->latent || !s.transformer->latent->indexer) return "";
+  if (s.device->cpu() != nullptr)
+    return "sparse attention is priced as if its loops were those of other attention; the decoder's take several times "
+           "as "
+           "long, and no interval is known";
+  return "no table of kernels has sparse attention: its indexer is priced by the roofline, at the arithmetic and the "
+         "bandwidth of the engine's attention, and no interval is known";
+}
+
+// As the simulator does (SchedulerLimits::shares_prefixes).
+std::string no_shared_prefix(const Setup& s) {
+  if (s.shared_prefix.tokens == 0 || shares_prefixes(*s.transformer)) return "";
+  return "\"shared_prefix\" is taken at its word, but engines share no prefixes where all layers have windows, or "
+         "states "
+         "come besides: a simulated load has none";
 }
 
 }  // namespace
 
 std::vector<std::string> setup_warnings(const Setup& s, const MethodSpec& m, const AttentionChoice& attention) {
-  std::vector<std::string> all{not_measured(attention), guessed_formats(s, m), slow_experts(s),    divided_blocks(s),
-                               others_links(s),         no_module(s, m),       no_indexer_times(s)};
+  std::vector<std::string> all{not_measured(attention), guessed_formats(s, m), slow_experts(s),
+                               divided_blocks(s),       others_links(s),       no_module(s, m),
+                               no_indexer_times(s),     no_shared_prefix(s)};
   std::erase(all, "");
   return all;
 }

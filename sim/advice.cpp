@@ -163,9 +163,8 @@ Scenario with_mean_lengths(Scenario s) {
   take("prompt_tokens", mean_prompt(w), 1, s.prompt_tokens);
   take("output_tokens", mean_output(w), 2, s.output_tokens);
   // Networks that share no prefixes in the simulator (SchedulerLimits::shares_prefixes) have none cached here.
-  const bool shares = std::none_of(s.transformers.begin(), s.transformers.end(), [](const auto& t) {
-    return t->delta_net || t->layers_of(AttentionKind::sliding) == t->layers;
-  });
+  const bool shares =
+      std::all_of(s.transformers.begin(), s.transformers.end(), [](const auto& t) { return shares_prefixes(*t); });
   if (w.shared_prefix && shares && s.serving->choices.front().limits.prefix_caching) {
     s.shared_prefix = w.shared_prefix;
     s.shared_prefix->tokens = s.cached_prompt_tokens = w.shared_prefix->whole_blocks(s.prompt_tokens.front() - 1);

@@ -20,7 +20,8 @@ std::vector<int> admit_prefixes(std::span<const double> survival, int drafts,
 
 // The price of a step that drafts as much as is drafted at the longest length and verifies `verified` of each sequence
 // on average: linear between draft lengths. Below one draft it is continued from the two shortest lengths, and is not
-// that of a plain step, which drafts nothing. `lengths`: the draft lengths that have a price, ascending.
+// that of a plain step, which drafts nothing. `lengths`: the draft lengths that have a price, ascending; the batch's
+// own is of no account.
 StepCost::Line verifying(StepCost&, std::span<const int> lengths, const DecodeBatch&, double verified);
 
 }  // namespace draftline

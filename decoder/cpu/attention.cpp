@@ -63,7 +63,7 @@ void CpuBackend::run(const LatentAppend& o) {
       std::copy_n(c, o.cache.latent, key.data());
       std::copy_n(own, rope, key.data() + o.cache.latent);
       held(o.cache).store(o.layer, p.kv_slots[b], o.cache.window.held(p.lengths[b]) + p.pass.tail + i, key.data(), c);
-      counts_.written += o.cache.row_bytes().value;
+      counts_.written += bytes_of(o.cache.dtype, o.cache.columns()).value;
     }
   }
 }

@@ -44,6 +44,7 @@ TransformerShape drafter_layer_shape(const TransformerShape& target) {
   TransformerShape s = target;
   s.experts.reset();
   s.layer_kinds.clear();
+  if (s.latent) s.latent->indexer.reset();
   s.qk_norm = QkNorm::none;
   s.qkv_bias = s.rotated_qk_norm = s.o_bias = s.attention_sinks = s.post_norms = s.output_gate = false;
   s.query_scale.reset();

@@ -20,8 +20,8 @@ inline constexpr int kEagle2Passes = 5, kEagle3Passes = 7;  // of the trees in t
 // noted.
 DraftShape read_draft_shape(const MethodSpec&, int vocabulary, int official_passes);
 
-// The shape of a drafter's layer for a target: its heads and widths, or its latents, without biases, query/key norms,
-// gates, windows and experts.
+// The shape of a drafter's layer for a target: its heads and widths, or its latents, without an indexer, biases,
+// query/key norms, gates, windows and experts.
 TransformerShape drafter_layer_shape(const TransformerShape& target);
 
 class FeatureDrafter : public Method {

@@ -98,6 +98,12 @@ Layout layout_of(HeadLayout habit, double rows, double group, bool mixed) {
   return {};
 }
 
+// A row's heads, which read keys that no other row has chosen: at least 64 (FlashMLA's sparse kernels).
+Layout gathering_layout(double heads) {
+  const double padded = up(heads, kAloneTile);
+  return {.tall = padded, .tiles = 1, .first = 1, .rows = padded, .shortest = padded};
+}
+
 // What splitting a context of so many keys among CTAs and joining the parts costs: nothing within a block.
 double join_share(double context) {
   const double x = context / (1.25 * kKeyBlock), x2 = x * x;
@@ -106,11 +112,11 @@ double join_share(double context) {
 
 }  // namespace
 
-// Of an indexer, whose kernels were measured on no device: the roofline, at the shares of the peaks that the attention
-// library reaches, and a launch for the choice of the best.
+// Of an indexer, whose kernels were measured on no device: the roofline, at the arithmetic and the bandwidth that the
+// attention library reaches, and a launch for the choice of the best.
 static Seconds index_time(const Device& d, const AttentionFit& fit, const Attention& k, Span s) {
   const Work w = work(k, s);
-  const Seconds arithmetic = w.flops / (fit.prefill.peak_share * matrix_rate(d, k.cache, k.cache)),
+  const Seconds arithmetic = w.flops / (fit.prefill.peak_share * matrix_rate(d, k.activations, k.cache)),
                 memory = w.bytes() / (fit.decode.bandwidth_share * d.bandwidth);
   return fit.decode.fixed + launch_time(d) + Seconds{smooth_max(arithmetic.value, memory.value, fit.decode.blend)};
 }
@@ -125,7 +131,7 @@ Seconds gpu_time(const Device& d, const AttentionChoice& choice, const Attention
   const double rows = k.rows / sequences, keys = std::max(s.keys / sequences, 0.0);
   const double fresh = std::min(rows, keys), context = keys - fresh;
   const double kv_pairs = sequences * k.kv_heads, multiprocessors = d.multiprocessors;
-  const Layout tiles = layout_of(choice.layout, rows, group, k.widest > 1);
+  const Layout tiles = k.gathers ? gathering_layout(group) : layout_of(choice.layout, rows, group, k.widest > 1);
   const double split = tiles.may_split ? context : 0;  // keys that are shared out among CTAs
 
   // Arithmetic: CTAs, each with what it costs at least, and whole blocks of query rows x keys in waves over the device.
@@ -157,7 +163,9 @@ Seconds gpu_time(const Device& d, const AttentionChoice& choice, const Attention
   const double context_share = state == CacheState::repeated ? share : 0;
   const double bandwidth = d.bandwidth.value;
   const double from_memory = 1 / (f.bandwidth_share * bandwidth), from_l2 = 1 / (f.l2_speed * bandwidth);
-  const double memory = context_bytes * ((1 - context_share) * from_memory + context_share * from_l2) +
+  const double again = k.gathers ? per_key * std::max(s.pairs - s.keys, 0.0) : 0;  // what other rows have read
+  const double memory = again * from_l2 +
+                        context_bytes * ((1 - context_share) * from_memory + context_share * from_l2) +
                         fresh_bytes * ((1 - share) / (g.write_share * bandwidth) + share * from_l2) +
                         own_bytes * ((1 - share) / (g.bandwidth_share * bandwidth) + share * from_l2) +
                         k.index_bytes.value * from_memory + g.per_row.value * k.rows / multiprocessors;

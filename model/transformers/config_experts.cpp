@@ -162,11 +162,11 @@ static void read_indexer(const Reader& in, bool paired, TransformerShape& s) {
   Indexer i;
   i.heads = needed(in, {"index_n_heads"}, 1 << 12);
   i.head_dim = needed(in, {"index_head_dim"}, 1 << 12);
-  i.top_k = needed(in, {"index_topk"}, 1 << 20);
+  i.top_k = needed(in, {"index_topk"}, 1 << 16);
   i.paired = flag(in, "indexer_rope_interleave", paired);
   if (s.latent->q_rank == 0)
     in.at("q_lora_rank").fail("an indexer reads the latent of the queries: it must be above 0");
-  if (i.head_dim < s.latent->rope_dim)
+  if (!in.failed() && i.head_dim < s.latent->rope_dim)
     in.at("index_head_dim").fail("must be at least qk_rope_head_dim, " + std::to_string(s.latent->rope_dim));
   s.latent->indexer = i;
 }
@@ -184,7 +184,7 @@ void read_glm_moe_dsa(const Reader& in, TransformerShape& s) {
   if (const auto pattern = given(in, "index_topk_pattern")) pattern->fail(own);
   if (const auto types = given(in, "indexer_types"))
     for (const Reader& type : types->items())
-      if (type.text() != "full") return type.fail(own);
+      if (const std::string word = type.text(); word != "full" && !word.empty()) return type.fail(own);
 }
 
 void read_glm4_moe(const Reader& in, TransformerShape& s) {

@@ -69,6 +69,10 @@ int TransformerShape::layers_of(AttentionKind kind) const {
   return count;
 }
 
+bool shares_prefixes(const TransformerShape& s) {
+  return !s.delta_net && s.layers_of(AttentionKind::sliding) < s.layers;
+}
+
 Bytes Indexer::key_bytes() const {
   return bytes_of(keys, head_dim) + (bits_of(keys) < 16 ? bytes_of(DType::fp32, 1) : Bytes{});
 }

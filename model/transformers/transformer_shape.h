@@ -155,6 +155,9 @@ struct TransformerShape {
   bool operator==(const TransformerShape&) const = default;
 };
 
+// Whether engines find prefixes of other texts in its KV cache: not where all layers have windows, nor beside states.
+bool shares_prefixes(const TransformerShape&);
+
 // Parameters of the matrices, in symbols: A, F, Y = A + F, H.
 double attention_parameters(const TransformerShape&, AttentionKind = AttentionKind::full);  // A
 double mlp_parameters(const TransformerShape&);    // F; of all experts and their router, where there are any
