@@ -3,6 +3,7 @@
 set(draftline_cuda_kernels
   attention/attention.cu
   attention/latent_attention.cu
+  attention/sparse_attention.cu
   sampling/choose.cu
   elementwise/elementwise.cu
   experts/experts.cu

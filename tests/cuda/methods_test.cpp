@@ -85,7 +85,8 @@ TEST_CASE("graphs give the bits of single launches, in bf16 too", "[cuda]") {
 TEST_CASE("experts, latent attention and windows emit the CPU's text; bf16 graphs the bits of single launches",
           "[cuda]") {
   if (!has_device()) SKIP_TEST("no CUDA device");
-  const Network network = GENERATE(Network::mixture, Network::latent, Network::deepseek, Network::windows);
+  const Network network =
+      GENERATE(Network::mixture, Network::latent, Network::deepseek, Network::sparse, Network::windows);
   const Plan plan{"prompt_lookup", R"(,"draft_length":3)"};
   const auto questions = prompts(3, 2);
   const Limits limits{8, {}, 2};
@@ -103,13 +104,16 @@ TEST_CASE("latent attention and its experts emit on CUDA the CPU's text when tre
   if (!has_device()) SKIP_TEST("no CUDA device");
   const auto questions = prompts(3, 2);
   const Limits limits{6, {}, 2};
-  for (const char* name : {"medusa", "eagle2", "eagle3", "mtp_sequential", "draft_model"}) {
+  const auto agrees = [&](const char* name, Network network) {
     const Plan plan = plans_of(*methods::find(name)).front();
     INFO(label(plan));
-    Rig cpu(plan, Rig::Kind::cpu_planned, 2, Network::deepseek);
-    CudaRig cuda(plan, fp32(true), 2, Network::deepseek);
+    Rig cpu(plan, Rig::Kind::cpu_planned, 2, network);
+    CudaRig cuda(plan, fp32(true), 2, network);
     agree(cpu.run(questions, limits), cuda.run(questions, limits));
-  }
+  };
+  for (const char* name : {"medusa", "eagle2", "eagle3", "mtp_sequential", "draft_model"})
+    agrees(name, Network::deepseek);
+  for (const char* name : {"eagle2", "mtp_sequential"}) agrees(name, Network::sparse);
 }
 
 TEST_CASE("a store of two graphs drops the oldest and gives the same text", "[cuda]") {
@@ -219,13 +223,6 @@ TEST_CASE("the engine profile of our decoder declares the launches that its ops 
   }
   CHECK(keys.size() > 20);
   CHECK(profile.cost_of("expert_mlp").launches == CudaBackend::declared_launches(MixtureOfExperts{}));
-}
-
-TEST_CASE("sparse attention is refused by name", "[cuda]") {
-  if (!has_device()) SKIP_TEST("no CUDA device");
-  const auto rig = [](Network network) { CudaRig({"autoregressive", ""}, fp32(true), 1, network); };
-  CHECK_NOTHROW(rig(Network::latent));
-  CHECK_THROWS_AS(rig(Network::sparse), InputErrors);
 }
 
 TEST_CASE("weights in 8 bits are refused by name", "[cuda]") {

@@ -204,14 +204,14 @@ void CudaBackend::make_persistent(const Tensor& t, std::span<const int> initial)
 void CudaBackend::make_cache(const Cache& c, int kv_slots, int capacity) {
   State& s = *state_;
   floats_only(c.dtype);
-  if (c.indexer) throw InputErrors("sparse attention (an indexer) is decoded on the CPU alone");
   cuda::CacheData d;
   d.blocks_per_kv_slot = cuda::ceil_div(capacity, cuda::kBlockTokens);
   const double blocks = static_cast<double>(d.blocks_per_kv_slot) * kv_slots;
   if (2 * blocks > std::numeric_limits<int>::max()) throw InputErrors("a cache has more blocks than can be numbered");
   d.block_count = d.blocks_per_kv_slot * kv_slots;
-  const auto bytes = static_cast<std::size_t>(c.row_bytes().value) * static_cast<std::size_t>(c.layers) *
-                     static_cast<std::size_t>(d.block_count) * static_cast<std::size_t>(cuda::kBlockTokens);
+  const auto bytes = static_cast<std::size_t>(bytes_of(c.dtype, c.columns() + c.index_columns()).value) *
+                     static_cast<std::size_t>(c.layers) * static_cast<std::size_t>(d.block_count) *
+                     static_cast<std::size_t>(cuda::kBlockTokens);
   d.values = Buffer(bytes, "a key-value cache");
   if (s.options.poison) s.poison(d.values, bytes);
   else if (s.options.filled) s.fill_cache(c, d.values);

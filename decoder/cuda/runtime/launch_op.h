@@ -3,6 +3,7 @@
 // decoder/network_op.h and decoder/op.h.
 #pragma once
 #include "decoder/cuda/attention/latent_attention.h"
+#include "decoder/cuda/attention/sparse_attention.h"
 #include "decoder/cuda/cache/latent_append.h"
 #include "decoder/cuda/cache/rings.h"
 #include "decoder/cuda/elementwise/elementwise.h"
@@ -66,6 +67,7 @@ struct LaunchOp {
                   .bias = o.bias.has_value()},
         .operands = {.x = s.at(o.x), .w = s.weight(o.w), .bias = o.bias ? s.weight(*o.bias) : nullptr, .y = s.at(o.y)}};
   }
+  int capacity(const Cache& c) const { return s.capacities[static_cast<std::size_t>(c.id)]; }
   AttendShape shape(const Attend& o) const {
     const Pass& p = s.tape->pass(o.pass);
     return {.sequences = p.rows.sequences(),
@@ -73,7 +75,7 @@ struct LaunchOp {
             .heads = o.q.cols / o.cache.head_dim,
             .kv_heads = o.cache.kv_heads,
             .head_dim = o.cache.head_dim,
-            .capacity = s.capacities[static_cast<std::size_t>(o.cache.id)],
+            .capacity = capacity(o.cache),
             .sms = s.device.multiprocessors};
   }
 
@@ -84,7 +86,7 @@ struct LaunchOp {
             .heads = o.q.cols / o.cache.latent,
             .rank = o.cache.latent,
             .rope = o.cache.head_dim - o.cache.latent,
-            .capacity = s.capacities[static_cast<std::size_t>(o.cache.id)],
+            .capacity = capacity(o.cache),
             .sms = s.device.multiprocessors,
             .shared = s.device.shared};
   }
@@ -167,7 +169,17 @@ struct LaunchOp {
                                   .transposed = false},
                   stream);
   }
+  void operator()(const IndexAppend& o) const {
+    index_append(in(o.q), in(o.k), rotation(o.rope), s.view(o.pass), s.view<T>(o.cache), o.layer, out(o.y), stream);
+  }
+  void operator()(const SelectTokens& o) const {
+    select_tokens<T>(in(o.q), in(o.weights), s.view(o.pass), s.view<T>(o.cache), o.layer, capacity(o.cache), scratch(),
+                     out_ids(o.y), stream);
+  }
   void operator()(const LatentAttend& o) const {
+    if (o.tokens)
+      return attend_to_tokens<T>(in(o.q), in(o.q_rope), ids(*o.tokens), s.view(o.pass), s.view<T>(o.cache), o.layer,
+                                 o.scale, o.q.cols / o.cache.latent, out(o.y), stream);
     latent_attend(in(o.q), in(o.q_rope), s.view(o.pass), s.view<T>(o.cache), o.layer, o.scale, shape(o), scratch(),
                   out(o.y), stream);
   }
@@ -207,8 +219,6 @@ struct LaunchOp {
     });
   }
   void operator()(const Quantise&) const { check(false, "the decoder on CUDA computes in 16 or 32 bits"); }
-  void operator()(const IndexAppend&) const { check(false, "CudaBackend::make_cache refuses indexers"); }
-  void operator()(const SelectTokens&) const { check(false, "CudaBackend::make_cache refuses indexers"); }
   void operator()(const SumOverRanks&) const { check(false, "the decoder on CUDA runs on one device"); }
   void operator()(const GatherOverRanks&) const { check(false, "the decoder on CUDA runs on one device"); }
   void operator()(const ExchangeRows&) const { check(false, "the decoder on CUDA runs on one device"); }
@@ -334,7 +344,10 @@ struct LaunchOp {
   }
   std::size_t scratch_of(const MixtureOfExperts& o) const { return expert_scratch<T>(shape_of(o)); }
   std::size_t scratch_of(const Attend& o) const { return attend_scratch<T>(shape(o)); }
-  std::size_t scratch_of(const LatentAttend& o) const { return latent_scratch<T>(shape(o)); }
+  std::size_t scratch_of(const LatentAttend& o) const { return o.tokens ? 0 : latent_scratch<T>(shape(o)); }
+  std::size_t scratch_of(const SelectTokens& o) const {
+    return select_tokens_scratch(s.tape->pass(o.pass).rows.total, capacity(o.cache));
+  }
   std::size_t scratch_of(const SelectEntries& o) const {
     const Rows& rows = s.tape->pass(o.pass).rows;
     return select_scratch(rows.sequences(), rows.widest, o.from.kv_heads);

@@ -38,7 +38,9 @@ void CudaBackend::State::prepare(const Op& op) {
         };
         std::apply([&](const auto&... field) { (load(field), ...); }, o.fields());
         if constexpr (std::is_same_v<O, MapIds>) whole_numbers(o.offsets);
-        if constexpr (std::is_same_v<O, RopeAppend> || std::is_same_v<O, LatentAppend>) frequencies(o.rope);
+        if constexpr (std::is_same_v<O, RopeAppend> || std::is_same_v<O, LatentAppend> ||
+                      std::is_same_v<O, IndexAppend>)
+          frequencies(o.rope);
         if constexpr (std::is_same_v<O, Linear>)
           with_format(*this, [&](const auto& with) {
             const auto p = with.product(o);

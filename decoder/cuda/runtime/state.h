@@ -59,7 +59,7 @@ struct CudaBackend::State {
             d.blocks_per_kv_slot,
             d.block_count,
             c.kv_heads,
-            c.head_dim,
+            c.head_dim + c.index_columns(),
             c.latent > 0 ? 1 : 2,
             c.window.ring ? c.window.tokens : 0,
             c.window.sinks};

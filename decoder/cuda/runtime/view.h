@@ -36,7 +36,8 @@ struct PassView {
 };
 
 // Keys and values of a cache, in blocks of kBlockTokens entries: [layer][block][K, V][kv head][entry in block][column].
-// Latent attention has one head, whose key is all there is: its first columns are the value (`sides` is 1).
+// Latent attention has one head, whose key is all there is: its first columns are the value (`sides` is 1), and its
+// last ones are an indexer's key, where there is an indexer.
 // `blocks`: [KV slots][blocks_per_kv_slot], the block that holds an entry.
 inline constexpr int kBlockTokens = 16;
 template <class T>
