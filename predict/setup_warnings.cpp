@@ -84,9 +84,8 @@ std::string no_module(const Setup& s, const MethodSpec& m) {
 std::string no_indexer_times(const Setup& s) {
   if (!s.transformer->latent || !s.transformer->latent->indexer) return "";
   if (s.device->cpu() != nullptr)
-    return "sparse attention is priced as if its loops were those of other attention; the decoder's take several times "
-           "as "
-           "long, and no interval is known";
+    return "sparse attention is priced as if its loops were those of other attention: the decoder's take several times "
+           "that, and no interval is known";
   return "no table of kernels has sparse attention: its indexer is priced by the roofline, at the arithmetic and the "
          "bandwidth of the engine's attention, and no interval is known";
 }
@@ -94,9 +93,8 @@ std::string no_indexer_times(const Setup& s) {
 // As the simulator does (SchedulerLimits::shares_prefixes).
 std::string no_shared_prefix(const Setup& s) {
   if (s.shared_prefix.tokens == 0 || shares_prefixes(*s.transformer)) return "";
-  return "\"shared_prefix\" is taken at its word, but engines share no prefixes where all layers have windows, or "
-         "states "
-         "come besides: a simulated load has none";
+  return "\"shared_prefix\" is taken at its word, but engines share no prefixes where all layers have windows or "
+         "beside states, and a simulated load has none";
 }
 
 }  // namespace

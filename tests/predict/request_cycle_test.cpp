@@ -201,6 +201,14 @@ TEST_CASE("a prefix is in memory once for all sequences, or once for each group 
   // gpt-oss: 12 of 24 layers see the last 128 tokens, which lie behind the prefix.
   constexpr Bytes kGptOss{2.0 * 2 * 8 * 64 * 12};
   CHECK(saved("2000", "gpt-oss-20b") == 15 * 2000 * kGptOss);
+  const auto told = [&](const std::string& transformer) {
+    return prediction(R"({"device": "h100-sxm", "engine": "vllm", "transformer": ")" + transformer +
+                      R"(", "prompt_tokens": 2300, "shared_prefix": 2000, "method": )" + plain + "}")
+        .warnings;
+  };
+  CHECK(told("llama-3.1-8b").empty());
+  REQUIRE(told("mistral-7b-v0.1").size() == 1);  // all its layers have windows
+  CHECK(told("mistral-7b-v0.1").front().starts_with("\"shared_prefix\" is taken at its word"));
   // A drafter's cache has the same tokens.
   const std::string eagle = R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}})";
   CHECK(cache("", "llama-3.1-8b", eagle).draft_cache - cache(prefix + "2000", "llama-3.1-8b", eagle).draft_cache ==

@@ -4,6 +4,7 @@
 #include "predict/prediction.h"
 #include "tests/core/messages.h"
 #include "tests/inputs/scenario_text.h"
+#include "tests/source_folder.h"
 
 namespace draftline {
 
@@ -85,6 +86,12 @@ TEST_CASE("nobody knows how far a price of sparse attention is off, and it says 
   CHECK(warned(sparse));
   CHECK_FALSE(warned(dense));
   CHECK_FALSE(sparse.interval);
+  const Prediction tiny = prediction(
+      R"({"device": "cpu", "engine": "draftline", "transformer": ")" + (test::kFixtures / "deepseek_v32").string() +
+      R"(", "method": {"name": "autoregressive"}, "prompt_tokens": 20, "output_tokens": 20})");
+  REQUIRE(tiny.warnings.size() == 1);
+  CHECK(contains(tiny.warnings.front(), "the decoder's take several times that"));
+  CHECK_FALSE(tiny.interval);
 }
 
 }  // namespace draftline
