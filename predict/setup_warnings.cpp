@@ -84,7 +84,7 @@ std::string no_module(const Setup& s, const MethodSpec& m) {
 std::string no_indexer_times(const Setup& s) {
   if (!s.transformer->latent || !s.transformer->latent->indexer) return "";
   if (s.device->cpu() != nullptr)
-    return "sparse attention is priced as if its loops were those of other attention: the decoder's take several times "
+    return "sparse attention is priced as if its loops were those of other attention: the decoder's take about twice "
            "that, and no interval is known";
   return "no table of kernels has sparse attention: its indexer is priced by the roofline, at the arithmetic and the "
          "bandwidth of the engine's attention, and no interval is known";

@@ -84,16 +84,12 @@ void CpuCache::store_index(int layer, int kv_slot, int position, const float* k)
   for (int c = 0; c < index_dim_; ++c) lane[c * kPanel] = k[c];
 }
 
-float CpuCache::product(int layer, int kv_slot, int position, int from, int columns, const float* query) const {
-  const float* lane = key(layer, kv_slot, position, 0) + from * kPanel;
-  float sum = 0;
-  for (int c = 0; c < columns; ++c) sum += query[c] * lane[c * kPanel];
-  return sum;
-}
-
 void CpuCache::add_latent(int layer, int kv_slot, int position, float times, float* to) const {
   const float* line = value(layer, kv_slot, position, 0);
-  for (int c = 0; c < value_dim_; ++c) to[c] += times * line[c / kPanel * (kPanel * capacity_) + c % kPanel];
+  for (int c = 0; c < value_dim_; c += kPanel, line += std::ptrdiff_t{kPanel} * capacity_) {
+    const int n = std::min(kPanel, value_dim_ - c);
+    for (int i = 0; i < n; ++i) to[c + i] += times * line[i];
+  }
 }
 
 void CpuCache::move(int layer, int kv_slot, int from, int to) {

@@ -20,12 +20,12 @@ class CpuCache {
   std::vector<float> entry(int layer, int kv_slot, int position) const;
   void store(int layer, int kv_slot, int position, const float* k, const float* v);
   void store_index(int layer, int kv_slot, int position, const float* k);
-  // Products of a query with an entry's key, column by column: of the latent, of the indexer.
-  float latent_product(int layer, int kv_slot, int position, const float* query) const {
-    return product(layer, kv_slot, position, 0, dim_, query);
+  // Of the panel that holds a position: the lines of its latent keys, and of the indexer's keys.
+  const PanelLine* latent_panel(int layer, int kv_slot, int position) const {
+    return keys(layer, kv_slot, 0) + position / kPanel * (dim_ + index_dim_);
   }
-  float index_product(int layer, int kv_slot, int position, const float* query) const {
-    return product(layer, kv_slot, position, dim_, index_dim_, query);
+  const PanelLine* index_panel(int layer, int kv_slot, int position) const {
+    return latent_panel(layer, kv_slot, position) + dim_;
   }
   void add_latent(int layer, int kv_slot, int position, float times, float* to) const;  // to += times * the latent
   void move(int layer, int kv_slot, int from, int to);
@@ -57,8 +57,6 @@ class CpuCache {
   const float* value(int layer, int kv_slot, int position, int head) const {
     return const_cast<CpuCache*>(this)->value(layer, kv_slot, position, head);
   }
-
-  float product(int layer, int kv_slot, int position, int from, int columns, const float* query) const;
 
   int kv_slots_, capacity_, heads_, dim_, index_dim_, value_dim_;
   std::size_t key_lines_, value_lines_;  // of a head

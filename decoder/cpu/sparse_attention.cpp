@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sparse attention: an indexer's scores, its choice, and attention to what it chose. Reference loops, not fast ones, in
-// an order that does not depend on how many rows a pass has.
+// Sparse attention: an indexer's scores, its choice, and attention to what it chose, row by row. Entries of a panel are
+// scored in lanes of their own, each column by column.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -30,6 +30,23 @@ void CpuBackend::run(const IndexAppend& o) {
   }
 }
 
+// The products of a query with a panel's keys.
+WIDEST_VECTORS static void multiply(const float* query, const PanelLine* key, int columns, PanelLine& to) {
+  Vector sum = {};
+  for (int c = 0; c < columns; ++c) sum += query[c] * *reinterpret_cast<const Vector*>(key + c);
+  *reinterpret_cast<Vector*>(&to) = sum;
+}
+
+// The sums over heads of w relu(q k) of a panel's entries.
+static PanelLine index_scores(const float* q, const float* weights, int heads, int dim, const PanelLine* key) {
+  PanelLine sum = {}, product;
+  for (int h = 0; h < heads; ++h) {
+    multiply(q + static_cast<std::ptrdiff_t>(h) * dim, key, dim, product);
+    for (int lane = 0; lane < kPanel; ++lane) sum.column[lane] += weights[h] * std::max(product.column[lane], 0.0F);
+  }
+  return sum;
+}
+
 void CpuBackend::run(const SelectTokens& o) {
   const float *q = in(o.q), *weights = in(o.weights);
   const PassView p = view(o.pass);
@@ -50,20 +67,17 @@ void CpuBackend::run(const SelectTokens& o) {
       seen.clear();
       for (int key = 0; key < keys; ++key)
         if (key < length || p.visible(r, key - length)) seen.push_back(key);
-      score.assign(static_cast<std::size_t>(keys), 0);
-      for (const int key : seen) {
-        float& sum = score[static_cast<std::size_t>(key)];
-        for (int h = 0; h < heads; ++h) {
-          const float product =
-              cache.index_product(o.layer, p.kv_slots[b], key, q + r * o.q.stride + static_cast<std::ptrdiff_t>(h) * d);
-          sum += weights[r * o.weights.stride + h] * std::max(product, 0.0F);
-        }
+      score.resize(static_cast<std::size_t>(panels_for(keys)) * kPanel);
+      for (int key = 0; key < keys; key += kPanel) {
+        const PanelLine panel = index_scores(q + r * o.q.stride, weights + r * o.weights.stride, heads, d,
+                                             cache.index_panel(o.layer, p.kv_slots[b], key));
+        for (int lane = 0; lane < kPanel; ++lane) score[static_cast<std::size_t>(key + lane)] = panel.column[lane];
       }
       counts_.flops += 2.0 * heads * d * keys;
       counts_.read += 4.0 * keys;
       counts_.written += 4.0 * keys;
       const auto best = seen.begin() + std::min<std::ptrdiff_t>(most, std::ssize(seen));
-      std::partial_sort(seen.begin(), best, seen.end(), [&](int a, int c) {
+      std::nth_element(seen.begin(), best, seen.end(), [&](int a, int c) {
         const float x = score[static_cast<std::size_t>(a)], z = score[static_cast<std::size_t>(c)];
         return x != z ? x > z : a < c;
       });
@@ -95,8 +109,14 @@ void CpuBackend::attend_to_tokens(const LatentAttend& o) {
       for (int h = 0; h < heads; ++h) {
         std::copy_n(q + r * o.q.stride + h * rank, rank, query.data());
         std::copy_n(q_rope + r * o.q_rope.stride + h * rope, rope, query.data() + rank);
-        for (std::size_t j = 0; j < chosen; ++j)
-          score[j] = o.scale * cache.latent_product(o.layer, p.kv_slots[b], own[j], query.data());
+        PanelLine panel;
+        int last = -1;  // the panel that it has the products of
+        for (std::size_t j = 0; j < chosen; ++j) {
+          if (own[j] / kPanel != last)
+            multiply(query.data(), cache.latent_panel(o.layer, p.kv_slots[b], own[j]), o.cache.head_dim, panel);
+          last = own[j] / kPanel;
+          score[j] = o.scale * panel.column[own[j] % kPanel];
+        }
         softmax(score);
         float* to = y + r * o.y.stride + h * rank;
         std::fill_n(to, rank, 0.0F);
