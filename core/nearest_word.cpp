@@ -2,10 +2,10 @@
 #include "core/nearest_word.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
-#include <utility>
 #include <vector>
+
+#include "core/engine_options.h"
 
 namespace draftline {
 
@@ -56,41 +56,8 @@ std::optional<std::string> nearest_word(std::string_view word, std::span<const s
   return nearest(word, known);
 }
 
-// Our key for an engine's or a benchmark's option, where it is one of the known.
-static std::optional<std::string> translated(std::string_view word, std::span<const std::string_view> known) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 24> kOurs{{
-      {"tp", "tensor_parallel"},
-      {"tp_size", "tensor_parallel"},
-      {"tensor_parallel_size", "tensor_parallel"},
-      {"pp", "pipeline_parallel"},
-      {"pp_size", "pipeline_parallel"},
-      {"pipeline_parallel_size", "pipeline_parallel"},
-      {"ep", "expert_parallel"},
-      {"ep_size", "expert_parallel"},
-      {"gpu", "device"},
-      {"hardware", "device"},
-      {"model", "transformer"},
-      {"network", "transformer"},
-      {"dtype", "precision"},
-      {"quantization", "precision"},
-      {"k", "draft_length"},
-      {"speculative_num_steps", "draft_length"},
-      {"isl", "prompt_tokens"},
-      {"input_len", "prompt_tokens"},
-      {"osl", "output_tokens"},
-      {"output_len", "output_tokens"},
-      {"qps", "rate"},
-      {"request_rate", "rate"},
-      {"max_concurrency", "concurrency"},
-      {"num_prompts", "requests"},
-  }};
-  for (const auto& [theirs, ours] : kOurs)
-    if (theirs == word && std::find(known.begin(), known.end(), ours) != known.end()) return std::string(ours);
-  return std::nullopt;
-}
-
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known) {
-  auto near = translated(word, known);
+  auto near = key_of_option(word, known);
   if (!near) near = nearest_word(word, known);
   return near ? "; did you mean \"" + *near + "\"?" : "";
 }

@@ -78,11 +78,10 @@ Predictor::Room Predictor::room(const Setup& s, const MethodChoice& m, int max_n
   for (const Cache& c : p.decoder.ops.caches())
     (apart && !p.decoder.target.owns(c) ? drafters : per_token) += c.layers * c.row_bytes();
   KeptTokens kept;
-  kept.all_windowed = true;
+  kept.all_windowed = all_windowed(*s.transformer);
   for (const Cache& c : p.decoder.ops.caches()) {
     const bool targets = p.decoder.target.owns(c);
     const auto window = slides(c);
-    if (targets && !window) kept.all_windowed = false;
     if (window && (!apart || targets)) kept.windows.push_back({*window, c.layers * c.row_bytes() / per_token});
   }
   kept.states = state_bytes(p.decoder.ops, recorded(p, Recording::step, s.of_replica().batch_size).slots()) / per_token;

@@ -98,7 +98,8 @@ Layout layout_of(HeadLayout habit, double rows, double group, bool mixed) {
   return {};
 }
 
-// A row's heads, which read keys that no other row has chosen: at least 64 (FlashMLA's sparse kernels).
+// A row's heads, which read keys that no other row has chosen. FlashMLA's sparse kernels take 64 or 128 of them (vLLM:
+// flashmla_sparse.py pads to that).
 Layout gathering_layout(double heads) {
   const double padded = up(heads, kAloneTile);
   return {.tall = padded, .tiles = 1, .first = 1, .rows = padded, .shortest = padded};

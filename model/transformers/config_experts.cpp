@@ -142,19 +142,25 @@ void read_deepseek_v2(const Reader& in, TransformerShape& s) {
   s.experts = e;
 }
 
-void read_deepseek_v3(const Reader& in, TransformerShape& s) {
-  read_latent(in, s);
+// Experts that are scored by sigmoid and chosen with a bias (DeepSeek-V3, GLM). `scale`, and how many layers before
+// them are `dense`: where the file doesn't say.
+static void read_experts_with_bias(const Reader& in, double scale, TransformerShape& s, int dense = 0) {
   Experts e = read_experts(in, {.count = "n_routed_experts", .normalise = true}, s.hidden);
   read_shared(in, e);
   e.score = Experts::Score::sigmoid;
   e.choice_bias = true;
-  e.scale = read_scale(in, 2.5);
+  e.scale = read_scale(in, scale);
+  read_groups(in, e);
+  first_layers_dense(in, s, dense);
+  s.experts = e;
+}
+
+void read_deepseek_v3(const Reader& in, TransformerShape& s) {
+  read_latent(in, s);
+  read_experts_with_bias(in, 2.5, s);
   demand_word(in, "scoring_func", "sigmoid", "only experts that are scored by sigmoid are modelled here");
   demand_word(in, "topk_method", "noaux_tc", "only the choice with a bias is modelled here: noaux_tc");
-  read_groups(in, e);
-  first_layers_dense(in, s);
   every_layer(in);
-  s.experts = e;
 }
 
 // `paired`: unless the file says otherwise.
@@ -192,26 +198,12 @@ void read_glm4_moe(const Reader& in, TransformerShape& s) {
   if (!given(in, "partial_rotary_factor") && s.rotary_share == 1) s.rotary_share = 0.5;
   s.qkv_bias = flag(in, "attention_bias", false);
   if (flag(in, "use_qk_norm", false)) s.qk_norm = QkNorm::each_head;
-  Experts e = read_experts(in, {.count = "n_routed_experts", .normalise = true}, s.hidden);
-  read_shared(in, e);
-  e.score = Experts::Score::sigmoid;
-  e.choice_bias = true;
-  e.scale = read_scale(in, 1);
-  read_groups(in, e);
-  first_layers_dense(in, s);
-  s.experts = e;
+  read_experts_with_bias(in, 1, s);
 }
 
 void read_glm4_moe_lite(const Reader& in, TransformerShape& s) {
   read_latent(in, s);
-  Experts e = read_experts(in, {.count = "n_routed_experts", .normalise = true}, s.hidden);
-  read_shared(in, e);
-  e.score = Experts::Score::sigmoid;
-  e.choice_bias = true;
-  e.scale = read_scale(in, 1.8);
-  read_groups(in, e);
-  first_layers_dense(in, s, 1);
-  s.experts = e;
+  read_experts_with_bias(in, 1.8, s, 1);
 }
 
 void read_minimax_m2(const Reader& in, TransformerShape& s) {

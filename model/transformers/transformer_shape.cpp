@@ -69,9 +69,8 @@ int TransformerShape::layers_of(AttentionKind kind) const {
   return count;
 }
 
-bool shares_prefixes(const TransformerShape& s) {
-  return !s.delta_net && s.layers_of(AttentionKind::sliding) < s.layers;
-}
+bool all_windowed(const TransformerShape& s) { return s.layers_of(AttentionKind::sliding) == s.layers; }
+bool shares_prefixes(const TransformerShape& s) { return !s.delta_net && !all_windowed(s); }
 
 Bytes Indexer::key_bytes() const {
   return bytes_of(keys, head_dim) + (bits_of(keys) < 16 ? bytes_of(DType::fp32, 1) : Bytes{});

@@ -155,6 +155,7 @@ struct TransformerShape {
   bool operator==(const TransformerShape&) const = default;
 };
 
+bool all_windowed(const TransformerShape&);  // whether each layer gives back what lies before its window
 // Whether engines find prefixes of other texts in its KV cache: not where all layers have windows, nor beside states.
 bool shares_prefixes(const TransformerShape&);
 

@@ -22,7 +22,7 @@ struct SparseCase {
 // The same rows on both sides, over entries that a pass before them has appended.
 template <class T>
 void compare(const SparseCase& c) {
-  constexpr double kRounding = std::is_same_v<T, float> ? 2e-5 : 1.0 / 64;
+  constexpr double kRounding = std::is_same_v<T, float> ? 2e-5 : 1.0 / 128;
   constexpr float kScale = 0.1F;
   Dice dice(5);
   const Batch& batch = c.batch;
