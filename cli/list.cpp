@@ -11,8 +11,8 @@
 #include "decoder/priced/backend.h"
 #include "inputs/catalogue.h"
 #include "methods/decoder.h"
-#include "methods/method.h"
-#include "papers/table.h"
+#include "methods/table.h"
+#include "papers/all_papers.h"
 #include "reports/figure.h"
 
 namespace draftline::cli {
@@ -53,7 +53,8 @@ std::string_view text(methods::Losslessness l) {
 int rows_verified(const methods::Entry& e, Catalogue& catalogue) {
   const RankAcceptance halves(8, {0.5, 0.25, 0.125});  // arbitrary: the rows depend only on the tree size
   Decoder decoder(
-      {*catalogue.transformer("llama-2-7b"), Precision(DType::bf16), 1, 1, {}, {}, halves},
+      Decoder::Options{
+          .target = *catalogue.transformer("llama-2-7b"), .precision = Precision(DType::bf16), .accepted = halves},
       MethodSpec(e).with_parameter("draft", "llama-68m"), [&](const Reader& in) { return *catalogue.transformer(in); },
       [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
   int rows = 0;

@@ -2,7 +2,7 @@
 // `draftline papers [NAME]`: the tables of papers with our predictions, and the peak share of each printed figure.
 #include "cli/command.h"
 #include "cli/options.h"
-#include "papers/table.h"
+#include "papers/all_papers.h"
 #include "reports/paper_report.h"
 
 namespace draftline::cli {

@@ -23,12 +23,11 @@ inline Ticks to_ticks(Seconds t) {
 }
 // The duration of one step, or of a part of it, rounded to a tick. Throws InputErrors if it exceeds kLongestStep or is
 // not finite: the scenario's device or engine is then wrong.
-inline Ticks step_ticks(double picoseconds) {
-  if (!(std::abs(picoseconds) <= kLongestStep.value * kTicksPerSecond))
+inline Ticks step_ticks(Seconds t) {
+  if (!(std::abs(t.value) <= kLongestStep.value))
     throw InputErrors("a step of this server, or what is done beside it, would take hours: no such device or engine");
-  return std::llround(picoseconds);
+  return std::llround(t.value * kTicksPerSecond);
 }
-inline Ticks step_ticks(Seconds t) { return step_ticks(t.value * kTicksPerSecond); }
 inline Seconds to_seconds(Ticks t) { return {static_cast<double>(t) / kTicksPerSecond}; }
 
 }  // namespace draftline

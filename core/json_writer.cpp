@@ -19,17 +19,6 @@ static constexpr const char* kIncomplete =
 static constexpr std::size_t kShortBytes = 1024;
 static constexpr std::size_t kNumberBytes = 32;  // longest shortest double: -2.2250738585072014e-308
 
-std::string_view figure_kind_name(FigureKind kind) {
-  switch (kind) {
-    case FigureKind::input: return "input";
-    case FigureKind::calibrated: return "calibrated";
-    case FigureKind::predicted: return "predicted";
-    case FigureKind::measured: return "measured";
-    case FigureKind::quoted: return "quoted";
-  }
-  raise_bug("no such FigureKind");
-}
-
 JsonWriter::JsonWriter(std::ostream& out, int lines)
     : out_(out),
       buffer_(std::make_unique<char[]>(kBufferBytes)),
@@ -229,7 +218,7 @@ void JsonWriter::figure(std::string_view name, double v, std::string_view unit, 
   put_string(unit);
   room(kFrameBytes);
   append(",\"kind\":\"");
-  append(figure_kind_name(kind));
+  append(name_of(kFigureKinds, kind));
   append("\"");
   if (interval) {
     append(",\"low\":");

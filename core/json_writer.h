@@ -14,18 +14,12 @@
 #include <string_view>
 #include <vector>
 
+#include "core/figure_kind.h"
+#include "core/interval.h"
 #include "core/quantity.h"
 #include "core/quantity_text.h"
 
 namespace draftline {
-
-// Where a printed figure comes from: a value of the scenario, a fit, a prediction, a measurement or a publication.
-enum class FigureKind { input, calibrated, predicted, measured, quoted };
-std::string_view figure_kind_name(FigureKind);
-
-struct Interval {
-  double low, high;  // in the unit of the figure; low <= high
-};
 
 class JsonWriter {
  public:

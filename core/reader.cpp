@@ -195,6 +195,10 @@ bool Reader::has(std::string_view key) const {
   return value_->contains(key);
 }
 
+void Reader::suggest(std::initializer_list<std::string_view> keys) const {
+  for (const std::string_view key : keys) has(key);
+}
+
 std::vector<std::pair<std::string, Reader>> Reader::all_entries(bool mark) const {
   std::vector<std::pair<std::string, Reader>> all;
   Object* const o = object();
@@ -317,7 +321,7 @@ double Reader::quantity_value(Dimension dimension, std::optional<double> least) 
   return harmless;
 }
 
-std::size_t Reader::choice(std::span<const std::string_view> words) const {
+std::size_t Reader::index(std::span<const std::string_view> words) const {
   if (!expect(is_string(), "a text")) return 0;
   const std::string& word = value_->get_ref<const std::string&>();
   const auto found = std::find(words.begin(), words.end(), word);
@@ -325,10 +329,6 @@ std::size_t Reader::choice(std::span<const std::string_view> words) const {
   const std::string hint = did_you_mean(word, words);
   fail("unknown value \"" + word + "\"" + (hint.empty() ? "; known here: " + listed(words) : hint));
   return 0;
-}
-
-bool Reader::is_one_of(std::span<const std::string_view> words) const {
-  return is_string() && std::find(words.begin(), words.end(), value_->get_ref<const std::string&>()) != words.end();
 }
 
 Reader Reader::choosing(const std::vector<Choice>& choices) const {

@@ -5,8 +5,10 @@
 // object) note nothing more. Every key must be read: done() notes the others, with a suggestion from the keys that the
 // program knows. A Document and its Readers are used by one thread at a time.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -19,6 +21,7 @@
 
 #include "core/errors.h"
 #include "core/input_files.h"
+#include "core/named.h"
 #include "core/nearest_word.h"
 #include "core/quantity.h"
 #include "core/quantity_text.h"
@@ -41,7 +44,9 @@ class Reader {
   Reader at(std::string_view key, std::string_view old_key) const;
   // A key with a synonym; both at once are a mistake.
   std::optional<Reader> find_either(std::string_view key, std::string_view other_key) const;
-  bool has(std::string_view key) const;                         // the key is suggested in messages, but not read
+  bool has(std::string_view key) const;  // the key is suggested in messages, but not read
+  // Messages suggest these keys too, which have a meaning beside others than the given ones.
+  void suggest(std::initializer_list<std::string_view> keys) const;
   std::vector<std::pair<std::string, Reader>> entries() const;  // all keys, in file order; each counts as read
   std::vector<std::pair<std::string, Reader>> look() const;     // all keys, in file order; none counts as read
   void done() const;                                            // notes every key that was not read
@@ -75,9 +80,19 @@ class Reader {
   Q quantity(std::optional<double> least = std::nullopt) const {
     return Q{quantity_value(unit_dimension<Q>(), least)};
   }
-  // The index of the word in `words`. A failed read notes the nearest word and returns 0.
-  std::size_t choice(std::span<const std::string_view> words) const;
-  bool is_one_of(std::span<const std::string_view> words) const;  // whether choice() notes no mistake
+  // One of the words. A failed read notes the nearest of them and returns the first.
+  std::string_view word(std::span<const std::string_view> words) const { return words[index(words)]; }
+  // The value whose name this is. A failed read notes the nearest name and returns the first value.
+  template <class T, std::size_t N>
+  T value_in(const NamedValues<T, N>& values) const {
+    std::array<std::string_view, N> names;
+    for (std::size_t i = 0; i < N; ++i) names[i] = values[i].name;
+    return values[index(names)].value;
+  }
+  template <class T, std::size_t N>
+  bool is_named_in(const NamedValues<T, N>& values) const {  // whether value_in() notes no mistake
+    return is_string() && value_named(values, text()).has_value();
+  }
 
   void fail(std::string message) const;         // notes a mistake at this place
   void pass_on(const InputErrors& from) const;  // notes the mistakes of another file unchanged
@@ -105,6 +120,7 @@ class Reader {
   std::vector<std::pair<std::string, Reader>> all_entries(bool mark) const;
   bool has_silently(std::string_view key) const;  // like has(), but the key is not suggested in messages
   bool expect(bool holds, std::string_view what) const;
+  std::size_t index(std::span<const std::string_view> words) const;  // of the word that this value is
   double quantity_value(Dimension, std::optional<double> least) const;
 
   std::shared_ptr<State> state_;

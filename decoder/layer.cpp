@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "decoder/rope.h"
-#include "model/routing.h"
+#include "model/expert_load.h"
 
 namespace draftline {
 

@@ -9,6 +9,7 @@
 #include "decoder/ops.h"
 #include "decoder/ring.h"
 #include "decoder/token_tree.h"
+#include "model/engines/speculation.h"
 
 namespace draftline {
 
@@ -66,6 +67,7 @@ class Method {
   // The tree of ranks, if the drafts are always candidates of these ranks; null otherwise.
   virtual const RankTree* tree() const { return nullptr; }
   virtual int depth() const { return 0; }  // most drafts on a path
+  Speculation speculation() const { return speculation_with(depth()); }
   // The longest chain that its trained weights can draft, whatever its draft length; none: any, or not known.
   virtual std::optional<int> longest_chain() const { return std::nullopt; }
   virtual int usual_depth() const { return depth(); }  // drafts on the longest path of the step that is priced

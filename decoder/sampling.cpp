@@ -90,15 +90,15 @@ int sample(std::span<const float> logits, const Sampling& sampling, double u, st
   return draw(std::span<const float>(q), u);
 }
 
-int sample_without_replacement(std::span<const float> q, std::span<const double> u, std::span<int> tokens) {
-  check(u.size() == tokens.size(), "sample_without_replacement: one uniform for each token");
-  std::vector<float> rest(q.begin(), q.end());
-  std::size_t n = 0;
-  for (; n < tokens.size() && std::any_of(rest.begin(), rest.end(), [](float w) { return w > 0; }); ++n) {
-    tokens[n] = draw(std::span<const float>(rest), u[n]);
-    rest[static_cast<std::size_t>(tokens[n])] = 0;
+void draw_siblings(std::span<const float> q, std::span<const double> u, bool replaced, std::span<int> tokens) {
+  check(u.size() == tokens.size(), "draw_siblings: one uniform for each token");
+  std::vector<float> left(q.begin(), q.end());
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const bool any = std::any_of(left.begin(), left.end(), [](float w) { return w > 0; });
+    check(any || i > 0, "draw_siblings: weights that are no distribution");
+    tokens[i] = any ? draw(std::span<const float>(left), u[i]) : tokens[i - 1];
+    if (!replaced) left[static_cast<std::size_t>(tokens[i])] = 0;
   }
-  return static_cast<int>(n);
 }
 
 }  // namespace draftline

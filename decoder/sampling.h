@@ -31,9 +31,9 @@ int draw(std::span<const float> weights, double u);
 // fp32.
 int sample(std::span<const float> logits, const Sampling&, double u, std::span<float> q);
 
-// Draws different tokens for siblings: each from q without the tokens before it, with one u per token. Returns how many
-// were drawn: fewer than asked for if q has no more tokens of weight > 0.
-int sample_without_replacement(std::span<const float> q, std::span<const double> u, std::span<int> tokens);
+// Draws the tokens of siblings from q, with one u for each. Where tokens are not replaced, each is drawn from q without
+// those before it; if q has no more tokens of weight > 0, the last one is repeated.
+void draw_siblings(std::span<const float> q, std::span<const double> u, bool replaced, std::span<int> tokens);
 
 // Lossy acceptance. typical (Cai et al. 2024): a draft is accepted if p > min(epsilon, delta * exp(-entropy of p)).
 // loss_limit (BiLD, Kim et al. 2023): a draft is accepted if -ln p <= epsilon, where p is not warped.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/fingerprint.h"
+#include "core/named.h"
 #include "decoder/op.h"
 
 namespace draftline {
@@ -22,6 +23,8 @@ using Op = std::variant<Embed, Linear, RmsNorm, AddRmsNorm, LayerNorm, Add, Silu
 
 // The part of a step to which an op belongs. Prices are broken down by it, and an engine may launch phases differently.
 enum class Phase : std::uint8_t { draft, verify, commit };
+inline constexpr NamedValues<Phase, 3> kPhaseNames{
+    {{"draft", Phase::draft}, {"verify", Phase::verify}, {"commit", Phase::commit}}};
 
 struct Tape {
   std::vector<Op> ops;

@@ -11,7 +11,7 @@
 #include "core/json_parse.h"
 #include "core/text_file.h"
 #include "model/calibration/calibrated_files.h"
-#include "papers/table.h"
+#include "papers/all_papers.h"
 #include "reports/advise_report.h"
 #include "reports/paper_report.h"
 #include "reports/plan_report.h"

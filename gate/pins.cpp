@@ -73,7 +73,7 @@ Pin read_pin(const Reader& in, const Tolerance& usual, Missing missing) {
   Pin p;
   p.place = in.place();
   Question& q = p.question;
-  q.verb = kPinnedVerbs[in.at("verb").choice(kPinnedVerbs)];
+  q.verb = in.at("verb").word(kPinnedVerbs);
   q.verb_place = in.at("verb").place();
   const fs::path folder = in.file().parent_path();
   if (q.verb == "papers") {

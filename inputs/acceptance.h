@@ -11,7 +11,7 @@
 
 #include "core/reader.h"
 #include "inputs/catalogue.h"
-#include "methods/method.h"
+#include "methods/table.h"
 #include "model/acceptance/acceptance.h"
 #include "model/acceptance/acceptance_table.h"
 #include "model/acceptance/draft_ahead.h"

@@ -6,7 +6,7 @@
 #include "core/json_parse.h"
 #include "core/notes.h"
 #include "decoder/checkpoint/huggingface.h"
-#include "inputs/routing.h"
+#include "inputs/expert_overlap.h"
 #include "inputs/served_acceptance.h"
 #include "inputs/workload_trace.h"
 #include "model/transformers/described_transformer.h"

@@ -52,9 +52,10 @@ std::vector<DraftPolicy::Rule> read_ranges(const Reader& ranges) {
 DraftPolicy read_draft_policy(const Reader& in) {
   DraftPolicy p;
   if (in.is_string()) {
-    static constexpr std::array<std::string_view, 3> names{"fixed", "goodput", "oracle"};
-    static constexpr std::array kinds{DraftPolicy::Kind::fixed, DraftPolicy::Kind::goodput, DraftPolicy::Kind::oracle};
-    p.kind = kinds[in.choice(names)];
+    using Kind = DraftPolicy::Kind;
+    static constexpr NamedValues<Kind, 3> kPolicies{
+        {{"fixed", Kind::fixed}, {"goodput", Kind::goodput}, {"oracle", Kind::oracle}}};
+    p.kind = in.value_in(kPolicies);
     return p;
   }
   p.kind = DraftPolicy::Kind::by_batch_size;

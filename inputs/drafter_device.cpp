@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inputs/drafter_device.h"
 
-#include "methods/method.h"
+#include "methods/table.h"
 
 namespace draftline {
 

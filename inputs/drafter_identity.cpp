@@ -3,7 +3,7 @@
 
 #include "core/fingerprint.h"
 #include "decoder/checkpoint/drafter_folder.h"
-#include "methods/method.h"
+#include "methods/table.h"
 
 namespace draftline {
 

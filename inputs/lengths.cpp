@@ -83,12 +83,15 @@ double mean_length(const Lengths& l) { return std::visit(MeanLength{}, l); }
 
 Lengths read_lengths(const Reader& in, const WorkloadTrace* trace, int RecordedRequest::*column) {
   if (!in.is_object()) return FixedLength{in.positive_int(kLongestText)};
-  for (const char* key : {"least", "most", "mean", "cv"}) in.has(key);  // of one distribution or another
+  in.suggest({"least", "most", "mean", "cv"});  // of one distribution or another
   enum class Distribution { uniform, exponential, gamma, lognormal };
-  static constexpr std::array<std::string_view, 4> names{"uniform", "exponential", "gamma", "lognormal"};
+  static constexpr NamedValues<Distribution, 4> kDistributions{{{"uniform", Distribution::uniform},
+                                                                {"exponential", Distribution::exponential},
+                                                                {"gamma", Distribution::gamma},
+                                                                {"lognormal", Distribution::lognormal}}};
   const Reader named = in.at("distribution");
-  const auto distribution = static_cast<Distribution>(named.choice(names));
-  if (!named.is_one_of(names)) return FixedLength{1};  // so which other keys there should be isn't known
+  const auto distribution = named.value_in(kDistributions);
+  if (!named.is_named_in(kDistributions)) return FixedLength{1};  // so which other keys there should be isn't known
   const bool fitted = trace != nullptr && !in.has("mean");
   const auto mean = [&] {
     return fitted ? moments(*trace, column, false).mean : in.at("mean").number(1, kLongestText);

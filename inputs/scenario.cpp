@@ -10,7 +10,7 @@
 #include "core/notes.h"
 #include "inputs/axes.h"
 #include "inputs/engine_defaults.h"
-#include "inputs/routing.h"
+#include "inputs/expert_overlap.h"
 
 namespace draftline {
 
@@ -106,12 +106,17 @@ std::vector<Parallelism> read_parallelism(const Reader& in) {
       alternatives<double>(in, "expert_balancedness", 0.0, [](const Reader& r) { return r.number(1e-4, 1); });
   const auto all_to_all = in.find("expert_exchange");
   constexpr std::array<std::string_view, 2> kExchanges{"all_gather", "all_to_all"};
-  const bool sent = all_to_all && all_to_all->choice(kExchanges) == 1;
+  const bool sent = all_to_all && all_to_all->word(kExchanges) == "all_to_all";
   std::vector<Parallelism> all;
   for (const int n : devices)
     for (const int parts : replicas)
       for (const char whole : whole_experts)
-        for (const double b : balanced) all.push_back({n, parts, whole != 0, sent, b});
+        for (const double b : balanced)
+          all.push_back({.devices = n,
+                         .attention_replicas = parts,
+                         .expert_parallel = whole != 0,
+                         .all_to_all = sent,
+                         .expert_balancedness = b});
   refuse_balancedness(in, all);
   for (const Parallelism& p : all)
     if (sent && (p.attention_replicas < 2 || p.attention_replicas != p.devices || !p.expert_parallel)) {

@@ -11,7 +11,7 @@
 #include "inputs/acceptance.h"
 #include "inputs/catalogue.h"
 #include "inputs/drafter_device.h"
-#include "inputs/precision.h"
+#include "inputs/precision_choice.h"
 #include "inputs/serving_choice.h"
 #include "methods/method_spec.h"
 

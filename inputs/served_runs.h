@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/quantity.h"
+#include "model/engines/speculation.h"
 
 namespace draftline {
 
@@ -27,6 +28,7 @@ struct ServedRun {
   std::vector<std::string> notes;  // what makes it less certain than it looks, each with its place
 
   bool speculates() const { return tokens_per_step > 1; }
+  Speculation speculation() const { return speculates() ? Speculation::on : Speculation::off; }
 };
 
 // The runs of "FILE" or "FILE@key=value,...", which says what the file does not: batch, context, prompt, output,

@@ -11,9 +11,8 @@ namespace draftline {
 namespace {
 
 void read_scheduler(const Reader& in, ServingChoice& c) {
-  using Batching = SchedulerLimits::Batching;
   SchedulerLimits& l = c.limits;
-  in.has("host_link");  // known, where it is not needed too
+  in.suggest({"host_link"});  // also where it is not needed
   if (const auto n = in.find("max_num_seqs", "max_batch_size")) {
     l.max_num_seqs = n->positive_int(1 << 16);
     c.says_seqs = true;
@@ -27,7 +26,7 @@ void read_scheduler(const Reader& in, ServingChoice& c) {
     c.says_batching = true;
   }
   if (const auto fixed = in.find("static_batching"); fixed && fixed->boolean()) {
-    l.batching = Batching::fixed;
+    l.batching = Batching::static_batching;
     c.says_batching = true;
   }
   if (const auto size = in.find("block_size")) {
@@ -41,7 +40,7 @@ void read_scheduler(const Reader& in, ServingChoice& c) {
   if (const auto blocks = in.find("kv_blocks")) c.kv_blocks = blocks->long_integer(1, std::int64_t{1} << 40);
   if (const auto preemption = in.find("preemption")) {
     static constexpr std::array<std::string_view, 2> names{"recompute", "swap"};
-    l.swap = preemption->choice(names) == 1;
+    l.swap = preemption->word(names) == "swap";
     if (l.swap) c.host_link = in.at("host_link").quantity<BytesPerSecond>();
   }
   in.done();
@@ -51,8 +50,10 @@ void read_fleet(const Reader& in, ServingChoice& c) {
   if (const auto n = in.find("replicas")) c.fleet.replicas = n->positive_int(4096);
   if (const auto n = in.find("pipeline_parallel")) c.fleet.stages = n->positive_int(1024);
   if (const auto routing = in.find("routing")) {
-    static constexpr std::array<std::string_view, 2> names{"round_robin", "least_loaded"};
-    c.fleet.routing = c.fleet.between_parts = static_cast<FleetShape::Routing>(routing->choice(names));
+    using Routing = FleetShape::Routing;
+    static constexpr NamedValues<Routing, 2> kRoutings{
+        {{"round_robin", Routing::round_robin}, {"least_loaded", Routing::least_loaded}}};
+    c.fleet.routing = c.fleet.between_parts = routing->value_in(kRoutings);
   }
   if (const auto apart = in.find("disaggregation")) {
     c.fleet.prefill_replicas = apart->at("prefill_replicas").positive_int(4096);
@@ -61,7 +62,7 @@ void read_fleet(const Reader& in, ServingChoice& c) {
     apart->done();
     if (c.workload.arrivals.kind == ArrivalProcess::Kind::closed)
       apart->fail("a closed loop is not split between servers: give a process with a rate, or a trace");
-    if (c.limits.batching == SchedulerLimits::Batching::fixed) apart->fail("static batches are not split");
+    if (c.limits.batching == Batching::static_batching) apart->fail("static batches are not split");
   }
 }
 
@@ -132,16 +133,18 @@ std::string lengths_of(const Reader& workload, const char* which) {
 
 }  // namespace
 
-SchedulerLimits limits_on(const ServingChoice& c, const Engine& e, const Device& d, bool speculating) {
-  using Batching = SchedulerLimits::Batching;
+SchedulerLimits engine_limits(const Engine& e, const Device& d, Speculation speculation) {
+  return limits_on({}, e, d, speculation);
+}
+SchedulerLimits limits_on(const ServingChoice& c, const Engine& e, const Device& d, Speculation speculation) {
   SchedulerLimits l = c.limits;
   const CardLimits card = e.scheduler.on(d.memory, d.name);
   if (!c.says_seqs) {
     l.max_num_seqs = card.max_num_seqs.value_or(l.max_num_seqs);
-    if (speculating) l.max_num_seqs = card.max_num_seqs_speculating.value_or(l.max_num_seqs);
+    if (speculation == Speculation::on) l.max_num_seqs = card.max_num_seqs_speculating.value_or(l.max_num_seqs);
   }
   if (!c.says_tokens) l.max_num_batched_tokens = card.max_num_batched_tokens.value_or(l.max_num_batched_tokens);
-  if (!c.says_batching && e.scheduler.prompts_apart && l.batching != Batching::fixed)
+  if (!c.says_batching && e.scheduler.prompts_apart && l.batching != Batching::static_batching)
     l.batching = *e.scheduler.prompts_apart ? Batching::prefill_first : Batching::continuous;
   return l;
 }

@@ -13,6 +13,7 @@
 #include "model/devices/device.h"
 #include "model/devices/memory.h"
 #include "model/engines/engine.h"
+#include "model/engines/speculation.h"
 
 namespace draftline {
 
@@ -55,7 +56,8 @@ struct Serving {
 };
 
 // The limits of a server: the engine's own, on that card, where the scenario is silent.
-SchedulerLimits limits_on(const ServingChoice&, const Engine&, const Device&, bool speculating);
+SchedulerLimits engine_limits(const Engine&, const Device&, Speculation);
+SchedulerLimits limits_on(const ServingChoice&, const Engine&, const Device&, Speculation);
 
 // `gpu_memory_utilization`: of schedulers that say none. Mistakes are noted at the reader.
 Serving read_serving(const Reader& scenario, double gpu_memory_utilization, Catalogue&);

@@ -15,12 +15,15 @@
 
 namespace draftline {
 
-// Limits of a server's scheduler. `continuous` is the batching of vLLM's V1 engine: a step decodes all running
-// sequences and fills its token budget with prompt chunks, first come, first served. `prefill_first` (chunked prefill
-// off): waiting prompts are computed in steps of their own before decoding continues. `fixed` (static batching): a
-// batch is filled and then runs until its last sequence is finished.
+// `continuous` is the batching of vLLM's V1 engine: a step decodes all running sequences and fills its token budget
+// with prompt chunks, first come, first served. `prefill_first` (chunked prefill off): waiting prompts are computed in
+// steps of their own before decoding continues. `static_batching`: a batch is filled and then runs until its last
+// sequence is finished.
+enum class Batching { continuous, prefill_first, static_batching };
+
+// Limits of a server's scheduler.
 struct SchedulerLimits {
-  enum class Batching { continuous, prefill_first, fixed } batching = Batching::continuous;
+  Batching batching = Batching::continuous;
   int max_num_seqs = 256;                 // maximum batch size
   int max_num_batched_tokens = 2048;      // token budget of a step: verified rows and prompt chunks
   std::int64_t kv_blocks = 1 << 20;       // size of the KV pool
@@ -29,7 +32,7 @@ struct SchedulerLimits {
   bool prefix_caching = true;             // applies to prompts whose prefix blocks have hashes
   int prefix_block = kPrefixBlockTokens;  // tokens of such a block, a power of two; the workload's
   bool swap = false;                      // swap preempted sequences to the host; otherwise they are recomputed
-  double swap_per_token = 0;              // picoseconds, one way
+  Seconds swap_per_token;                 // one way
   KeptTokens kept = {};                   // of a sequence
 
   bool operator==(const SchedulerLimits&) const = default;
@@ -65,7 +68,7 @@ struct FleetShape {
   // Disaggregation: the number of additional replicas that compute prompts, while `replicas` decode; 0: none. Keys and
   // values are transferred between them.
   int prefill_replicas = 0;
-  double transfer_fixed = 0, transfer_per_token = 0;  // picoseconds
+  Seconds transfer_fixed, transfer_per_token;
   int servers() const { return (replicas + prefill_replicas) * stages; }
   int schedulers() const { return servers() * parts; }
 

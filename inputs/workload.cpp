@@ -19,12 +19,12 @@ bool has_recorded_prefixes(const Workload& w) {
 void read_both_lengths(const Reader& in, Workload& w, Catalogue& catalogue) {
   if (in.is_string()) {
     static constexpr std::array<std::string_view, 1> words{"acceptance_trace"};
-    in.choice(words);
+    in.word(words);
     w.lengths_of_acceptance = true;
     w.prompt = w.output = RecordedLength{};
     return;
   }
-  in.has("order");
+  in.suggest({"order"});
   if (const auto trace = in.find("trace")) w.length_trace = catalogue.workload(*trace);
   const auto prompt = in.find("prompt"), output = in.find("output"), shared = in.find("shared_prefix");
   if (!prompt && !output && !w.length_trace) {
@@ -40,7 +40,7 @@ void read_both_lengths(const Reader& in, Workload& w, Catalogue& catalogue) {
   if (in.has("trace") && (!prompt || !output))
     if (const auto order = in.find("order")) {
       static constexpr std::array<std::string_view, 2> names{"file", "random"};
-      w.lengths_in_order = order->choice(names) == 0;
+      w.lengths_in_order = order->word(names) == "file";
     }
   if (shared) {
     if (has_recorded_prefixes(w))
@@ -59,10 +59,12 @@ void read_arrivals(const Reader& in, Workload& w, Catalogue& catalogue) {
     if (w.arrival_trace && !w.arrival_trace->has_arrivals) trace->fail("that file has no arrival times");
     if (const auto scale = in.find("rate_scale")) a.scale = scale->number(1e-6, 1e6);
   } else {
-    static constexpr std::array<std::string_view, 4> names{"closed", "poisson", "gamma", "on_off"};
+    using Kind = ArrivalProcess::Kind;
+    static constexpr NamedValues<Kind, 4> kProcesses{
+        {{"closed", Kind::closed}, {"poisson", Kind::poisson}, {"gamma", Kind::gamma}, {"on_off", Kind::on_off}}};
     const Reader process = in.at("process");
-    a.kind = static_cast<ArrivalProcess::Kind>(process.choice(names));
-    if (!process.is_one_of(names)) return;
+    a.kind = process.value_in(kProcesses);
+    if (!process.is_named_in(kProcesses)) return;
     if (a.kind == ArrivalProcess::Kind::closed) a.concurrency = in.at("concurrency").positive_int(1 << 20);
     else a.rate = in.at("rate").quantity<PerSecond>().value;
     if (a.kind == ArrivalProcess::Kind::gamma) a.cv = in.at("cv", "variation").number(0.01, 30);

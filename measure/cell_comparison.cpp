@@ -78,7 +78,7 @@ StepBreakdown CellComparison::plain_step() {
 
 void CellComparison::add_ops(Steps& steps, const std::vector<SegmentRun>& segments, double weight) const {
   const std::vector<int> lengths(static_cast<std::size_t>(m_.batch_size), static_cast<int>(std::lround(length_)));
-  for (OpPrice& op : op_prices(segments, lengths, *setup_.device, *setup_.engine, depth_ > 0)) {
+  for (OpPrice& op : op_prices(segments, lengths, *setup_.device, *setup_.engine, speculation_with(depth_))) {
     op.time = weight * op.time;
     steps.ops.push_back(op);
   }
@@ -87,7 +87,7 @@ void CellComparison::add_ops(Steps& steps, const std::vector<SegmentRun>& segmen
 CellComparison::Steps CellComparison::alike_steps() {
   Steps all;
   const auto segments = predictor_.recorded_step(setup_, choice_);
-  all.predicted = StepPrice(segments, *setup_.device, *setup_.engine, depth_ > 0).breakdown(length_);
+  all.predicted = StepPrice(segments, *setup_.device, *setup_.engine, speculation_with(depth_)).breakdown(length_);
   all.predicted.time += of_tokens(emitted_);
   all.measured = seconds(m_.turns);
   add_ops(all, segments, 1);
@@ -109,7 +109,8 @@ CellComparison::Steps CellComparison::steered_steps() {
     const auto counted = turn_of.find(static_cast<int>(i));
     if (counted == turn_of.end()) continue;
     const MeasuredTurn& turn = m_.turns[counted->second];
-    StepBreakdown step = StepPrice(segments, *setup_.device, *setup_.engine, depth_ > 0).breakdown(before);
+    StepBreakdown step =
+        StepPrice(segments, *setup_.device, *setup_.engine, speculation_with(depth_)).breakdown(before);
     step.time += of_tokens(turn.emitted);
     by_turn[counted->second] += step.time.value / static_cast<double>(turn.steered.size());
     all.predicted.add(step, share);
@@ -127,7 +128,7 @@ CellComparison::Steps CellComparison::steered_steps() {
 std::vector<ComparedOp> CellComparison::ops(const Steps& steps, const Compared& step) const {
   std::map<std::string, ComparedOp> by_kind;
   const auto kind = [&](Phase phase, std::string_view key) -> ComparedOp& {
-    const std::string name = std::string(kPhaseNames[static_cast<std::size_t>(phase)]) + "/" + std::string(key);
+    const std::string name = std::string(name_of(kPhaseNames, phase)) + "/" + std::string(key);
     return by_kind.try_emplace(name, ComparedOp{name}).first->second;
   };
   ComparedOp host{"host", step.predicted, step.measured};
@@ -164,11 +165,11 @@ ValidationCell CellComparison::result() {
       compared(cell.acceptance_length * cell.plain.predicted / cell.step.predicted, ratios, cell.acceptance_length);
   const KnownErrors errors = known_errors(*setup_.device);
   if (const auto interval = prediction_interval(errors, method.predicted, &plain)) {
-    cell.step.interval = interval->step_time;
-    cell.speedup.interval =
-        Interval{interval->speedup.low * cell.speedup.predicted, interval->speedup.high * cell.speedup.predicted};
+    cell.step.interval = interval->step_time.of(cell.step.predicted);
+    cell.speedup.interval = interval->speedup.of(cell.speedup.predicted);
   }
-  if (const auto interval = prediction_interval(errors, plain, nullptr)) cell.plain.interval = interval->step_time;
+  if (const auto interval = prediction_interval(errors, plain, nullptr))
+    cell.plain.interval = interval->step_time.of(cell.plain.predicted);
   if (!m_.ops.empty()) cell.ops = ops(method, cell.step);
   return cell;
 }

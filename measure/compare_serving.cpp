@@ -55,13 +55,13 @@ class Comparing {
       const MethodSpec& method = methods[m];
       std::unique_ptr<Decoding> decoding;
       std::unique_ptr<LiveServer> server;
-      for (const bool fixed : {false, true}) {
-        ComparedServing c{.batching = fixed ? "static" : "continuous",
+      for (const Batching batching : {Batching::prefill_first, Batching::static_batching}) {
+        ComparedServing c{.batching = batching,
                           .method = std::string(method.name()),
                           .requests = offered_.size(),
                           .figures = {},
                           .skipped = {}};
-        until_ = 0.25 * static_cast<double>(2 * m + (fixed ? 2 : 1));
+        until_ = 0.25 * static_cast<double>(2 * m + (batching == Batching::static_batching ? 2 : 1));
         try {
           if (elapsed() > 1) c.skipped = "the time for live servers was over";
           else if (!server) {
@@ -90,13 +90,12 @@ class Comparing {
 
   void compare(ComparedServing& c, Decoding& decoding, LiveServer& server, const MethodSpec& method) {
     constexpr int kFewestTries = 3;  // runs to try until one is warm, even when time is over
-    const bool fixed = c.batching == "static";
     std::vector<Means> runs;
     std::vector<LiveServed> served;
     for (int i = 0; c.runs < asked_.runs && i < 2 * asked_.runs + kFewestTries; ++i) {
       if (elapsed() > until_ && (c.runs > 0 || i >= kFewestTries)) break;
       asked_.ready();
-      auto now = server.serve(offered_, fixed ? LiveBatching::fixed : LiveBatching::prefill_first);
+      auto now = server.serve(offered_, c.batching);
       if (!asked_.undisturbed() && i < asked_.runs) continue;
       if (!server.warm()) continue;
       served = std::move(now);
@@ -113,7 +112,7 @@ class Comparing {
       emitted += std::accumulate(s.steps.begin(), s.steps.end(), 0.0);
     }
     if (steps > 0) c.acceptance_length = emitted / steps;
-    const Means predicted = simulated(decoding, served, method, fixed);
+    const Means predicted = simulated(decoding, served, method, c.batching);
     const auto of_runs = [&](double Means::*figure) {
       std::vector<double> values;
       for (const Means& m : runs) values.push_back(m.*figure);
@@ -126,7 +125,7 @@ class Comparing {
 
   // Simulates the same requests; each accepts what the live run accepted.
   Means simulated(Decoding& decoding, const std::vector<LiveServed>& served, const MethodSpec& method,
-                  bool fixed) const {
+                  Batching batching) const {
     MethodChoice choice{method};
     ServingChoice serving;
     Workload& workload = serving.workload;
@@ -142,10 +141,9 @@ class Comparing {
     } else {
       workload.length_trace = workload.arrival_trace;
     }
-    using Batching = SchedulerLimits::Batching;
     serving.limits.max_num_seqs = load_.max_batch_size;
     serving.limits.prefix_caching = false;
-    serving.limits.batching = fixed ? Batching::fixed : Batching::prefill_first;
+    serving.limits.batching = batching;
 
     Catalogue catalogue(asked_.data);
     Scenario s;

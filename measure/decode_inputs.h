@@ -10,7 +10,7 @@
 #include "core/input_files.h"
 #include "decoder/checkpoint/drafter_folder.h"
 #include "decoder/random_weights.h"
-#include "methods/method.h"
+#include "methods/table.h"
 
 namespace draftline::measure {
 

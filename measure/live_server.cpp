@@ -114,10 +114,10 @@ void LiveServer::step() {
   }
 }
 
-void LiveServer::leave_done(LiveBatching batching) {
+void LiveServer::leave_done(Batching batching) {
   const bool all_done = std::all_of(left_.begin(), left_.end(), [](int n) { return n <= 0; });
   for (std::size_t s = who_.size(); s-- > 0;) {
-    if (left_[s] > 0 || (batching == LiveBatching::fixed && !all_done)) continue;
+    if (left_[s] > 0 || (batching == Batching::static_batching && !all_done)) continue;
     const double before = now_;
     if (!timed([&] { generator_.leave(static_cast<int>(s)); })) now_ = before + move_;
     else if (s + 1 < who_.size()) move_ = now_ - before;
@@ -128,7 +128,8 @@ void LiveServer::leave_done(LiveBatching batching) {
   }
 }
 
-std::vector<LiveServed> LiveServer::serve(const std::vector<LiveRequest>& requests, LiveBatching batching) {
+std::vector<LiveServed> LiveServer::serve(const std::vector<LiveRequest>& requests, Batching batching) {
+  check(batching != Batching::continuous, "a live server computes no chunks of prompts beside decoding");
   empty();
   served_.assign(requests.size(), {});
   next_ = 0;
@@ -141,9 +142,9 @@ std::vector<LiveServed> LiveServer::serve(const std::vector<LiveRequest>& reques
     while (next_ + waiting < requests.size() && requests[next_ + waiting].arrival <= now_) ++waiting;
     std::size_t joining = std::min(waiting, limit_ - who_.size());
     const std::size_t whole = std::min(limit_, requests.size() - next_);  // a static batch
-    if (batching == LiveBatching::fixed) joining = who_.empty() && waiting >= whole ? whole : 0;
+    if (batching == Batching::static_batching) joining = who_.empty() && waiting >= whole ? whole : 0;
     if (joining == 0 && who_.empty()) {
-      now_ = std::max(now_, requests[next_ + (batching == LiveBatching::fixed ? whole - 1 : 0)].arrival);
+      now_ = std::max(now_, requests[next_ + (batching == Batching::static_batching ? whole - 1 : 0)].arrival);
       continue;
     }
     if (joining > 0) join(requests, joining);

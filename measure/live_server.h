@@ -4,6 +4,7 @@
 #pragma once
 #include <vector>
 
+#include "inputs/serving_limits.h"
 #include "measure/decoding.h"
 
 namespace draftline::measure {
@@ -16,9 +17,6 @@ struct LiveServed {
   double first = 0, last = 0;  // s: the times of its first and last token
   std::vector<int> steps;      // tokens that each of its steps emitted
 };
-// The batching of the simulator: continuous, with prompts in steps of their own, or static.
-enum class LiveBatching { prefill_first, fixed };
-
 // Poisson arrivals at `rate` requests/s, with prompts and outputs between half and 1.5 times these lengths.
 std::vector<LiveRequest> live_requests(int n, double rate, int prompt, int output, std::uint64_t seed);
 
@@ -26,8 +24,8 @@ class LiveServer {
  public:
   // Warms up: takes steps at every batch size until they no longer do work that is done only once.
   LiveServer(Decoding&, int max_batch_size, int longest_prompt);
-  // Serves all requests, in order of arrival.
-  std::vector<LiveServed> serve(const std::vector<LiveRequest>&, LiveBatching);
+  // Serves all requests, in order of arrival. Prompts have steps of their own, or batches are static.
+  std::vector<LiveServed> serve(const std::vector<LiveRequest>&, Batching);
   // Whether the last serve() timed no work that is done only once, so that its times are valid.
   bool warm() const { return warm_; }
 
@@ -37,7 +35,7 @@ class LiveServer {
   bool timed(const Work&);  // advances the clock; returns false if the work was of a kind that is done only once
   void join(const std::vector<LiveRequest>&, std::size_t n);
   void step();
-  void leave_done(LiveBatching);
+  void leave_done(Batching);
 
   Decoding& decoding_;
   Generator& generator_;

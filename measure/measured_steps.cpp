@@ -40,7 +40,7 @@ MeasuredCell read_cell(const Reader& in) {
   for (const Reader& op : in.at("ops").items()) {
     MeasuredOp o;
     o.key = op.at("op").text();
-    o.phase = static_cast<Phase>(op.at("phase").choice(kPhaseNames));
+    o.phase = op.at("phase").value_in(kPhaseNames);
     o.time = Seconds{op.at("time").number(0, kMostTime)};
     o.calls = op.at("calls").number(0, kMostLength);
     op.done();
@@ -103,7 +103,7 @@ void write_measured_steps(std::ostream& out, const MeasuredSteps& m) {
     if (!c.history.empty()) w.member("history", nlohmann::json(c.history));
     w.objects("ops", c.ops, [&](const MeasuredOp& op) {
       w.member("op", op.key);
-      w.member("phase", kPhaseNames[static_cast<std::size_t>(op.phase)]);
+      w.member("phase", name_of(kPhaseNames, op.phase));
       w.member("time", op.time.value);
       w.member("calls", op.calls);
     });

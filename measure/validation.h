@@ -14,14 +14,13 @@
 #include <string_view>
 #include <vector>
 
+#include "inputs/serving_limits.h"
 #include "model/calibration/error_summary.h"
 #include "model/calibration/measured.h"
 #include "model/calibration/memory_drift.h"
 #include "predict/prediction.h"
 
 namespace draftline {
-
-inline constexpr std::array<std::string_view, 3> kPhaseNames{"draft", "verify", "commit"};  // by Phase
 
 // ---- what was measured (a file of its own)
 
@@ -87,7 +86,9 @@ struct ValidationCell {
 // A live server compared with the simulator, which gets the same requests, the live run's acceptance and the calibrated
 // device and engine.
 struct ComparedServing {
-  std::string batching, method;
+  Batching batching = Batching::prefill_first;  // or static
+  std::string batching_name() const { return batching == Batching::static_batching ? "static" : "continuous"; }
+  std::string method;
   std::size_t requests = 0;
   int runs = 0;  // live runs, whose median is compared
   double acceptance_length = 1;

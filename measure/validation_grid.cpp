@@ -13,7 +13,8 @@ namespace {
 
 // A grid has the methods of the grids before it. The standard grid has "variants" at fewer batches.
 enum Tier { small, standard, variants, full };
-constexpr std::array<std::string_view, 4> kTiers{"small", "standard", "variants", "full"};
+constexpr NamedValues<Tier, 4> kTiers{
+    {{"small", small}, {"standard", standard}, {"variants", variants}, {"full", full}}};
 constexpr int kMostSequences = 4096, kMostContext = 1 << 20;
 
 struct Grid {
@@ -45,9 +46,9 @@ Grid read_grid(const Reader& in) {
     fewer->done();
   }
   if (const auto more = in.find("long")) {
-    g.with_long = Grid::Long{more->at("context").positive_int(kMostContext),
-                             more->at("most_sequences").positive_int(kMostSequences),
-                             static_cast<Tier>(more->at("methods").choice(kTiers))};
+    g.with_long =
+        Grid::Long{more->at("context").positive_int(kMostContext),
+                   more->at("most_sequences").positive_int(kMostSequences), more->at("methods").value_in(kTiers)};
     more->done();
   }
   in.done();
@@ -88,7 +89,7 @@ GridFile read_grids(const Reader& in, std::string_view device) {
     if (name == device) f.serving = load;
   }
   for (const Reader& m : in.at("methods").items()) {
-    f.methods.push_back({static_cast<Tier>(m.at("from").choice(kTiers)), MethodSpec(m.at("method"))});
+    f.methods.push_back({m.at("from").value_in(kTiers), MethodSpec(m.at("method"))});
     m.done();
   }
   in.done();

@@ -90,9 +90,11 @@ class Assisted : public Method {
 
 std::unique_ptr<Method> make_assisted(const MethodSpec& spec, Context& c) {
   const Reader& in = spec.in();
-  constexpr std::string_view kSchedules[] = {"constant", "heuristic", "heuristic_transient"};
+  static constexpr NamedValues<Schedule, 3> kSchedules{{{"constant", Schedule::constant},
+                                                        {"heuristic", Schedule::heuristic},
+                                                        {"heuristic_transient", Schedule::heuristic_transient}}};
   const auto given = in.find("schedule");
-  const auto schedule = static_cast<Schedule>(given ? given->choice(kSchedules) : 0);
+  const auto schedule = given ? given->value_in(kSchedules) : Schedule::constant;
   const bool constant = schedule == Schedule::constant;
   const int length = spec.draft_length().value_or(constant ? 20 : 5);
   const auto threshold = in.find("confidence"), fits = in.find("fit_confidence");

@@ -120,12 +120,15 @@ class Clover : public Method {
 
 std::unique_ptr<Method> make_clover(const MethodSpec& spec, Context& c) {
   const Reader& in = spec.in();
-  constexpr std::string_view kWithout[] = {"nothing", "attention_decoder", "regressive_connection", "augmenting_block"};
+  static constexpr NamedValues<Without, 4> kWithout{{{"nothing", Without::nothing},
+                                                     {"attention_decoder", Without::attention_decoder},
+                                                     {"regressive_connection", Without::regressive_connection},
+                                                     {"augmenting_block", Without::augmenting_block}}};
   const int levels = spec.draft_length().value_or(3);
   const auto nodes = in.find("nodes");
   const auto without = in.find("without");
   return std::make_unique<Clover>(c, levels, nodes ? nodes->integer(1, 64) : 4,
-                                  static_cast<Without>(without ? without->choice(kWithout) : 0));
+                                  without ? without->value_in(kWithout) : Without::nothing);
 }
 
 }  // namespace

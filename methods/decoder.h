@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "decoder/generate.h"
-#include "methods/method.h"
+#include "methods/table.h"
 
 namespace draftline {
 

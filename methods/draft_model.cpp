@@ -42,7 +42,7 @@ std::unique_ptr<Method> make_draft_model(const MethodSpec& spec, Context& c) {
   constexpr std::array<std::string_view, 2> kMethods{"standard", "block"};  // vLLM's names
   const int length = spec.draft_length().value_or(4);
   const auto verification = spec.in().find("rejection_sample_method");
-  const bool block = verification && verification->choice(kMethods) == 1;
+  const bool block = verification && verification->word(kMethods) == "block";
   const auto vocabulary = read_draft_vocabulary(spec, c.target);
   if (vocabulary && block)
     verification->fail(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The entries of all methods, one function per method, defined in the method's own file; table.cpp lists them.
 #pragma once
-#include "methods/method.h"
+#include "methods/table.h"
 
 namespace draftline::methods {
 

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "methods/method.h"
+#include "methods/table.h"
 
 namespace draftline {
 

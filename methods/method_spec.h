@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "core/reader.h"
+#include "model/engines/speculation.h"
 #include "model/transformers/transformer_shape.h"
 
 namespace draftline {
@@ -32,7 +33,8 @@ class MethodSpec {
 
   const methods::Entry& entry() const { return *entry_; }
   std::string_view name() const;
-  bool is_plain() const;                                             // whether this is plain decoding
+  bool is_plain() const;  // whether this is plain decoding
+  Speculation speculation() const { return is_plain() ? Speculation::off : Speculation::on; }
   std::optional<int> draft_length() const { return draft_length_; }  // none: the method's default, or a tree
   bool shards_draft() const { return shards_draft_; }  // divides the draft network among the target's ranks
   const nlohmann::json& parameters() const { return *parameters_; }  // object without name and draft length

@@ -120,7 +120,7 @@ std::unique_ptr<Method> make_specformer(const MethodSpec& spec, Context& c) {
   Variant variant;
   if (const auto without = in.find("without")) {
     constexpr std::string_view kWithout[] = {"nothing", "positional_ffn"};
-    variant.positional_ffn = without->choice(kWithout) == 0;
+    variant.positional_ffn = without->word(kWithout) == "nothing";
   }
   if (const auto causal = in.find("causal")) variant.causal = causal->boolean();
   if (const auto width = in.find("width")) variant.width = width->integer(1, 8);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The only list of methods.
+#include "methods/table.h"
+
 #include <algorithm>
 #include <array>
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <variant>
 
+#include "core/named.h"
 #include "core/quantity.h"
 #include "model/transformers/dtype.h"
 
@@ -66,7 +67,9 @@ struct Attention {
 // Kernels of latent attention are not those of other attention: absorbed, all heads read one wide key; expanded, keys
 // are wider than values.
 enum class AttentionForm { ordinary, absorbed, expanded };
-inline constexpr std::array<std::string_view, 3> kAttentionFormNames{"ordinary", "absorbed", "expanded"};
+inline constexpr NamedValues<AttentionForm, 3> kAttentionForms{{{"ordinary", AttentionForm::ordinary},
+                                                                {"absorbed", AttentionForm::absorbed},
+                                                                {"expanded", AttentionForm::expanded}}};
 constexpr AttentionForm form_of(const Attention& k) {
   if (k.latent) return AttentionForm::absorbed;
   return k.scores() || k.values() == k.head_dim ? AttentionForm::ordinary : AttentionForm::expanded;
@@ -103,8 +106,10 @@ struct Copy {
 // by side or one below the other. reduce_scatter: each gets its share of the sum. all_to_all: each sends a part of what
 // it has to every other.
 enum class Collective { all_reduce, all_gather, reduce_scatter, all_to_all };
-inline constexpr std::array<std::string_view, 4> kCollectiveNames{"all_reduce", "all_gather", "reduce_scatter",
-                                                                  "all_to_all"};
+inline constexpr NamedValues<Collective, 4> kCollectives{{{"all_reduce", Collective::all_reduce},
+                                                          {"all_gather", Collective::all_gather},
+                                                          {"reduce_scatter", Collective::reduce_scatter},
+                                                          {"all_to_all", Collective::all_to_all}}};
 
 // `message`: of an all-gather the bytes of the whole result, else what each device puts in. `rows`: that it holds; 0 if
 // an engine does not pad them.

@@ -9,10 +9,10 @@ namespace draftline {
 namespace {
 
 // The host's time for the launches of a step.
-Seconds issue_time(std::span<const SegmentRun> step, const Device& d, Engine e, bool speculating) {
-  const Seconds with = StepPrice(step, d, e, speculating).host_alone();
+Seconds issue_time(std::span<const SegmentRun> step, const Device& d, Engine e, Speculation speculation) {
+  const Seconds with = StepPrice(step, d, e, speculation).host_alone();
   e.issue = {};
-  return with - StepPrice(step, d, e, speculating).host_alone();
+  return with - StepPrice(step, d, e, speculation).host_alone();
 }
 
 }  // namespace
@@ -59,7 +59,7 @@ PaperSetting PaperStack::read(const Reader& in) {
     s.issue_is_calibrated = true;
   } else {
     constexpr std::string_view kSlopes[] = {"rows", "tokens"};
-    s.slope_is_of_rows = value_of(in, "slope").choice(kSlopes) == 0;
+    s.slope_is_of_rows = value_of(in, "slope").word(kSlopes) == "rows";
     if (const auto at = in.find("inferred_at")) s.inferred_at = at->positive_int();
   }
   return s;
@@ -150,12 +150,12 @@ const PaperStep& PaperStack::step(const PaperSetting& s, const PaperTable& table
   const bool plain = is_plain(s, name);
   Engine engine = engine_for(s, name, issue);
   if (paid_ && paid_->of == CostOf::added_launch && !plain && engine.issue.value > 0) {
-    const Seconds issued = issue_time(segments, on, engine, true);
+    const Seconds issued = issue_time(segments, on, engine, Speculation::on);
     const auto without = predictor_.recorded_step(setup, method(s, kPlain, 0, shape));
-    const Seconds added = issued - issue_time(without, on, engine_for(s, kPlain, issue), false);
+    const Seconds added = issued - issue_time(without, on, engine_for(s, kPlain, issue), Speculation::off);
     if (added.value > 0) engine.issue = engine.issue + (added / issued) * (paid_->each - engine.issue);
   }
-  const StepPrice price(segments, on, engine, !plain);
+  const StepPrice price(segments, on, engine, plain ? Speculation::off : Speculation::on);
   PaperStep& made = it->second;
   made.time = mean_step_time(price, s.prompt_tokens, s.output_tokens);
   made.work = price.work(s.prompt_tokens + s.output_tokens / 2.0);

@@ -12,9 +12,8 @@ namespace draftline {
 namespace {
 
 constexpr double kCredibleShare = 0.5;
-constexpr std::array<std::string_view, 5> kKinds{"input", "calibrated", "predicted", "measured", "quoted"};
 
-FigureKind read_kind(const Reader& in) { return static_cast<FigureKind>(in.choice(kKinds)); }
+FigureKind read_kind(const Reader& in) { return in.value_in(kFigureKinds); }
 
 // Reads a text, or {"value": text, ...} with its origin.
 std::string read_context(const Reader& in) {

@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/json_writer.h"
+#include "core/figure_kind.h"
 #include "core/reader.h"
 #include "model/calibration/error_summary.h"
 #include "model/devices/device.h"

@@ -10,8 +10,9 @@ namespace draftline {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> kLayouts{"contiguous", "concatenated", "preallocated"};
-constexpr std::array kLayoutOf{CacheLayout::contiguous, CacheLayout::concatenated, CacheLayout::preallocated};
+constexpr NamedValues<CacheLayout, 3> kLayouts{{{"contiguous", CacheLayout::contiguous},
+                                                {"concatenated", CacheLayout::concatenated},
+                                                {"preallocated", CacheLayout::preallocated}}};
 
 }  // namespace
 
@@ -27,8 +28,8 @@ PeakMemory::Drafter PeakMemory::drafter(const System& s, const Reader& code) {
   if (!fresh) return it->second;
   Drafter& d = it->second;
   if (const auto method = code.find("drafter")) {
-    const Decoder built({s.target, Precision(DType::bf16), 1, 1, 1, {}}, MethodSpec(*method), stack_.finder(),
-                        [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
+    const Decoder built(Decoder::Options{.target = s.target, .precision = Precision(DType::bf16)}, MethodSpec(*method),
+                        stack_.finder(), [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
     d.parameters = (built.weights.bytes() - built.target_bytes) / bytes_of(DType::bf16, 1);
     for (const Cache& c : built.ops.caches())
       if (!built.target.owns(c)) d.cache_elements_per_token += static_cast<double>(c.layers) * c.columns();
@@ -46,7 +47,7 @@ std::optional<MemoryPlan> PeakMemory::plan(const System& s, const Reader& code) 
   p.draft_parameters = d.parameters;
   p.draft_cache_elements_per_token = d.cache_elements_per_token;
   p.workspace = value_of(in_, "workspace").quantity<Bytes>(0);
-  p.slots.layout = kLayoutOf[code.at("layout").choice(kLayouts)];
+  p.slots.layout = code.at("layout").value_in(kLayouts);
   if (p.slots.layout == CacheLayout::preallocated) p.slots.capacity = code.at("capacity").positive_int(1 << 20);
   return p;
 }

@@ -143,7 +143,8 @@ class ThroughputPaper {
   Step step(const Setup& s, const std::string& name, int draft_length, Seconds issue) {
     const Engine engine = engine_for(name, issue);
     const auto segments = predictor_.recorded_step(s, method(name, draft_length, *s.transformer));
-    const StepPrice price(segments, *device_, engine, name != "autoregressive");
+    const Speculation speculation = name == "autoregressive" ? Speculation::off : Speculation::on;
+    const StepPrice price(segments, *device_, engine, speculation);
     const double middle = s.prompt_tokens + s.output_tokens / 2.0;
     return {mean_step_time(price, s.prompt_tokens, s.output_tokens) + s.batch_size * engine.token, price.work(middle),
             price.breakdown(middle)};

@@ -28,24 +28,24 @@ static Seconds messages(const DrafterDevice& d, int sequences, int drafts, bool 
   return ahead ? std::max(to_target, to_drafter) : to_target + to_drafter;
 }
 
-PlacedStep Predictor::placed(const Plan& p, const Setup& s, const StepOutline& outline) {
+PlacedStep Predictor::placed(const Plan& p, const Setup& s, int sequences, const StepOutline& outline) {
   const Method& method = *p.decoder.method;
-  const bool speculating = method.depth() > 0;
-  if (!p.drafter_device) return StepPrice(outline, as_served(s), *s.engine, speculating);
+  if (!p.drafter_device) return StepPrice(outline, as_served(s), *s.engine, method.speculation());
   const DrafterDevice& own = *p.drafter_device;
   const Engine& engine = p.drafters_engine(s);
   const bool ahead = method.drafts_ahead() > 0;
   const int drafts = ahead ? method.drafts_ahead() : outline.verified_rows - 1;
-  return {StepPrice(outline.part(StepOutline::Part::target), as_served(s), *s.engine, speculating),
-          {StepPrice(outline.part(StepOutline::Part::drafter), as_served(*own.device, engine), engine, false),
-           messages(own, s.batch_size, drafts, ahead), ahead}};
+  return {
+      StepPrice(outline.part(StepOutline::Part::target), as_served(s), *s.engine, method.speculation()),
+      {StepPrice(outline.part(StepOutline::Part::drafter), as_served(*own.device, engine), engine, Speculation::off),
+       messages(own, sequences, drafts, ahead), ahead}};
 }
 
 StepPrice Predictor::prompt_price(Plan& p, const Setup& s, int tokens, int rows) {
   const StepOutline& outline = recorded(p, Recording::prefill, tokens).outline;
   const Engine engine = for_prompt(*s.engine, rows);
-  if (!p.drafter_device) return {outline, as_served(s), engine, false};
-  return {outline.part(StepOutline::Part::target), as_served(s), engine, false};
+  if (!p.drafter_device) return {outline, as_served(s), engine, Speculation::off};
+  return {outline.part(StepOutline::Part::target), as_served(s), engine, Speculation::off};
 }
 
 Seconds Predictor::prefill(Plan& plan, const Setup& s) {
@@ -56,7 +56,8 @@ Seconds Predictor::prefill(Plan& plan, const Setup& s) {
   if (plan.drafter_device) {  // which reads the prompt at the same time
     const Engine& engine = plan.drafters_engine(s);
     const StepPrice drafters(recorded(plan, Recording::prefill, tokens).outline.part(StepOutline::Part::drafter),
-                             as_served(*plan.drafter_device->device, engine), for_prompt(engine, tokens), false);
+                             as_served(*plan.drafter_device->device, engine), for_prompt(engine, tokens),
+                             Speculation::off);
     it->second = std::max(it->second, drafters(s.cached_prompt_tokens));
   }
   return it->second;

@@ -80,12 +80,12 @@ EngineTerm engine_term(std::string_view key, const Engine& e, const Device& d) {
 
 // A draft pass costs the host, which a busy device hides, or the device, or both: one benchmark can't tell them apart,
 // so the one that the shipped profile has is fitted.
-std::vector<EngineTerm> terms_of(const Engine& e, const Device& d, bool speculating) {
+std::vector<EngineTerm> terms_of(const Engine& e, const Device& d, Speculation speculation) {
   std::vector<EngineTerm> all;
   for (const std::string_view key : {std::string_view("step"), std::string_view(e.graphs ? "layer" : "issue"),
                                      std::string_view("token"), std::string_view("bandwidth_share")})
     all.push_back(engine_term(key, e, d));
-  if (!speculating) return all;
+  if (speculation == Speculation::off) return all;
   all.push_back(engine_term("step_speculating", e, d));
   const bool on_host = e.draft_pass_exposed.value <= 0 && e.draft_pass.value > 0;
   all.push_back(engine_term(on_host ? "draft_pass" : "draft_pass_exposed", e, d));

@@ -10,6 +10,7 @@
 
 #include "model/devices/device.h"
 #include "model/engines/engine.h"
+#include "model/engines/speculation.h"
 
 namespace draftline {
 
@@ -28,10 +29,10 @@ struct EngineTerm {
   double at(double deviations) const;  // the value so many standard deviations from the median
 };
 
-// The terms of an engine's plain steps, and with `speculating` those of its speculative steps too. Their priors: a
+// The terms of an engine's plain steps, and of its speculative steps too where those are asked for. Their priors: a
 // guess is known to a factor of 3, a value that the profile doesn't have to a factor of 4, others to a factor of 1.5;
 // the time of a layer to 10 us; the share of the bandwidth as well as the device's GEMM times.
-std::vector<EngineTerm> terms_of(const Engine&, const Device&, bool speculating);
+std::vector<EngineTerm> terms_of(const Engine&, const Device&, Speculation);
 
 // One of them by its key, or "layer_tree", which takes runs that verify trees. Bug if there is none.
 EngineTerm engine_term(std::string_view key, const Engine&, const Device&);

@@ -5,7 +5,7 @@
 
 #include "core/quantity_text.h"
 #include "decoder/priced/kernel_pricer.h"
-#include "methods/method.h"
+#include "methods/table.h"
 
 namespace draftline {
 
@@ -45,19 +45,20 @@ struct ShapeText {
 }  // namespace
 
 std::vector<KernelTime> kernel_times(Predictor& predictor, const Setup& s, const MethodChoice& m) {
-  const bool speculating = predictor.method(s, m).depth() > 0;
+  const Speculation speculation = predictor.method(s, m).speculation();
   const auto segments = predictor.recorded_step(s, m);
-  const int sequences = s.of_replica().batch_size;
+  const int sequences = s.replica_sequences();
   const std::vector<int> lengths(static_cast<std::size_t>(sequences), s.prompt_tokens + (s.output_tokens - 2) / 2);
   const StepOutline outline(segments);
-  const std::vector<OpPrice> prices = op_prices(segments, lengths, predictor.as_served(s), *s.engine, speculating);
+  const std::vector<OpPrice> prices = op_prices(segments, lengths, predictor.as_served(s), *s.engine, speculation);
   const LayerTime of_layer(*s.engine, outline);
   const DrafterDevice* own = m.drafter_device.get();
   const Engine& drafters_engine = own != nullptr && own->engine ? *own->engine : *s.engine;
   const LayerTime of_draft_layer(drafters_engine, outline);
   std::vector<OpPrice> drafters;
   if (own != nullptr)
-    drafters = op_prices(segments, lengths, predictor.as_served(*own->device, drafters_engine), drafters_engine, false);
+    drafters = op_prices(segments, lengths, predictor.as_served(*own->device, drafters_engine), drafters_engine,
+                         Speculation::off);
   std::vector<KernelTime> all;
   std::size_t next = 0;
   for (const StepOutline::Segment& segment : outline.segments)

@@ -68,7 +68,7 @@ Predictor::Room Predictor::room(const Setup& s, const MethodChoice& m, int max_n
   MemoryFootprint all{};
   all.weights = p.decoder.target_bytes + expert_padding(s);
   all.draft_weights = p.decoder.weights.bytes() - p.decoder.target_bytes;
-  all.activations = *recorded(p, Recording::step, s.of_replica().batch_size, true).activations;
+  all.activations = *recorded(p, Recording::step, s.replica_sequences(), true).activations;
   all.activations = std::max(all.activations, *recorded(p, Recording::prefill, batched_tokens, true).activations);
   if (s.engine->sampler_copies > 0)
     all.activations = std::max(all.activations, sampler_memory(s, max_num_seqs, batched_tokens));
@@ -84,7 +84,7 @@ Predictor::Room Predictor::room(const Setup& s, const MethodChoice& m, int max_n
     const auto window = slides(c);
     if (window && (!apart || targets)) kept.windows.push_back({*window, c.layers * c.row_bytes() / per_token});
   }
-  kept.states = state_bytes(p.decoder.ops, recorded(p, Recording::step, s.of_replica().batch_size).slots()) / per_token;
+  kept.states = state_bytes(p.decoder.ops, recorded(p, Recording::step, s.replica_sequences()).slots()) / per_token;
   const Bytes weights = all.weights + all.draft_weights;
   Room room{apart ? all.weights : weights, all.total() - weights, per_token, std::move(kept)};
   if (apart)
@@ -94,6 +94,7 @@ Predictor::Room Predictor::room(const Setup& s, const MethodChoice& m, int max_n
 }
 
 Predictor::Footprints Predictor::memory(const Plan& plan, const Priced& priced, const Setup& s) const {
+  const int sequences = s.replica_sequences();
   MemoryFootprint m;
   m.weights = plan.decoder.target_bytes + expert_padding(s);
   m.draft_weights = plan.decoder.weights.bytes() - plan.decoder.target_bytes;
@@ -103,15 +104,15 @@ Predictor::Footprints Predictor::memory(const Plan& plan, const Priced& priced, 
     const bool drafters = !plan.decoder.target.owns(c);
     const int lookahead = priced.slots + (drafters ? plan.decoder.method->drafts_ahead() : 0);
     const int shared = s.shared_prefix.whole_blocks() - (text - kept);  // of the tokens that are kept
-    const double copies = std::max(0, s.batch_size - s.shared_prefix.groups);
+    const double copies = std::max(0, sequences - s.shared_prefix.groups);
     const double slots =
-        cached_tokens({s.batch_size, kept, lookahead, CacheLayout::paged, 16, 0}) - copies * std::max(0, shared);
+        cached_tokens({sequences, kept, lookahead, CacheLayout::paged, 16, 0}) - copies * std::max(0, shared);
     (drafters ? m.draft_cache : m.cache) += slots * c.layers * c.row_bytes();
   }
-  m.cache += s.batch_size * state_bytes(plan.decoder.ops, priced.slots);
+  m.cache += sequences * state_bytes(plan.decoder.ops, priced.slots);
   m.activations = priced.activations;
   if (s.engine->sampler_copies > 0) {
-    const SchedulerLimits limits = limits_on({}, *s.engine, *s.device, plan.decoder.method->depth() > 0);
+    const SchedulerLimits limits = engine_limits(*s.engine, *s.device, plan.decoder.method->speculation());
     m.activations = std::max(m.activations, sampler_memory(s, limits.max_num_seqs, limits.max_num_batched_tokens));
   }
   m.workspace = runtime_memory(s);

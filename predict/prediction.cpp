@@ -37,11 +37,8 @@ StepBreakdown mean_step(const ExpectedStep& price, const MeanContexts& contexts)
   return mean_breakdown(price, contexts);
 }
 
-Setup Setup::of_replica() const {
-  Setup one = *this;
-  const int replicas = parallel.attention_replicas;
-  one.batch_size = (batch_size + replicas - 1) / replicas;
-  return one;
+int Setup::replica_sequences() const {
+  return (batch_size + parallel.attention_replicas - 1) / parallel.attention_replicas;
 }
 
 AttentionChoice attention_of(const Setup& s) {
@@ -61,6 +58,7 @@ std::optional<std::string> refuses_sharing(const Device& d, const TransformerSha
 const Method& Predictor::method(const Setup& s, const MethodChoice& m) { return *plan(s, m).decoder.method; }
 
 void Predictor::validate(const Setup& s, const MethodChoice& m) {
+  const int sequences = s.replica_sequences();
   const auto known = plans_.size();
   Plan& p = plan(s, m);
   if (plans_.size() == known)
@@ -68,8 +66,8 @@ void Predictor::validate(const Setup& s, const MethodChoice& m) {
   if (m.spec.in().failed()) return;
   if (const Trace* trace = m.acceptance.trace())
     if (const auto why = trace->wrong_target(*s.transformer)) m.spec.in().at("acceptance").fail(*why);
-  if (const auto why = refuses(p, s)) return m.spec.in().fail(*why);
-  acceptance_length(m, *p.decoder.method, recorded(p, Recording::step, s.of_replica().batch_size).rows(), s);
+  if (const auto why = refuses(p, sequences)) return m.spec.in().fail(*why);
+  acceptance_length(m, *p.decoder.method, recorded(p, Recording::step, sequences).rows(), s);
 }
 
 MeanContexts Predictor::contexts(const MethodChoice& m, const Method& method, int verified_rows, const Setup& s,
@@ -127,12 +125,13 @@ const Predictor::Baseline& Predictor::baseline(const Setup& s) {
   constexpr std::size_t kMost = 20'000;  // keeps memory flat over huge sweeps
   if (baselines_.size() > kMost) baselines_.clear();
   Plan& p = plan(s, autoregressive());
+  const int sequences = s.replica_sequences();
   const auto [it, fresh] = baselines_.try_emplace(
-      {&p, s.device, s.engine, s.batch_size, s.prompt_tokens, s.output_tokens, s.cached_prompt_tokens});
+      {&p, s.device, s.engine, sequences, s.prompt_tokens, s.output_tokens, s.cached_prompt_tokens});
   if (fresh) {
-    const MeanStep usual = mean_over_output(p, priced(p, s, 1), s, autoregressive());
+    const MeanStep usual = mean_over_output(p, priced(p, s, sequences, 1), s, autoregressive());
     it->second = {usual.step, cycle(p, s, autoregressive(), s.output_tokens - 1, usual).e2e};
-    it->second.step.time += s.batch_size * s.engine->token;
+    it->second.step.time += sequences * s.engine->token;
   }
   return it->second;
 }
@@ -163,24 +162,23 @@ RequestCycle Predictor::cycle(Plan& plan, const Setup& s, const MethodChoice& m,
                               const MeanStep& full) {
   const double hit_share = verifying_share(plan, m);
   const Seconds tokens = (s.output_tokens - 1) / decode_steps * s.engine->token;  // of a sequence's step
+  const int all = s.replica_sequences();
   const auto decode = [&](int sequences) {
-    Setup fewer = s;
-    fewer.batch_size = sequences;
-    const ExpectedStep& price = *priced(plan, fewer, hit_share).step;
-    const StepBreakdown step = sequences == s.batch_size ? full.step : mean_step(price, full.contexts);
+    const ExpectedStep& price = *priced(plan, s, sequences, hit_share).step;
+    const StepBreakdown step = sequences == all ? full.step : mean_step(price, full.contexts);
     Seconds host_slack;
     for (const auto& [length, share] : full.contexts) host_slack += share * price.host_idle(length);
     return DecodeStep{step.time + sequences * tokens, price.idle(step), host_slack, price.rows()};
   };
-  const SchedulerLimits limits = limits_on({}, *s.engine, *s.device, plan.decoder.method->depth() > 0);
-  const LoopedRequests requests{s.batch_size,
-                                s.computed_prompt_tokens(),
-                                mean_rows(priced(plan, s, hit_share).step->rows()) / s.batch_size,
-                                decode_steps,
-                                limits.max_num_batched_tokens,
-                                limits.batching == SchedulerLimits::Batching::prefill_first,
-                                s.cached_prompt_tokens,
-                                s.parallel.attention_replicas};
+  const SchedulerLimits limits = engine_limits(*s.engine, *s.device, plan.decoder.method->speculation());
+  const LoopedRequests requests{.batch_size = all,
+                                .prompt_tokens = s.computed_prompt_tokens(),
+                                .rows = mean_rows(priced(plan, s, all, hit_share).step->rows()) / all,
+                                .decode_steps = decode_steps,
+                                .max_num_batched_tokens = limits.max_num_batched_tokens,
+                                .prompts_apart = limits.batching == Batching::prefill_first,
+                                .cached_tokens = s.cached_prompt_tokens,
+                                .parts = s.parallel.attention_replicas};
   return request_cycle(requests, decode, chunks(plan, s));
 }
 
@@ -192,19 +190,18 @@ static bool are_numbers(const Prediction& p) {
                            p.work.bytes().value, p.memory.total().value};
   if (!std::all_of(figures.begin(), figures.end(), [](double v) { return std::isfinite(v); })) return false;
   if (!p.interval) return true;
-  const auto finite = [](const Interval& i) { return std::isfinite(i.low) && std::isfinite(i.high); };
+  const auto finite = [](const RatioInterval& i) { return std::isfinite(i.low) && std::isfinite(i.high); };
   return finite(p.interval->step_time) && finite(p.interval->throughput) && finite(p.interval->speedup);
 }
 
-std::variant<Prediction, std::string> Predictor::predict(const Setup& all, const MethodChoice& m) {
-  if (const auto why = refuses_sharing(*all.device, *all.transformer, all.parallel)) return *why;
-  const Setup s = all.of_replica();
+std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const MethodChoice& m) {
+  if (const auto why = refuses_sharing(*s.device, *s.transformer, s.parallel)) return *why;
+  const int sequences = s.replica_sequences();
   Plan& p = plan(s, m);
-  const int depth = p.decoder.method->depth();
-  const bool speculating = depth > 0;
-  if (const auto why = refuses(p, s)) return *why;
+  const Speculation speculation = p.decoder.method->speculation();
+  if (const auto why = refuses(p, sequences)) return *why;
   if (const auto why = refuses_drafter_device(s, m)) return *why;
-  const Priced& mine = priced(p, s, verifying_share(p, m));
+  const Priced& mine = priced(p, s, sequences, verifying_share(p, m));
   Prediction out{};
   out.verified_rows = mine.rows;
   out.acceptance_length = acceptance_length(m, *p.decoder.method, mine.rows, s);
@@ -218,10 +215,10 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& all, const
   if (const auto why = lacks_memory(p, footprints, s)) return *why;
 
   const double middle = s.prompt_tokens + (s.output_tokens - 2) / 2.0;
-  const auto throughput = [&](const StepBreakdown& step, double length) { return all.batch_size * length / step.time; };
+  const auto throughput = [&](const StepBreakdown& step, double length) { return s.batch_size * length / step.time; };
   const MeanStep mean = mean_over_output(p, mine, s, m);
   out.breakdown = mean.step;
-  out.breakdown.time += s.batch_size * out.acceptance_length * s.engine->token;
+  out.breakdown.time += sequences * out.acceptance_length * s.engine->token;
   out.step_time = out.breakdown.time;
   if (out.drafter)
     for (const auto& [length, share] : mean.contexts)
@@ -230,19 +227,19 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& all, const
   out.throughput = throughput(out.breakdown, out.acceptance_length);
   out.prefill_time = prefill(p, s);
   out.request = cycle(p, s, m, decode_steps(p, m, s, mine.rows, out.acceptance_length), mean);
-  out.throughput_with_prefill = all.batch_size * s.output_tokens / out.request.e2e;
+  out.throughput_with_prefill = s.batch_size * s.output_tokens / out.request.e2e;
   const AttentionChoice attention = attention_of(s);
   out.warnings = setup_warnings(s, m.spec, attention);
-  if (const int most = limits_on({}, *s.engine, *s.device, speculating).max_num_seqs; s.batch_size > most)
+  if (const int most = engine_limits(*s.engine, *s.device, speculation).max_num_seqs; sequences > most)
     out.warnings.push_back(s.engine->name + " runs " + std::to_string(most) + " sequences at once" +
-                           (speculating ? " while it speculates" : "") +
+                           (speculation == Speculation::on ? " while it speculates" : "") +
                            ", unless it is told otherwise: larger batches need that limit raised");
   KnownErrors errors = known_errors(*s.device, s.precision, attention);
   if (s.transformer->latent && s.transformer->latent->indexer) {  // nobody measured how tokens are chosen and read
     errors.of[static_cast<std::size_t>(KernelKind::attention)].reset();
     errors.plain_attention.reset();
   }
-  if (speculating) {
+  if (speculation == Speculation::on) {
     const Baseline& plain = baseline(s);
     out.speedup = out.throughput / throughput(plain.step, 1);
     out.speedup_with_prefill = plain.e2e / out.request.e2e;

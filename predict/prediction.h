@@ -67,7 +67,7 @@ struct Setup {
   int cached_prompt_tokens = 0;                           // of a prompt, with keys and values in the cache already
   SharedPrefix shared_prefix = {};                        // of them, what is in memory once for many sequences
   int computed_prompt_tokens() const { return prompt_tokens - cached_prompt_tokens; }
-  Setup of_replica() const;  // with the sequences of one replica of the attention, the fullest
+  int replica_sequences() const;  // of batch_size, those of one replica of the attention, the fullest
 };
 AttentionChoice attention_of(const Setup&);  // on a CPU none
 
@@ -97,14 +97,15 @@ class Predictor {
   // Builds the method and reads its parameters and acceptance; mistakes are noted at their places.
   void validate(const Setup&, const MethodChoice&);
 
-  // The price of decode steps of setup.batch_size sequences at any context, on average over the method's share of hits.
-  ExpectedStep expected_step(const Setup&, const MethodChoice&);
-  // The price of such a step if every sequence has drafts.
+  // The price of decode steps at any context, on average over the method's share of hits. `sequences`: of each replica
+  // of the attention, whatever the setup's batch size.
+  ExpectedStep expected_step(const Setup&, const MethodChoice&, int sequences);
+  // The price of a step of the setup's batch, if every sequence has drafts.
   StepPrice step_price(const Setup&, const MethodChoice&);
   // The price of the prefill of one prompt. `rows`: of its whole step; none: the prompt is alone in it.
   StepPrice prefill_price(const Setup&, const MethodChoice&, int tokens, std::optional<int> rows = {});
-  // None: a mixed step costs the sum of its parts.
-  std::optional<MixedAttention> mixed_attention(const Setup&, const MethodChoice&);
+  // Of so many sequences of each replica. None: a mixed step costs the sum of its parts.
+  std::optional<MixedAttention> mixed_attention(const Setup&, const MethodChoice&, int sequences);
   int verified_rows(const Setup&, const MethodChoice&);  // per sequence and step
   const Method& method(const Setup&, const MethodChoice&);
 
@@ -158,17 +159,17 @@ class Predictor {
   // The formats that the device computes in; a draft network's are its checkpoint's unless others were asked for.
   Precision precision(const Setup&, const MethodChoice&);
   // Why the method can't verify on this transformer (Ops::gated_delta_rule); none: it can.
-  std::optional<std::string> refuses(Plan&, const Setup&);
+  std::optional<std::string> refuses(Plan&, int sequences);
   // `size`: sequences of a step, or tokens of a prompt. `hits`: how many sequences of the step have drafts; none: all.
   // The result is valid until the next call.
   const Recorded& recorded(Plan&, Recording, int size, bool with_activations = false, std::optional<int> hits = {});
   // Why its drafter can't have a device of its own here; none: it can, or has none.
   std::optional<std::string> refuses_drafter_device(const Setup&, const MethodChoice&);
   static double verifying_share(const Plan&, const MethodChoice&);  // Acceptance::verifying_share
-  PlacedStep placed(const Plan&, const Setup&, const StepOutline&);
+  PlacedStep placed(const Plan&, const Setup&, int sequences, const StepOutline&);
   StepPrice prompt_price(Plan&, const Setup&, int tokens, int rows);  // on the target's device, in a step of such rows
-  ExpectedStep expected(Plan&, const Setup&, double hit_share);
-  const Priced& priced(Plan&, const Setup&, double hit_share);
+  ExpectedStep expected(Plan&, const Setup&, int sequences, double hit_share);
+  const Priced& priced(Plan&, const Setup&, int sequences, double hit_share);
   // The mean acceptance length over the output; mistakes are noted at the acceptance, and 1 is returned.
   static double acceptance_length(const MethodChoice&, const Method&, int verified_rows, const Setup&);
   // Where in the output steps are: more of them where fewer tokens are accepted.

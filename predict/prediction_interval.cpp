@@ -9,28 +9,31 @@ namespace draftline {
 
 static double square(double x) { return x * x; }
 
-static std::optional<Interval> error_of(const Origin& o) { return o.borrowed_from.empty() ? o.interval : std::nullopt; }
+static std::optional<RatioInterval> error_of(const Origin& o) {
+  return o.borrowed_from.empty() ? o.interval : std::nullopt;
+}
 
 // The union of two intervals, for kernels that use both fits; none if either is unknown.
-static std::optional<Interval> wider(const std::optional<Interval>& a, const std::optional<Interval>& b) {
+static std::optional<RatioInterval> wider(const std::optional<RatioInterval>& a,
+                                          const std::optional<RatioInterval>& b) {
   if (!a || !b) return std::nullopt;
-  return Interval{std::min(a->low, b->low), std::max(a->high, b->high)};
+  return RatioInterval{std::min(a->low, b->low), std::max(a->high, b->high)};
 }
 
 // An engine may call any library that the device has: the widest of their intervals, where all have one.
-static std::optional<Interval> error_of(const Links& links) {
-  std::optional<Interval> widest;
+static std::optional<RatioInterval> error_of(const Links& links) {
+  std::optional<RatioInterval> widest;
   for (const LinkTable& t : links.tables) {
     const auto one = error_of(t.origin);
     if (!one) return std::nullopt;
-    widest = widest ? Interval{std::min(widest->low, one->low), std::max(widest->high, one->high)} : *one;
+    widest = widest ? RatioInterval{std::min(widest->low, one->low), std::max(widest->high, one->high)} : *one;
   }
   return widest;
 }
 
 // Of a drafter's products, too, and of what of the network keeps 16 bits.
-static std::optional<Interval> error_of_gemms(const Device& d, const Precision& p) {
-  std::optional<Interval> widest = error_of(d.gpu().gemm.origin);
+static std::optional<RatioInterval> error_of_gemms(const Device& d, const Precision& p) {
+  std::optional<RatioInterval> widest = error_of(d.gpu().gemm.origin);
   for (const LinearFormat* format : {&p.attention, &p.mlp, &p.lm_head, &p.draft}) {
     const ChosenGemmFit chosen = gemm_fit(d, operands_of(*format, p.activations));
     if (chosen.guess) return std::nullopt;
@@ -41,7 +44,7 @@ static std::optional<Interval> error_of_gemms(const Device& d, const Precision& 
 
 KnownErrors known_errors(const Device& d, const Precision& precision, const AttentionChoice& attention) {
   KnownErrors errors;
-  const auto set = [&](KernelKind k, std::optional<Interval> e) { errors.of[static_cast<std::size_t>(k)] = e; };
+  const auto set = [&](KernelKind k, std::optional<RatioInterval> e) { errors.of[static_cast<std::size_t>(k)] = e; };
   set(KernelKind::communication, error_of(d.links));
   if (const CpuModel* cpu = d.cpu()) {
     set(KernelKind::gemm, error_of(cpu->gemm.origin));
@@ -51,7 +54,7 @@ KnownErrors known_errors(const Device& d, const Precision& precision, const Atte
     const GpuModel& gpu = d.gpu();
     set(KernelKind::gemm, error_of_gemms(d, precision));
     const AttentionFit& fit = attention.fit == nullptr ? gpu.attention.fits.front() : *attention.fit;
-    const auto known = [&](const std::optional<Interval>& own) {
+    const auto known = [&](const std::optional<RatioInterval>& own) {
       return attention.measured ? own : wider(own, gpu.attention.other_library);
     };
     errors.plain_attention = known(error_of(fit.decode.origin));
@@ -103,11 +106,9 @@ std::optional<PredictionInterval> prediction_interval(const KnownErrors& known, 
     lower += stretch(mine[k], errors[k]->high) + stretch(base[k], plain[k]->low);
     higher += stretch(mine[k], errors[k]->low) + stretch(base[k], plain[k]->high);
   }
-  const Interval time{1 - std::sqrt(shorter), 1 + std::sqrt(longer)};
-  return PredictionInterval{{time.low * step.time.value, time.high * step.time.value},
-                            {1 / time.high, 1 / time.low},
-                            {std::exp(-std::sqrt(lower)), std::exp(std::sqrt(higher))},
-                            covered};
+  const RatioInterval time{1 - std::sqrt(shorter), 1 + std::sqrt(longer)};
+  return PredictionInterval{
+      time, {1 / time.high, 1 / time.low}, {std::exp(-std::sqrt(lower)), std::exp(std::sqrt(higher))}, covered};
 }
 
 }  // namespace draftline

@@ -6,7 +6,7 @@
 #include <array>
 #include <optional>
 
-#include "core/json_writer.h"
+#include "core/interval.h"
 #include "decoder/priced/step_breakdown.h"
 #include "model/devices/attention_library.h"
 #include "model/kernels/operand_fits.h"
@@ -15,9 +15,10 @@ namespace draftline {
 
 // 90 % intervals of measured over predicted time.
 struct KnownErrors {
-  std::array<std::optional<Interval>, kKernelKinds> of;  // by kind of kernel; none: unknown, or the fit is borrowed
-  std::optional<Interval> plain_attention;               // of one row a sequence; `of` is of any number of rows
-  bool experts_as_gemm = true;                           // experts have the coefficients of GEMMs, and their error
+  std::array<std::optional<RatioInterval>, kKernelKinds>
+      of;                                        // by kind of kernel; none: unknown, or the fit is borrowed
+  std::optional<RatioInterval> plain_attention;  // of one row a sequence; `of` is of any number of rows
+  bool experts_as_gemm = true;                   // experts have the coefficients of GEMMs, and their error
 };
 // Of a network served in this precision: the widest error of the fits that price its products, 16 bits among them, and
 // none where one of these fits is a guess for its operands.
@@ -26,10 +27,9 @@ struct KnownErrors {
 KnownErrors known_errors(const Device&, const Precision& = {}, const AttentionChoice& attention = {});
 
 struct PredictionInterval {
-  Interval step_time;   // seconds
-  Interval throughput;  // as ratios to the predicted throughput
-  Interval speedup;     // as ratios to the predicted speedup; the errors of the baseline are assumed to be independent
-  double covers;        // share of the step time that waits for kernels with a known error, 0 to 1
+  RatioInterval step_time, throughput;
+  RatioInterval speedup;  // the errors of the baseline are assumed to be independent
+  double covers;          // share of the step time that waits for kernels with a known error, 0 to 1
 };
 
 // The interval of a step; none if GEMMs, attention or experts that either step waits for have an unknown error.

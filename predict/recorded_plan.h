@@ -17,7 +17,13 @@ namespace draftline {
 struct Predictor::Plan {
   Plan(const Setup& s, const Precision& precision, const MethodChoice& m, const Decoder::FindTransformer& find,
        const Decoder::FindDrafter& drafter)
-      : decoder({*s.transformer, precision, kSlots, 1, s.parallel, {}, m.acceptance.ranks(), 1, drafter, kSlots},
+      : decoder(Decoder::Options{.target = *s.transformer,
+                                 .precision = precision,
+                                 .slots = kSlots,
+                                 .parallel = s.parallel,
+                                 .accepted = m.acceptance.ranks(),
+                                 .drafter = drafter,
+                                 .states = kSlots},
                 m.spec, find, [](const WeightStore&) { return std::make_unique<PricedBackend>(); }),
         drafter_device(m.drafter_device) {
     decoder.ops.on_segment = [this](const SegmentRun& run) { segments.push_back(run); };

@@ -66,10 +66,11 @@ ServedFit fit_served(const std::vector<ServedPoint>& points) {
   constexpr double kDecisive = 3;  // log evidence: twenty to one
   if (std::all_of(points.begin(), points.end(), [](const ServedPoint& p) { return p.run.speculates(); }))
     throw InputErrors("--served: no run of plain decoding; what a step costs without drafts comes first");
-  const bool speculating =
+  const bool any_speculates =
       std::any_of(points.begin(), points.end(), [](const ServedPoint& p) { return p.run.speculates(); });
   Engine shipped = *points.front().setup.engine;
-  const auto terms = terms_of(shipped, *points.front().setup.device, speculating);
+  const auto terms =
+      terms_of(shipped, *points.front().setup.device, any_speculates ? Speculation::on : Speculation::off);
   std::vector<double> measured, before = log_times(points, shipped);
   for (const ServedPoint& p : points) measured.push_back(std::log(p.run.time.value));
   std::vector<double> ratios;

@@ -44,7 +44,7 @@ nlohmann::json method_of(const ServedRun& run, const std::string& given) {
 // one prompt to its decode steps, and every one that ends is followed by the next.
 double prompts_of_step(const ServedRun& run, const Setup& s) {
   if (run.request_output == 0) return 0;
-  const double budget = limits_on({}, *s.engine, *s.device, run.speculates()).max_num_batched_tokens;
+  const double budget = engine_limits(*s.engine, *s.device, run.speculation()).max_num_batched_tokens;
   return run.batch_size * run.tokens_per_step / run.request_output *
          std::max(1.0, std::ceil(run.request_prompt / budget));
 }

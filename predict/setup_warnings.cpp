@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "methods/method.h"
+#include "methods/table.h"
 #include "model/kernels/kernel_time.h"
 #include "model/kernels/operand_fits.h"
 

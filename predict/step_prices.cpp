@@ -57,10 +57,10 @@ Predictor::Plan& Predictor::plan(const Setup& s, const MethodChoice& m) {
   return *plan;
 }
 
-std::optional<std::string> Predictor::refuses(Plan& p, const Setup& s) {
+std::optional<std::string> Predictor::refuses(Plan& p, int sequences) {
   if (p.decoder.ops.state_caches().empty()) return std::nullopt;
   try {
-    recorded(p, Recording::step, s.batch_size);
+    recorded(p, Recording::step, sequences);
   } catch (const InputErrors& e) { return e.messages().front(); }
   return std::nullopt;
 }
@@ -69,27 +69,27 @@ double Predictor::verifying_share(const Plan& p, const MethodChoice& m) {
   return m.acceptance.verifying_share({m.spec, *p.decoder.method});
 }
 
-ExpectedStep Predictor::expected(Plan& p, const Setup& s, double hit_share) {
+ExpectedStep Predictor::expected(Plan& p, const Setup& s, int sequences, double hit_share) {
   ExpectedStep step;
-  for (const auto& [hits, share] : binomial(s.batch_size, hit_share)) {
-    const auto some = hits < s.batch_size ? std::optional(hits) : std::nullopt;
-    const Recorded& r = recorded(p, Recording::step, s.batch_size, false, some);
-    const int rows = s.batch_size + hits * (r.rows() - 1);
-    step.add(share, rows, placed(p, s, r.outline));
+  for (const auto& [hits, share] : binomial(sequences, hit_share)) {
+    const auto some = hits < sequences ? std::optional(hits) : std::nullopt;
+    const Recorded& r = recorded(p, Recording::step, sequences, false, some);
+    const int rows = sequences + hits * (r.rows() - 1);
+    step.add(share, rows, placed(p, s, sequences, r.outline));
   }
   return step;
 }
 
-const Predictor::Priced& Predictor::priced(Plan& plan, const Setup& s, double hit_share) {
+const Predictor::Priced& Predictor::priced(Plan& plan, const Setup& s, int sequences, double hit_share) {
   constexpr std::size_t kMostPrices = 20'000;  // keeps memory flat over huge sweeps
   if (prices_.size() > kMostPrices) prices_.clear();
-  Priced& entry = prices_[{&plan, s.device, s.engine, s.batch_size, hit_share}];
+  Priced& entry = prices_[{&plan, s.device, s.engine, sequences, hit_share}];
   if (!entry.step) {
-    const Recorded& r = recorded(plan, Recording::step, s.batch_size, true);
+    const Recorded& r = recorded(plan, Recording::step, sequences, true);
     entry.activations = *r.activations;
     entry.rows = r.rows();
     entry.slots = r.slots();
-    entry.step = std::make_unique<ExpectedStep>(expected(plan, s, hit_share));
+    entry.step = std::make_unique<ExpectedStep>(expected(plan, s, sequences, hit_share));
   }
   return entry;
 }
@@ -106,27 +106,27 @@ const Device& Predictor::as_served(const Device& d, const Engine& e) {
   return *it->second;
 }
 
-ExpectedStep Predictor::expected_step(const Setup& s, const MethodChoice& m) {
+ExpectedStep Predictor::expected_step(const Setup& s, const MethodChoice& m, int sequences) {
   Plan& p = plan(s, m);
-  return expected(p, s.of_replica(), verifying_share(p, m));
+  return expected(p, s, sequences, verifying_share(p, m));
 }
 
 StepPrice Predictor::step_price(const Setup& s, const MethodChoice& m) {
   Plan& p = plan(s, m);
-  const bool speculating = p.decoder.method->depth() > 0;
-  return {recorded(p, Recording::step, s.of_replica().batch_size).outline, as_served(s), *s.engine, speculating};
+  const Speculation speculation = p.decoder.method->speculation();
+  return {recorded(p, Recording::step, s.replica_sequences()).outline, as_served(s), *s.engine, speculation};
 }
 
 StepPrice Predictor::prefill_price(const Setup& s, const MethodChoice& m, int tokens, std::optional<int> rows) {
   return prompt_price(plan(s, m), s, tokens, rows.value_or(tokens));
 }
 
-std::optional<MixedAttention> Predictor::mixed_attention(const Setup& s, const MethodChoice& m) {
+std::optional<MixedAttention> Predictor::mixed_attention(const Setup& s, const MethodChoice& m, int sequences) {
   if (s.device->cpu() != nullptr) return std::nullopt;
   const AttentionChoice attention = attention_of(s);
   if (attention.layout != HeadLayout::swapped) return std::nullopt;
   Plan& p = plan(s, m);
-  StepOutline outline = recorded(p, Recording::step, s.of_replica().batch_size).outline;
+  StepOutline outline = recorded(p, Recording::step, sequences).outline;
   Seconds launches;
   for (const StepOutline::Segment& segment : outline.segments)
     for (const StepOutline::Op& op : segment.ops()) {
@@ -135,25 +135,25 @@ std::optional<MixedAttention> Predictor::mixed_attention(const Setup& s, const M
       if (kind.phase == Phase::verify && attends != nullptr && !attends->scores())
         launches += std::min(attention.fit->decode.fixed, attention.fit->prefill.fixed);
     }
-  const bool speculating = p.decoder.method->depth() > 0;
-  StepPrice separate(outline, as_served(s), *s.engine, speculating);
+  const Speculation speculation = p.decoder.method->speculation();
+  StepPrice separate(outline, as_served(s), *s.engine, speculation);
   for (StepOutline::Kind& kind : outline.kinds)
     if (auto* attends = std::get_if<Attention>(&kind.kernel); attends && kind.phase == Phase::verify)
       attends->widest = std::max(attends->widest, 2);
-  return MixedAttention{StepPrice(outline, as_served(s), *s.engine, speculating), std::move(separate), launches};
+  return MixedAttention{StepPrice(outline, as_served(s), *s.engine, speculation), std::move(separate), launches};
 }
 
 int Predictor::verified_rows(const Setup& s, const MethodChoice& m) {
-  return recorded(plan(s, m), Recording::step, s.of_replica().batch_size).rows();
+  return recorded(plan(s, m), Recording::step, s.replica_sequences()).rows();
 }
 
 std::vector<SegmentRun> Predictor::recorded_step(const Setup& s, const MethodChoice& m) {
-  return plan(s, m).record_step(s.of_replica().batch_size);
+  return plan(s, m).record_step(s.replica_sequences());
 }
 
 std::optional<MethodChoice> Predictor::with_sharded_draft(const Setup& s, const MethodChoice& m) {
   if (s.parallel.tensor() == 1 || !m.spec.entry().draft_network || m.drafter_device) return std::nullopt;
-  if (refuses_shards(find_(m.spec.in().at("draft")), {s.parallel.tensor()})) return std::nullopt;
+  if (refuses_shards(find_(m.spec.in().at("draft")), {.devices = s.parallel.tensor()})) return std::nullopt;
   return m.with(m.spec.with_sharded_draft());
 }
 

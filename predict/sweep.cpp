@@ -94,7 +94,7 @@ void Sweep::refuse_undividable(const MethodChoice& m) {
   const auto shape = catalogue_.transformer(draft);
   if (!shape) return;
   for (const Parallelism& p : scenario_.parallel)
-    if (const auto why = refuses_shards(*shape, {p.tensor()})) {
+    if (const auto why = refuses_shards(*shape, {.devices = p.tensor()})) {
       m.spec.in().at("shard_draft").fail(*why + ": leave \"shard_draft\" out, and each rank has the whole drafter");
       return;
     }

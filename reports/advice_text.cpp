@@ -21,13 +21,14 @@ std::string batch_sentence(const Advice& a) {
 }
 
 std::string load_sentence(const LoadAdvice& r) {
-  if (r.never) return "Load: a server with it is slower at every load.";
-  if (r.too_few) return "Load: the workload has too few requests to load a server; give it more.";
+  if (r.outcome == LoadAdvice::Outcome::never_pays) return "Load: a server with it is slower at every load.";
+  if (r.outcome == LoadAdvice::Outcome::too_few_requests)
+    return "Load: the workload has too few requests to load a server; give it more.";
   const std::string from = r.pays_from.value > 0 ? "from " + significant(r.pays_from.value, 3) + " on" : "",
                     to = significant(r.pays_to.value, 3) + " requests a second";
   const std::string pays = "Load: it pays " + from + (from.empty() ? "" : ", ");
-  return r.overloaded ? pays + "until plain decoding is overloaded, at " + to + "."
-                      : pays + "up to " + to + " a server.";
+  return r.until_overload() ? pays + "until plain decoding is overloaded, at " + to + "."
+                            : pays + "up to " + to + " a server.";
 }
 
 // The advice for the first batch size at which decoding loses, or for the largest one.

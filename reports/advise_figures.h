@@ -10,7 +10,7 @@
 namespace draftline {
 
 // Whether LoadAdvice::pays_to has a value.
-inline bool pays_to_some_load(const Advice& a) { return a.rate && !a.rate->never && !a.rate->too_few; }
+inline bool pays_to_some_load(const Advice& a) { return a.rate && a.rate->pays(); }
 
 // "1-560", "1, 12-150", "none"
 inline std::string batches_text(const Advice& a) {
@@ -47,7 +47,7 @@ inline const Figures<Advice>& advise_figures() {
        "the load from which on mean end-to-end latency is lower; 0: also without load"},
       {"rate/pays_to", "", "", "requests/s", predicted, rate([](R r) { return r.pays_to; }),
        "the load up to which it is lower"},
-      {"rate/overloaded", "", "", "", {}, rate([](R r) { return r.overloaded; }),
+      {"rate/overloaded", "", "", "", {}, rate([](R r) { return r.until_overload(); }),
        "that is the most that a plainly decoding server serves, and speculation is not overtaken before"},
       // clang-format on
   };

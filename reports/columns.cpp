@@ -17,7 +17,7 @@ template <class T, class About>
 void add(std::vector<FigureList::Row>& rows, const Figures<T, About>& figures, const std::string& inside = "") {
   for (const auto& f : figures)
     rows.push_back({f.title, f.csv, f.json.member.empty() ? "" : inside + f.json.text(), f.unit,
-                    f.kind ? std::string(figure_kind_name(*f.kind)) : "",
+                    f.kind ? std::string(name(*f.kind)) : "",
                     f.meaning + (f.column.whole ? "; in tables its share" : "")});
 }
 

@@ -31,10 +31,10 @@ std::string to_csv(const std::vector<Paper>& papers) {
       for (const PaperCell& c : t.cells) {
         std::vector<Cell> row{p.paper, t.table};
         for (const std::string& key : keys) row.emplace_back(c.text(key));
-        const Cell fitted_kind = c.fitted ? Cell(figure_kind_name(c.kind_in(TableReading::fitted))) : Cell();
-        for (Cell cell : {Cell(c.column), number(c.paper), Cell(figure_kind_name(c.kind)), number(c.ours),
-                          number(c.error()), fitted_kind, number(c.fitted), number(c.error(TableReading::fitted)),
-                          number(c.peak_share), text(c.excluded), text(c.note)})
+        const Cell fitted_kind = c.fitted ? Cell(name(c.kind_in(TableReading::fitted))) : Cell();
+        for (Cell cell : {Cell(c.column), number(c.paper), Cell(name(c.kind)), number(c.ours), number(c.error()),
+                          fitted_kind, number(c.fitted), number(c.error(TableReading::fitted)), number(c.peak_share),
+                          text(c.excluded), text(c.note)})
           row.push_back(std::move(cell));
         table.add(std::move(row));
       }

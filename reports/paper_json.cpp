@@ -40,7 +40,7 @@ void write_cell(JsonWriter& out, const PaperCell& c) {
     }
   });
   out.member("column", c.column);
-  out.member("kind", figure_kind_name(c.kind));
+  out.member("kind", name(c.kind));
   out.member("paper", c.paper);
   out.member("ours", c.ours);
   out.member("error", c.error());
@@ -49,7 +49,7 @@ void write_cell(JsonWriter& out, const PaperCell& c) {
   out.member("note", c.note);
   if (c.fitted)
     out.object("fitted", [&] {
-      out.member("kind", figure_kind_name(c.kind_in(TableReading::fitted)));
+      out.member("kind", name(c.kind_in(TableReading::fitted)));
       out.member("ours", c.fitted);
       out.member("error", c.error(TableReading::fitted));
     });

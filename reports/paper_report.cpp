@@ -18,7 +18,7 @@ Cell share(const std::optional<double>& v) {
 }
 
 std::string flag(const PaperCell& c) {
-  std::string text(figure_kind_name(c.kind));
+  std::string text(name(c.kind));
   if (c.peak_share && credibility(*c.peak_share) == Credibility::impossible) text += ", impossible";
   else if (c.peak_share && credibility(*c.peak_share) == Credibility::not_credible) text += ", not credible";
   if (c.excluded) text += ", excluded";

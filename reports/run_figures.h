@@ -33,17 +33,15 @@ inline std::string token_rate(double rate) {
   return rate < 9.995 ? significant(rate, 3) : std::to_string(std::lround(rate));
 }
 
-inline Interval scaled(const Interval& i, double by) { return {by * i.low, by * i.high}; }
-
 // The 90 % intervals in the units of the figures; none if the errors of the device's fits are unknown.
 inline std::optional<Interval> step_interval(const Prediction& p) {
-  return p.interval ? std::optional(p.interval->step_time) : std::nullopt;
+  return p.interval ? std::optional(p.interval->step_time.of(p.step_time.value)) : std::nullopt;
 }
 inline std::optional<Interval> throughput_interval(const Prediction& p) {
-  return p.interval ? std::optional(scaled(p.interval->throughput, p.throughput.value)) : std::nullopt;
+  return p.interval ? std::optional(p.interval->throughput.of(p.throughput.value)) : std::nullopt;
 }
 inline std::optional<Interval> speedup_interval(const Prediction& p) {
-  return p.interval ? std::optional(scaled(p.interval->speedup, p.speedup)) : std::nullopt;
+  return p.interval ? std::optional(p.interval->speedup.of(p.speedup)) : std::nullopt;
 }
 
 inline const Figures<Outcome>& run_figures() {
@@ -149,16 +147,11 @@ inline const Figures<Outcome>& run_figures() {
   return all;
 }
 
-inline std::string_view phase_name(Phase p) {
-  constexpr std::array<std::string_view, kPhases> kNames{"draft", "verify", "commit"};
-  return kNames[static_cast<std::size_t>(p)];
-}
-
 inline const Figures<KernelTime>& kernel_figures() {
   using K = const KernelTime&;
   static const Figures<KernelTime> all{
       // clang-format off
-      {"phase", "", "", "", {}, [](K k) { return phase_name(k.phase); }, "draft, verify or commit"},
+      {"phase", "", "", "", {}, [](K k) { return name_of(kPhaseNames, k.phase); }, "draft, verify or commit"},
       {"op", "", "", "", {}, [](K k) { return k.op; }, "operation of the decoder"},
       {"shape", "", "", "", {}, [](K k) { return k.shape; }, "of a GEMM: rows x in x out, and the format of weights"},
       {"count", "", "", "", {}, [](K k) { return k.count; }, "of such kernels in a step"},

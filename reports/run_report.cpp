@@ -64,7 +64,7 @@ void RunReport::note_interval(const Prediction& p) {
   for (const std::string& warning : p.warnings)
     if (std::find(warnings_.begin(), warnings_.end(), warning) == warnings_.end()) warnings_.push_back(warning);
   if (!p.interval) return;
-  step_times_.push_back(scaled(p.interval->step_time, 1 / p.step_time.value));
+  step_times_.push_back(p.interval->step_time);
   if (p.interval->speedup.low < p.interval->speedup.high) speedups_.push_back(p.interval->speedup);  // no baseline
 }
 
@@ -72,13 +72,13 @@ std::string RunReport::intervals() const {
   if (table_.rows() == 0) return {};
   if (step_times_.empty())
     return "No 90 % intervals: the errors of the kernels that these steps wait for are not known.";
-  const auto middle = [](const std::vector<Interval>& all) {
-    const auto off = [&](double Interval::*end) {
+  const auto middle = [](const std::vector<RatioInterval>& all) {
+    const auto off = [&](double RatioInterval::*end) {
       std::vector<double> ends;
-      for (const Interval& i : all) ends.push_back(i.*end);
+      for (const RatioInterval& i : all) ends.push_back(i.*end);
       return significant(100 * (quantile(ends, 0.5) - 1), 2);
     };
-    return off(&Interval::low) + " to +" + off(&Interval::high) + " %";
+    return off(&RatioInterval::low) + " to +" + off(&RatioInterval::high) + " %";
   };
   std::string which = "a median point";
   if (step_times_.size() < table_.rows()) which += " of the " + std::to_string(step_times_.size()) + " that know them";

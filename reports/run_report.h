@@ -38,7 +38,7 @@ class RunReport {
   RunCharts charts_;
   SkippedPoints skipped_;
   // 90 % intervals of the points of a table, as ratios to the predicted values.
-  std::vector<Interval> step_times_, speedups_;
+  std::vector<RatioInterval> step_times_, speedups_;
   std::vector<std::string> warnings_;  // of the points, each once
   std::optional<Outcome> farthest_;    // where the speedup of requests is farthest from that of decoding
   bool header_written_ = false;

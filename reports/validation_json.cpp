@@ -115,7 +115,7 @@ void write_stops_paying(JsonWriter& w, const std::vector<StopsPaying>& all) {
 }
 
 void write_served(JsonWriter& w, const ComparedServing& s) {
-  w.member("batching", s.batching);
+  w.member("batching", s.batching_name());
   w.member("method", s.method);
   w.member("requests", s.requests);
   if (s.skipped.empty()) {

@@ -8,7 +8,6 @@
 #include "reports/machine_calm.h"
 #include "reports/page/chart_set.h"
 #include "reports/page/page.h"
-#include "reports/run_figures.h"
 #include "reports/table.h"
 
 namespace draftline {
@@ -138,7 +137,7 @@ Table serving_table(const std::vector<ComparedServing>& all) {
   for (const ComparedServing& s : all)
     for (const auto& [name, c] : s.figures) {
       const bool rate = name == "throughput";
-      t.add({s.batching, s.method, Cell(s.acceptance_length), s.runs, name,
+      t.add({s.batching_name(), s.method, Cell(s.acceptance_length), s.runs, name,
              rate ? Cell(c.predicted) : time(c.predicted), rate ? Cell(c.measured) : time(c.measured),
              percent_cell(c.error()), percent_cell(c.noise, 2)});
     }
@@ -148,7 +147,7 @@ Table serving_table(const std::vector<ComparedServing>& all) {
 Table unserved_table(const std::vector<ComparedServing>& all) {
   Table t({"batching", "method", "because"});
   for (const ComparedServing& s : all)
-    if (!s.skipped.empty()) t.add({s.batching, s.method, s.skipped});
+    if (!s.skipped.empty()) t.add({s.batching_name(), s.method, s.skipped});
   return t;
 }
 
@@ -192,7 +191,8 @@ void show_ratios(Page& page, const std::vector<ValidationCell>& cells, const std
     const Compared& v = cell.*figure;
     set.add("", m.transformer,
             {v.measured, v.predicted / v.measured,
-             v.interval ? std::optional(scaled(*v.interval, 1 / v.measured)) : std::nullopt,
+             v.interval ? std::optional(Interval{v.interval->low / v.measured, v.interval->high / v.measured})
+                        : std::nullopt,
              label_with_length(m.method) + ", batch " + std::to_string(m.batch_size) + ", context " +
                  std::to_string(m.context)},
             false);

@@ -42,8 +42,7 @@ BatchAdvice at_batch(Predictor& predictor, const Setup& s, const Prediction& wit
 
 // The tokens in the KV pool of a server with default limits; negative if the weights leave no memory for a pool.
 double pool_tokens(Predictor& predictor, Setup s, const MethodChoice& m) {
-  const ServingChoice usual;
-  const SchedulerLimits limits = limits_on(usual, *s.engine, *s.device, !m.spec.is_plain());
+  const SchedulerLimits limits = engine_limits(*s.engine, *s.device, m.spec.speculation());
   s.batch_size = 1;
   s.batch_size = batch_limit(limits, predictor.verified_rows(s, m));
   const Predictor::Room room = predictor.room(s, m, limits.max_num_seqs, limits.max_num_batched_tokens);
@@ -97,8 +96,8 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
   }
 
   out.largest_batch = largest_batch(predictor, s, m);
-  const SchedulerLimits usual =
-      limits_on(scenario.serving ? scenario.serving->choices.front() : ServingChoice{}, *s.engine, *s.device, true);
+  const SchedulerLimits usual = limits_on(scenario.serving ? scenario.serving->choices.front() : ServingChoice{},
+                                          *s.engine, *s.device, Speculation::on);
   out.batch_limit = batch_limit(usual, predictor.verified_rows(s, m));
   std::vector<int> reported;
   std::copy_if(batches.begin(), batches.end(), std::back_inserter(reported),

@@ -136,7 +136,7 @@ ServingRun Fleet::run_while_targets_hold(const Workload& workload, std::uint64_t
 }
 
 Ticks Fleet::transfer_time(int prompt_tokens) const {
-  return step_ticks(shape_.transfer_fixed + shape_.transfer_per_token * limits_.kept(prompt_tokens));
+  return step_ticks(shape_.transfer_fixed + limits_.kept(prompt_tokens) * shape_.transfer_per_token);
 }
 
 // A client gets its first token from the server that decodes, once the keys and values are there.

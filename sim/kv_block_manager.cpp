@@ -118,8 +118,7 @@ void KvBlockManager::cache_prompt(Sequence& s) {
 }
 
 void KvBlockManager::swap(int tokens) {
-  swap_time_ = step_ticks(static_cast<double>(swap_time_) +
-                          std::round(swap_per_token_ * limits_.kept(static_cast<double>(tokens))));
+  swap_time_ = step_ticks(to_seconds(swap_time_) + limits_.kept(static_cast<double>(tokens)) * swap_per_token_);
 }
 
 Ticks KvBlockManager::take_swap_time() { return std::exchange(swap_time_, 0); }

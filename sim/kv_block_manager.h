@@ -57,7 +57,7 @@ class KvBlockManager {
   const SchedulerLimits limits_;
   const int block_size_, shift_;
   const bool caches_prefixes_;
-  const double swap_per_token_;  // ps
+  const Seconds swap_per_token_;
   const std::int64_t total_;
   std::int64_t free_;
   Demand demand_;

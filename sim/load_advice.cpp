@@ -144,7 +144,6 @@ LoadAdvice LoadAdvisor::compare(ServingPoint& speculating, std::uint64_t seed) {
   const std::optional<double> capacity = plain_->capacity();
   const double burst = static_cast<double>(plain_->requests()) / alone;  // all requests arrive while one is served
   const double least = kIdle / alone, most = capacity ? kNearlyFull * *capacity : burst;
-  LoadAdvice out;
   std::vector<double> rates;
   for (int i = 0; i < kPoints && most > least; ++i)
     rates.push_back(least * std::pow(most / least, i / (kPoints - 1.0)));
@@ -158,19 +157,13 @@ LoadAdvice LoadAdvisor::compare(ServingPoint& speculating, std::uint64_t seed) {
       [](double low, double high) {
         return high / low > kCloseEnough ? std::optional(std::sqrt(low * high)) : std::nullopt;
       });
-  if (paying.empty()) {
-    out.never = true;
-    return out;
-  }
+  using enum LoadAdvice::Outcome;
+  if (paying.empty()) return LoadAdvice{never_pays, {}, {}};
   const bool to_the_end = paying.back().to == rates.back();
-  if (to_the_end && !capacity) {
-    out.too_few = true;
-    return out;
-  }
-  out.pays_from = {paying.front().from == rates.front() ? 0 : paying.front().from};
-  out.pays_to = {to_the_end ? *capacity : paying.back().to};
-  out.overloaded = to_the_end;
-  return out;
+  if (to_the_end && !capacity) return LoadAdvice{too_few_requests, {}, {}};
+  return LoadAdvice{.outcome = to_the_end ? pays_until_overload : pays_between,
+                    .pays_from = {paying.front().from == rates.front() ? 0 : paying.front().from},
+                    .pays_to = {to_the_end ? *capacity : paying.back().to}};
 }
 
 }  // namespace draftline

@@ -10,10 +10,15 @@
 namespace draftline {
 
 struct LoadAdvice {
-  PerSecond pays_from, pays_to;  // requests/s between which latency is lower; both 0 if `never` or `too_few`
-  bool overloaded = false;  // `pays_to` is what a plainly decoding server serves at most: speculation pays until then
-  bool never = false;       // speculation is slower at every load
-  bool too_few = false;     // the workload has too few requests to load a server
+  enum class Outcome {
+    pays_between,         // latency is lower between two loads
+    pays_until_overload,  // it is until a plainly decoding server is overloaded, at `pays_to`
+    never_pays,           // speculation is slower at every load
+    too_few_requests      // the workload has too few requests to load a server
+  } outcome = Outcome::pays_between;
+  PerSecond pays_from, pays_to;  // requests/s; both 0 where it never pays, or the requests are too few
+  bool pays() const { return outcome == Outcome::pays_between || outcome == Outcome::pays_until_overload; }
+  bool until_overload() const { return outcome == Outcome::pays_until_overload; }
 };
 
 // Compares a point's server with the same under the scenario's plain method. Both get the same requests; where these

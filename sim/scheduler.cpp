@@ -27,7 +27,7 @@ const StepPlan& Scheduler::schedule(Ticks now) {
   for (bool planned = false; !planned;) {
     chunks_.clear();
     chunk_tokens_ = 0;
-    if (limits_.batching == Batching::fixed) planned = plan_fixed_batch(now);
+    if (limits_.batching == Batching::static_batching) planned = plan_static_batch(now);
     else if (limits_.batching == Batching::prefill_first) planned = can_admit() ? plan_prefill(now) : plan_decode();
     else planned = !prefilling_.empty() || can_admit() ? plan_mixed_step(now) : plan_decode();
   }
@@ -44,7 +44,7 @@ bool Scheduler::plan_none() {
   return true;
 }
 
-bool Scheduler::plan_fixed_batch(Ticks now) {
+bool Scheduler::plan_static_batch(Ticks now) {
   if (anything_runs()) return plan_decode();
   running_.release_slots();
   demand_.depend_on_limits();
@@ -61,7 +61,8 @@ bool Scheduler::plan_prefill(Ticks now) {
   while (can_admit()) {
     const Sequence& next = waiting_.front();
     const int uncached = next.swapped ? 0 : next.prefill_tokens - blocks_.cached_prefix(next).tokens;
-    if (limits_.batching != Batching::fixed && !chunks_.empty() && tokens + uncached > limits_.max_num_batched_tokens)
+    if (limits_.batching != Batching::static_batching && !chunks_.empty() &&
+        tokens + uncached > limits_.max_num_batched_tokens)
       break;
     Sequence s = admit_next(now);
     reuse_prefix(s);
@@ -239,7 +240,7 @@ std::span<const ServedRequest> Scheduler::finish_step(Ticks now) {
   finished_.clear();
   running_.remove_finished(finished_);
   for (Sequence& s : finished_) leave(s, now);
-  if (limits_.batching == Batching::fixed && !chunks_.empty()) running_.keep_slots();
+  if (limits_.batching == Batching::static_batching && !chunks_.empty()) running_.keep_slots();
   chunks_.clear();
   return leaving_;
 }

@@ -50,9 +50,8 @@ class Scheduler {
   std::int64_t outstanding_tokens() const;  // tokens of all requests in flight still to be computed or generated
 
  private:
-  using Batching = SchedulerLimits::Batching;
   // Each returns whether it has planned the step; if not, it only preempted or swapped in sequences.
-  bool plan_fixed_batch(Ticks now);
+  bool plan_static_batch(Ticks now);
   bool plan_prefill(Ticks now);
   bool plan_mixed_step(Ticks now);
   bool plan_decode();

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/routing.h"
+#include "sim/load_balancing.h"
 
 namespace draftline {
 
@@ -48,7 +48,7 @@ Sequence Server::sequence_of(const Request& r, int server) const {
   return s;
 }
 
-Server::Part& Server::next_part() { return routed(between_parts_, parts_, turn_++); }
+Server::Part& Server::next_part() { return chosen_by(between_parts_, parts_, turn_++); }
 
 void Server::enqueue(Part& part, const Sequence& s, Ticks arrival) {
   const bool idle =

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/routing.h"
+#include "sim/load_balancing.h"
 
 namespace draftline {
 
@@ -19,7 +19,7 @@ ServerPool::ServerPool(int first, int count, const FleetShape& shape, const Sche
 void ServerPool::advance(std::size_t server, Ticks arrival) {
   Server& s = *servers_[server];
   s.advance(arrival);
-  const int filling = limits_.batching == SchedulerLimits::Batching::fixed ? limits_.max_num_seqs : 0;
+  const int filling = limits_.batching == Batching::static_batching ? limits_.max_num_seqs : 0;
   const Seen now{s.in_flight(), std::max(0, s.waiting() - filling)};
   in_flight_ += now.in_flight - seen_[server].in_flight;
   waiting_ += now.waiting - seen_[server].waiting;
@@ -35,7 +35,7 @@ void ServerPool::on_served(std::function<void(Server&, const ServedRequest&)> ca
     s->on_served = [callback, server = s.get()](const ServedRequest& done) { callback(*server, done); };
 }
 
-Server& ServerPool::route() { return routed(routing_, servers_, turn_++); }
+Server& ServerPool::route() { return chosen_by(routing_, servers_, turn_++); }
 
 Server& ServerPool::route_at(Ticks arrival) {
   const bool in_turn = routing_ == FleetShape::Routing::round_robin;

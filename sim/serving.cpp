@@ -162,7 +162,8 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
     }
   }
 
-  SchedulerLimits& limits = point->limits = limits_on(choice, *setup.engine, *setup.device, drafting.draft_length > 0);
+  SchedulerLimits& limits = point->limits =
+      limits_on(choice, *setup.engine, *setup.device, speculation_with(drafting.draft_length));
   const int stages = choice.fleet.stages, most_sequences = limits.max_num_seqs;
   limits.max_num_seqs = std::max(1, limits.max_num_seqs / stages);
   point->prices = prices(p, setup, stages);
@@ -180,12 +181,11 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   if (limits.kv_blocks * limits.block_size <= drafting.rows)
     throw InputErrors("no room for a KV cache: " + to_text(room.taken(stages)) + " are taken of " + to_text(usable) +
                       " on each device");
-  if (limits.swap) limits.swap_per_token = (room.per_token / choice.host_link).value * kTicksPerSecond;
+  if (limits.swap) limits.swap_per_token = room.per_token / choice.host_link;
   point->fleet = choice.fleet;
   point->fleet.parts = setup.parallel.attention_replicas;
-  point->fleet.transfer_fixed = choice.transfer_fixed.value * kTicksPerSecond;
-  if (point->fleet.prefill_replicas > 0)
-    point->fleet.transfer_per_token = (room.per_token / choice.transfer_rate).value * kTicksPerSecond;
+  point->fleet.transfer_fixed = choice.transfer_fixed;
+  if (point->fleet.prefill_replicas > 0) point->fleet.transfer_per_token = room.per_token / choice.transfer_rate;
   point->choice = without_load_axes(*scenario().serving, choice);
   return point;
 }
@@ -258,7 +258,7 @@ std::optional<double> ServingSweep::slowest_step(const Point& p, const ServingPo
   const auto outcome = sweep_.predictor().predict(setup, scenario().method(p));
   const auto* predicted = std::get_if<Prediction>(&outcome);
   if (predicted == nullptr || !predicted->interval) return std::nullopt;
-  return predicted->interval->step_time.high / predicted->step_time.value;
+  return predicted->interval->step_time.high;
 }
 
 ServingOutcome ServingSweep::at(std::size_t index, const Options& o) {

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <variant>
 
-#include "core/json_writer.h"
+#include "core/interval.h"
 #include "predict/sweep.h"
 #include "sim/fleet.h"
 #include "sim/shared_runs.h"

@@ -21,8 +21,7 @@ void check_parts(const Scenario& s) {
     if (c.fleet.stages > 1) return refuse(root.at("pipeline_parallel"));
     if (c.fleet.prefill_replicas > 0) return refuse(root.at("disaggregation"));
     if (c.policy.kind != DraftPolicy::Kind::fixed) return refuse(root.at("policy"));
-    if (c.limits.batching == SchedulerLimits::Batching::fixed)
-      return refuse(root.at("scheduler").at("static_batching"));
+    if (c.limits.batching == Batching::static_batching) return refuse(root.at("scheduler").at("static_batching"));
   }
 }
 

@@ -68,11 +68,11 @@ std::string unsettled(const ServingRun& run) {
 std::string bound_by_sequences(const ServingChoice& choice, const ServingPoint& point, const ServingResult& r) {
   if (choice.says_seqs) return "";
   const Setup& setup = point.setup;
-  const auto sequences = [&](bool speculating) {
-    return limits_on(choice, *setup.engine, *setup.device, speculating).max_num_seqs;
+  const auto sequences = [&](Speculation speculation) {
+    return limits_on(choice, *setup.engine, *setup.device, speculation).max_num_seqs;
   };
   const ServingRun& run = r.runs.front();
-  const bool fewer = point.drafting.draft_length > 0 && sequences(true) < sequences(false);
+  const bool fewer = point.drafting.draft_length > 0 && sequences(Speculation::on) < sequences(Speculation::off);
   if ((!fewer && run.diverges) || run.figures.mean_in_system() <= 1.0 * r.batch_limit * r.servers) return "";
   return setup.engine->name + " runs " + std::to_string(r.batch_limit) + " sequences at once" +
          (fewer ? " while it speculates" : "") +

@@ -45,12 +45,6 @@ void StepTable::allow(int sequences) const {
   step_ticks(sequences * static_cast<double>(by_drafts_.size()) * setup_.engine->token);  // of a step's tokens
 }
 
-Setup StepTable::of_all(int sequences) const {
-  Setup s = setup_;
-  s.batch_size = sequences * setup_.parallel.attention_replicas;
-  return s;
-}
-
 StepTable::Batch& StepTable::batch(int sequences, int drafts) {
   auto& of_drafts = batches_[static_cast<std::size_t>(drafts)];
   const auto n = static_cast<std::size_t>(sequences);
@@ -60,7 +54,7 @@ StepTable::Batch& StepTable::batch(int sequences, int drafts) {
     const ScopedTimer running(pricing_time_);
     const MethodChoice* method = by_drafts_[static_cast<std::size_t>(drafts)];
     check(method != nullptr, "no method drafts so many");
-    b.price = std::make_unique<ExpectedStep>(predictor_.expected_step(of_all(sequences), *method));
+    b.price = std::make_unique<ExpectedStep>(predictor_.expected_step(setup_, *method, sequences));
   }
   return b;
 }
@@ -127,7 +121,7 @@ Seconds StepTable::beyond_parts(const DecodeBatch& decoding) {
   if (!b.asked_mixed) {
     const ScopedTimer running(pricing_time_);
     const MethodChoice& method = *by_drafts_[static_cast<std::size_t>(decoding.drafts)];
-    if (auto mixed = predictor_.mixed_attention(of_all(decoding.sequences), method)) b.mixed.emplace(std::move(*mixed));
+    if (auto mixed = predictor_.mixed_attention(setup_, method, decoding.sequences)) b.mixed.emplace(std::move(*mixed));
     b.asked_mixed = true;
   }
   if (!b.mixed) return {};

@@ -43,7 +43,6 @@ class StepTable : public StepCost {
     std::vector<std::optional<Seconds>> beyond_parts;  // what it costs more, by context
   };
   Batch& batch(int sequences, int drafts);
-  Setup of_all(int sequences) const;                    // if each replica of the attention has so many
   const VerifiedRows& rows(int sequences, int drafts);  // that such a step verifies; of no sequences none
   Seconds hops(double rows) const;
   Seconds beyond_parts(const DecodeBatch&);

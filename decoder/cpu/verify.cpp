@@ -117,15 +117,12 @@ void CpuBackend::run(const Sample& o) {
   int* tokens = out_ids(o.tokens);
   float* q = out(o.q);
   const auto n = static_cast<std::size_t>(o.logits.cols);
-  std::vector<double> p(n);
   for (int b = 0; b < o.logits.rows; ++b) {
-    warp({x + static_cast<std::ptrdiff_t>(b) * o.logits.stride, n}, o.sampling, p);
-    float* row = q + static_cast<std::ptrdiff_t>(b) * o.q.stride;
-    std::transform(p.begin(), p.end(), row, [](double v) { return static_cast<float>(v); });
     const double u =
         uniform_at(options_.seed, static_cast<std::uint64_t>(sequence_ids[b]),
                    static_cast<std::uint64_t>(lengths[b] + o.ahead), kDraftDraw + static_cast<std::uint64_t>(o.ahead));
-    tokens[b] = draw(std::span<const float>(row, n), u);  // from the weights that verification reads
+    tokens[b] = draftline::sample({x + static_cast<std::ptrdiff_t>(b) * o.logits.stride, n}, o.sampling, u,
+                                  {q + static_cast<std::ptrdiff_t>(b) * o.q.stride, n});
   }
 }
 
@@ -136,22 +133,17 @@ void CpuBackend::run(const SampleChildren& o) {
   float* q = out(o.q);
   const int draws = o.tokens.cols, width = o.logits.rows / o.slots.lengths.rows;
   const auto n = static_cast<std::size_t>(o.logits.cols);
-  std::vector<double> p(n);
+  std::vector<double> p(n), u(static_cast<std::size_t>(draws));
   for (int r = 0; r < o.logits.rows; ++r) {
     const int b = r / width;
     warp({x + static_cast<std::ptrdiff_t>(r) * o.logits.stride, n}, o.sampling, p);
     float* row = q + static_cast<std::ptrdiff_t>(r) * o.q.stride;
     std::transform(p.begin(), p.end(), row, [](double v) { return static_cast<float>(v); });
-    std::vector<float> left(row, row + n);
-    for (int i = 0; i < draws; ++i) {
-      int& token = tokens[r * draws + i];
-      const bool any = std::any_of(left.begin(), left.end(), [](float v) { return v > 0; });
-      const double u = uniform_at(options_.seed, static_cast<std::uint64_t>(sequence_ids[b]),
-                                  static_cast<std::uint64_t>(lengths[b] + o.ahead),
-                                  kChildDraw + static_cast<std::uint64_t>((r % width) * draws + i));
-      token = any ? draw(std::span<const float>(left), u) : tokens[r * draws + i - 1];
-      if (!o.replaced) left[static_cast<std::size_t>(token)] = 0;
-    }
+    for (int i = 0; i < draws; ++i)
+      u[static_cast<std::size_t>(i)] = uniform_at(options_.seed, static_cast<std::uint64_t>(sequence_ids[b]),
+                                                  static_cast<std::uint64_t>(lengths[b] + o.ahead),
+                                                  kChildDraw + static_cast<std::uint64_t>((r % width) * draws + i));
+    draw_siblings({row, n}, u, o.replaced, {tokens + r * draws, u.size()});
   }
 }
 

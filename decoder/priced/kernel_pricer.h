@@ -8,6 +8,7 @@
 #include "decoder/priced/step_breakdown.h"
 #include "decoder/priced/step_outline.h"
 #include "decoder/priced/varying_op.h"
+#include "model/engines/speculation.h"
 #include "model/kernels/kernel_time.h"
 
 namespace draftline {
@@ -80,8 +81,8 @@ inline bool is_of_layer(const Kernel& kernel) {
 }
 
 // Host work of a step that no op stands for.
-inline Seconds host_base(const Engine& e, bool speculating, const StepOutline& step) {
-  if (!speculating) return e.step;
+inline Seconds host_base(const Engine& e, Speculation speculation, const StepOutline& step) {
+  if (speculation == Speculation::off) return e.step;
   const Seconds of_step = step.looks_up ? std::max(e.step_searching, e.step_speculating) : e.step_speculating;
   return of_step + e.launches_speculating * e.issue + step.trees * e.search;
 }

@@ -9,8 +9,8 @@
 
 namespace draftline {
 
-StepPrice::StepPrice(const StepOutline& outline, const Device& d, const Engine& e, bool speculating)
-    : device_(d), base_(host_base(e, speculating, outline)), sync_(e.sync), host_alone_(base_), host_least_(base_) {
+StepPrice::StepPrice(const StepOutline& outline, const Device& d, const Engine& e, Speculation speculation)
+    : device_(d), base_(host_base(e, speculation, outline)), sync_(e.sync), host_alone_(base_), host_least_(base_) {
   KernelPricer price(d, e, outline);
   step_weights_ = price.step_weights();
   Issue issue(e);

@@ -14,12 +14,13 @@
 #include "decoder/priced/step_breakdown.h"
 #include "decoder/priced/step_outline.h"
 #include "decoder/priced/varying_op.h"
+#include "model/engines/speculation.h"
 
 namespace draftline {
 
 // A step, its ops priced one by one. `lengths`: committed lengths of the batch.
 StepBreakdown walk_step(std::span<const SegmentRun>, std::span<const int> lengths, const Device&, const Engine&,
-                        bool speculating);
+                        Speculation);
 
 // Device time of every op of the walk, one by one: for whoever compares them with a clock.
 struct OpPrice {
@@ -28,14 +29,14 @@ struct OpPrice {
   Seconds time;
 };
 std::vector<OpPrice> op_prices(std::span<const SegmentRun>, std::span<const int> lengths, const Device&, const Engine&,
-                               bool speculating);
+                               Speculation);
 
 class StepPrice {
  public:
-  // Sequences of equal length. `speculating`: the engine may lose its overlap then.
-  StepPrice(const StepOutline&, const Device&, const Engine&, bool speculating);
-  StepPrice(std::span<const SegmentRun> runs, const Device& d, const Engine& e, bool speculating)
-      : StepPrice(StepOutline(runs), d, e, speculating) {}
+  // Sequences of equal length.
+  StepPrice(const StepOutline&, const Device&, const Engine&, Speculation);
+  StepPrice(std::span<const SegmentRun> runs, const Device& d, const Engine& e, Speculation speculation)
+      : StepPrice(StepOutline(runs), d, e, speculation) {}
 
   Seconds operator()(double length, const PromptsBetween& = {}) const;  // mean committed length of the sequences
   StepBreakdown breakdown(double length) const;

@@ -49,8 +49,8 @@ class OpTimes {
 };
 
 StepBreakdown walked(const StepOutline& outline, std::span<const SegmentRun> segments, std::span<const int> lengths,
-                     const Device& d, const Engine& e, bool speculating, Seconds step) {
-  Seconds host = host_base(e, speculating, outline), device;
+                     const Device& d, const Engine& e, Speculation speculation, Seconds step) {
+  Seconds host = host_base(e, speculation, outline), device;
   StepBreakdown b;
   KindTimes busy{};  // of each kind, since the device last waited for the host
   const auto clocks_meet = [&] {
@@ -107,21 +107,21 @@ StepBreakdown walked(const StepOutline& outline, std::span<const SegmentRun> seg
 }  // namespace
 
 StepBreakdown walk_step(std::span<const SegmentRun> segments, std::span<const int> lengths, const Device& d,
-                        const Engine& e, bool speculating) {
+                        const Engine& e, Speculation speculation) {
   const StepOutline outline(segments);
   StepBreakdown step;
   fixed_point(d, [&](Seconds time) {
-    step = walked(outline, segments, lengths, d, e, speculating, time);
+    step = walked(outline, segments, lengths, d, e, speculation, time);
     return step.time;
   });
   return step;
 }
 
 std::vector<OpPrice> op_prices(std::span<const SegmentRun> segments, std::span<const int> lengths, const Device& d,
-                               const Engine& e, bool speculating) {
+                               const Engine& e, Speculation speculation) {
   const StepOutline outline(segments);
   std::vector<OpPrice> all;
-  OpTimes price(outline, segments, lengths, d, e, walk_step(segments, lengths, d, e, speculating).time);
+  OpTimes price(outline, segments, lengths, d, e, walk_step(segments, lengths, d, e, speculation).time);
   for (std::size_t s = 0; s < segments.size(); ++s)
     for (const StepOutline::Op& op : outline.segments[s].ops()) {
       const StepOutline::Kind& kind = outline.kinds[static_cast<std::size_t>(op.kind)];

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "methods/drafting/draft_head.h"
-#include "methods/method.h"
+#include "methods/table.h"
 
 namespace draftline::methods {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "methods/method.h"
+#include "methods/table.h"
 
 namespace draftline::methods {
 

@@ -26,7 +26,7 @@ static TransformerShape read_shape(const MethodSpec& spec, const Context& c) {
         "token again after a step");
   const int ranks = ranks_of(spec, c);
   if (ranks > 1) try {
-      return shard(shape, {ranks});
+      return shard(shape, {.devices = ranks});
     } catch (const InputErrors& e) { draft.fail(e.what()); }
   return shape;
 }

@@ -3,7 +3,7 @@
 // chain, or a dynamic tree that grows by joint probability (Li et al. 2024b, section 4). The number of nodes per level
 // is fixed and the tree's shape is device data, so that a step has one tape and no host read while drafting.
 #pragma once
-#include "methods/method.h"
+#include "methods/table.h"
 
 namespace draftline::methods {
 

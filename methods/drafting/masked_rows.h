@@ -3,7 +3,7 @@
 // rows. As it differs from step to step how many are accepted, a step has room for depth + 1 items, and what remains is
 // filled with more masks, whose drafts nobody reads. Engines pad such a pass to as many rows.
 #pragma once
-#include "methods/method.h"
+#include "methods/table.h"
 
 namespace draftline::methods {
 

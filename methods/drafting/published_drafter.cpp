@@ -37,7 +37,7 @@ std::optional<DrafterConfig> published_drafter(const MethodSpec& spec, const Con
                std::to_string(c.target.shape.layers) + " layers");
   if (in->failed()) return std::nullopt;
   if (c.target.ranks > 1 && kind != DrafterKind::medusa) try {
-      d.layer = shard(d.layer, {c.target.ranks});
+      d.layer = shard(d.layer, {.devices = c.target.ranks});
     } catch (const InputErrors& e) {
       in->fail(e.what());
       return std::nullopt;

@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "methods/method.h"
+#include "methods/table.h"
 
 namespace draftline::methods {
 

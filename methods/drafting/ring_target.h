@@ -7,7 +7,7 @@
 #pragma once
 #include <optional>
 
-#include "methods/method.h"
+#include "methods/table.h"
 
 namespace draftline::methods {
 

@@ -23,7 +23,7 @@ OrderedJson group_of(int ranks) { return {{"ranks", ranks}, {"points", OrderedJs
 
 OrderedJson table_of(const LinkCalibration& c, const CalibrationInput& o) {
   constexpr int kDigits = 6;  // of points as they were measured
-  const auto collective = kCollectiveNames[static_cast<std::size_t>(c.table.collective)];
+  const auto collective = name_of(kCollectives, c.table.collective);
   OrderedJson table{{"library", c.table.library}, {"collective", collective}};
   table.update(certificate(o, c.quality, false));
   table["kind"] = "measured";
@@ -90,11 +90,10 @@ OrderedJson attention_kernels(const CalibrationInput& o, const GpuCalibration& c
     OrderedJson kernel;
     if (!a.fit.library.empty()) kernel["library"] = a.fit.library;
     kernel["cache"] = name(a.fit.cache);
-    if (a.fit.form != AttentionForm::ordinary)
-      kernel["form"] = kAttentionFormNames[static_cast<std::size_t>(a.fit.form)];
+    if (a.fit.form != AttentionForm::ordinary) kernel["form"] = name_of(kAttentionForms, a.fit.form);
     OrderedJson decode = certificate(o, a.of_decode), prefill = certificate(o, a.of_prefill, false);
     add_fields(decode, a.fit.decode, in_us);
-    prefill["layout"] = kHeadLayoutNames[static_cast<std::size_t>(a.fit.prefill.layout)];
+    prefill["layout"] = name_of(kHeadLayouts, a.fit.prefill.layout);
     add_fields(prefill, a.fit.prefill, in_us);
     if (a.fit.prefill.layout != HeadLayout::swapped) prefill.erase("per_key");
     kernel["decode"] = decode;
@@ -110,7 +109,7 @@ void put_fits(OrderedJson& fits, const CalibrationInput& o, const GpuCalibration
     OrderedJson& block = fits[key] = certificate(o, quality);
     add_fields(block, fit, in_us);
     if constexpr (requires { fit.tiles; })
-      if (fit.tiles != GemmTiles::fastest) block["tiles"] = kGemmTilesNames[static_cast<std::size_t>(fit.tiles)];
+      if (fit.tiles != GemmTiles::fastest) block["tiles"] = name_of(kGemmTiles, fit.tiles);
   };
   if (c.gemm) put("gemm", c.of_gemm, *c.gemm);
   if (!c.attention.empty()) {
@@ -207,7 +206,7 @@ std::optional<TransformerShape> network_of(const CalibrationInput& o, InputFiles
   const Document network = Document::from_file(network_file(o.transformer, o.data / "transformers"));
   const auto shape = read_whole(network, read_transformer);
   files.insert(network.root().input_files().begin(), network.root().input_files().end());
-  return o.tensor_parallel > 1 ? shard(shape, {o.tensor_parallel}) : shape;
+  return o.tensor_parallel > 1 ? shard(shape, {.devices = o.tensor_parallel}) : shape;
 }
 
 }  // namespace

@@ -76,10 +76,10 @@ std::vector<LinkTable> read_nccl_table(const Csv& t, LeftOut& left_out) {
   for (std::size_t i = 0; i < t.rows(); ++i) {
     LinkPoint p;
     const std::string_view word = t.text(i, op) == "alltoall" ? "all_to_all" : t.text(i, op);
-    const auto known = std::find(kCollectiveNames.begin(), kCollectiveNames.end(), word);
+    const auto collective = value_named(kCollectives, word);
     if (!collected.read(i, p, left_out)) continue;
-    if (known == kCollectiveNames.end()) left_out.add(printable(word, 60) + ", which no step calls");
-    else collected.add("nccl", static_cast<Collective>(known - kCollectiveNames.begin()), p, left_out);
+    if (!collective) left_out.add(printable(word, 60) + ", which no step calls");
+    else collected.add("nccl", *collective, p, left_out);
   }
   return collected.tables();
 }

@@ -54,20 +54,20 @@ bool of_static_scales(std::string_view kernels) {
 }
 
 struct NamedRouting {
-  Routing routing;
+  ExpertDistribution distribution;
   double exponent;
 };
 NamedRouting routing_named(const Csv& t, std::size_t row, std::size_t column) {
   constexpr std::string_view kPowerLaw = "power_law_";
   const std::string_view name = t.text(row, column);
-  if (name == "balanced") return {Routing::balanced, 0};
+  if (name == "balanced") return {ExpertDistribution::balanced, 0};
   double exponent = 0;
   const std::string_view digits = name.starts_with(kPowerLaw) ? name.substr(kPowerLaw.size()) : "";
   const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
   if (digits.empty() || read.ec != std::errc{} || read.ptr != digits.data() + digits.size() || exponent <= 0 ||
       exponent > 10 || exponent == 1)
     t.fail(row, "a distribution is \"balanced\" or \"power_law_\" and an exponent other than 1");
-  return {Routing::power_law, exponent};
+  return {ExpertDistribution::power_law, exponent};
 }
 
 // A row's point, but for its load.
@@ -98,7 +98,8 @@ class SharedLoads {
  public:
   const ExpertLoad& of(const ExpertPoint& p, const NamedRouting& named) {
     const auto [load, fresh] = loads_.try_emplace({p.rows, p.experts, p.per_token, named.exponent});
-    if (fresh) load->second = load_of(rows_of_experts(named.routing, p.rows, p.experts, p.per_token, named.exponent));
+    if (fresh)
+      load->second = load_of(rows_of_experts(named.distribution, p.rows, p.experts, p.per_token, named.exponent));
     return load->second;
   }
 

@@ -128,7 +128,7 @@ AttentionCalibration calibrated(const std::vector<AttentionPoint>& all, const De
   const auto named = [&](const char* use) {
     const auto& [library, format] = std::pair(all.front().library, all.front().format);
     const AttentionForm form = form_of(kernel_of(all.front()));
-    const std::string_view called = kAttentionFormNames[static_cast<std::size_t>(form)];
+    const std::string_view called = name_of(kAttentionForms, form);
     const std::string of_latent = form == AttentionForm::ordinary ? "" : " (latent, " + std::string(called) + ")";
     return use + of_latent + (library.empty() ? "" : " of " + library) + " over " + std::string(name(format));
   };
@@ -152,8 +152,7 @@ FitQuality quality_of(const LinkTable& table) {
     others.points.erase(others.points.begin() + static_cast<std::ptrdiff_t>(i));
     log_ratio[i % kFitFolds].push_back(std::log(all[i].time / others.time(all[i].ranks, all[i].message)));
   }
-  FitQuality q = judged(
-      std::string(kCollectiveNames[static_cast<std::size_t>(table.collective)]) + " of " + table.library, log_ratio);
+  FitQuality q = judged(std::string(name_of(kCollectives, table.collective)) + " of " + table.library, log_ratio);
   q.points = static_cast<int>(all.size());
   return q;
 }

@@ -106,8 +106,8 @@ GemmFit fit_gemm(const std::vector<GemmPoint>& points, const Device& datasheet, 
   const auto size = static_cast<Eigen::Index>(points.size());
   GemmFit best;
   double least = std::numeric_limits<double>::infinity();
-  const std::span tried = multiplied_in(d, operands) ? std::span(kAllGemmTiles) : std::span(kAllGemmTiles).first(1);
-  for (const GemmTiles tiles : tried) {  // for narrow operands the library's habit is found by the fit
+  const std::span tried = multiplied_in(d, operands) ? std::span(kGemmTiles) : std::span(kGemmTiles).first(1);
+  for (const auto& [habit, tiles] : tried) {  // for narrow operands the library's habit is found by the fit
     const auto errors_of = [&](const std::vector<double>& v, Eigen::VectorXd& errors) {
       put_gemm(d, operands, fit_of(v, tiles));
       for (std::size_t i = 0; i < points.size(); ++i)

@@ -4,7 +4,7 @@
 #pragma once
 #include <vector>
 
-#include "core/json_writer.h"
+#include "core/interval.h"
 
 namespace draftline {
 

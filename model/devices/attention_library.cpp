@@ -13,7 +13,7 @@ AttentionRule read_attention_rule(const Reader& in) {
   rule.library = in.at("library").text();
   if (rule.library.empty()) in.at("library").fail("must name a library");
   if (const auto capability = in.find("compute_capability")) rule.compute_capability = capability->text();
-  if (const auto cache = in.find("cache")) rule.cache = static_cast<DType>(cache->choice(kDTypeNames));
+  if (const auto cache = in.find("cache")) rule.cache = cache->value_in(kDTypes);
   in.done();
   return rule;
 }

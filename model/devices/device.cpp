@@ -52,7 +52,7 @@ void read_datasheet(Reader blocks, Device& d) {
 
 GemmFit read_gemm(Reader in) {
   GemmFit f = read_fields<GemmFit>(in);
-  if (const auto tiles = in.find("tiles")) f.tiles = kAllGemmTiles[tiles->choice(kGemmTilesNames)];
+  if (const auto tiles = in.find("tiles")) f.tiles = tiles->value_in(kGemmTiles);
   return f;
 }
 std::optional<GemmFit> read_narrow_gemm(Reader in) { return read_gemm(in); }
@@ -165,7 +165,7 @@ DecodeAttentionFit read_decode(const Reader& in) {
 PrefillAttentionFit read_prefill(const Reader& in) {
   PrefillAttentionFit f = read_fields<PrefillAttentionFit>(in);
   if (in.has("packed")) f.layout = in.at("packed").boolean() ? HeadLayout::packed : HeadLayout::apart;  // of before
-  else f.layout = static_cast<HeadLayout>(in.at("layout").choice(kHeadLayoutNames));
+  else f.layout = in.at("layout").value_in(kHeadLayouts);
   f.origin = read_origin(in);
   in.done();
   return f;
@@ -174,8 +174,8 @@ PrefillAttentionFit read_prefill(const Reader& in) {
 AttentionFit read_kernel(const Reader& in) {
   AttentionFit f;
   if (const auto library = in.find("library")) f.library = library->text();
-  f.cache = static_cast<DType>(in.at("cache").choice(kDTypeNames));
-  if (const auto form = in.find("form")) f.form = static_cast<AttentionForm>(form->choice(kAttentionFormNames));
+  f.cache = in.at("cache").value_in(kDTypes);
+  if (const auto form = in.find("form")) f.form = form->value_in(kAttentionForms);
   f.decode = read_decode(in.at("decode"));
   f.prefill = read_prefill(in.at("prefill"));
   in.done();

@@ -20,9 +20,9 @@ namespace draftline {
 // A GPU or a CPU. Their kernels are priced by different forms: whoever needs to know which it is asks cpu().
 struct Device {
   std::string name, title, source;
-  std::vector<Origin> datasheet;                          // one of each block of quoted values
-  std::array<FlopsPerSecond, kDTypeNames.size()> peak{};  // dense matrix rate by operand format; 0: not supported
-  BytesPerSecond bandwidth;                               // datasheet
+  std::vector<Origin> datasheet;                      // one of each block of quoted values
+  std::array<FlopsPerSecond, kDTypes.size()> peak{};  // dense matrix rate by operand format; 0: not supported
+  BytesPerSecond bandwidth;                           // datasheet
   Bytes memory, l2;
   int multiprocessors = 1;
   std::optional<double> power_watts;  // thermal design power, where it is known

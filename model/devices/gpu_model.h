@@ -21,9 +21,9 @@ namespace draftline {
 // as one does that was tuned shape by shape; or without splits one tile for each range of rows, the largest beyond so
 // many.
 enum class GemmTiles : std::uint8_t { fastest, by_rows_128, by_rows_256 };
-inline constexpr std::array kAllGemmTiles{GemmTiles::fastest, GemmTiles::by_rows_128, GemmTiles::by_rows_256};
-inline constexpr std::array<std::string_view, kAllGemmTiles.size()> kGemmTilesNames{"fastest", "by_rows_128",
-                                                                                    "by_rows_256"};
+inline constexpr NamedValues<GemmTiles, 3> kGemmTiles{{{"fastest", GemmTiles::fastest},
+                                                       {"by_rows_128", GemmTiles::by_rows_128},
+                                                       {"by_rows_256", GemmTiles::by_rows_256}}};
 
 // GEMM, form T3 of docs/kernel_model.md: tiles x waves x split-K under a memory bound.
 struct GemmFit {
@@ -64,7 +64,10 @@ enum class HeadLayout {
                   // group's heads swapped for rows and a context split (FlashAttention 2 as vLLM calls it)
   packed_decode,  // packed below 16 rows; from there on each head alone in whole tiles of 256 rows (TensorRT-LLM)
 };
-inline constexpr std::array<std::string_view, 4> kHeadLayoutNames{"packed", "apart", "swapped", "packed_decode"};
+inline constexpr NamedValues<HeadLayout, 4> kHeadLayouts{{{"packed", HeadLayout::packed},
+                                                          {"apart", HeadLayout::apart},
+                                                          {"swapped", HeadLayout::swapped},
+                                                          {"packed_decode", HeadLayout::packed_decode}}};
 
 // What many rows a sequence add: arithmetic in waves of query tiles, and their own traffic.
 struct PrefillAttentionFit {
@@ -94,7 +97,7 @@ struct AttentionModel {
   std::vector<AttentionFit> fits = std::vector<AttentionFit>(1);  // never empty; the first stands in for all others
   // 90 % of the times of a library that has no fit here lie between low and high x what the fit that stands in for it
   // predicts; none: not known.
-  std::optional<Interval> other_library;
+  std::optional<RatioInterval> other_library;
 };
 
 // Elementwise work: fixed + bytes over a share of the bandwidth.

@@ -103,7 +103,7 @@ Links read_links(const Reader& in) {
   for (const Reader& row : told && !in.has("tables") ? std::vector<Reader>{} : in.at("tables").items()) {
     LinkTable t;
     t.library = row.at("library").text();
-    t.collective = static_cast<Collective>(row.at("collective").choice(kCollectiveNames));
+    t.collective = row.at("collective").value_in(kCollectives);
     t.origin = read_origin(row);
     t.points = read_link_points(row.at("groups"));
     row.done();

@@ -10,12 +10,12 @@ static constexpr std::array<std::string_view, 6> kKinds{"quoted",  "measured", "
 
 Origin read_origin(Reader in) {
   Origin o;
-  o.kind = kKinds[in.at("kind").choice(kKinds)];
+  o.kind = in.at("kind").word(kKinds);
   o.source = in.at("source").text();
   o.locator = in.at("locator").text();
   if (const auto why = in.find("because")) o.because = why->text();
   if (const auto interval = in.find("interval")) {
-    o.interval = Interval{interval->at("low").number(1e-3, 1), interval->at("high").number(1, 1e3)};
+    o.interval = RatioInterval{interval->at("low").number(1e-3, 1), interval->at("high").number(1, 1e3)};
     interval->done();
   }
   if (const auto covariance = in.find("covariance"))
@@ -29,7 +29,7 @@ Origin read_origin(Reader in) {
 }
 
 bool read_profile_origin(const Reader& in) {
-  const bool guess = kKinds[in.at("kind").choice(kKinds)] == "guess";
+  const bool guess = in.at("kind").word(kKinds) == "guess";
   if (guess) {
     in.at("because").text();
   } else {

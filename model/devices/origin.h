@@ -4,18 +4,19 @@
 #include <optional>
 #include <string>
 
-#include "core/json_writer.h"
+#include "core/interval.h"
 #include "core/reader.h"
 #include "model/devices/fit_quality.h"
 
 namespace draftline {
 
 struct Origin {
-  std::string kind;                  // quoted, measured, calibrated, derived, default or guess
-  std::string source, locator;       // a key of data/sources.json, and the place in it
-  std::string borrowed_from;         // the relative whose coefficients these are; empty: the device's own
-  std::string because;               // why a relative's, or why a guess
-  std::optional<Interval> interval;  // 90 % of measured times lie between low and high x predicted; none: not known
+  std::string kind;             // quoted, measured, calibrated, derived, default or guess
+  std::string source, locator;  // a key of data/sources.json, and the place in it
+  std::string borrowed_from;    // the relative whose coefficients these are; empty: the device's own
+  std::string because;          // why a relative's, or why a guess
+  std::optional<RatioInterval>
+      interval;  // 90 % of measured times lie between low and high x predicted; none: not known
   FitSpread spread;
 };
 

@@ -17,7 +17,7 @@ CardLimits EngineScheduler::on(Bytes device_memory, const std::string& device_na
 EngineScheduler read_engine_scheduler(const Reader& in, std::vector<std::string>& guesses) {
   static constexpr std::array<std::string_view, 2> kPrompts{"mixed", "apart"};
   EngineScheduler s;
-  if (const auto prompts = in.find("prompts")) s.prompts_apart = prompts->choice(kPrompts) == 1;
+  if (const auto prompts = in.find("prompts")) s.prompts_apart = prompts->word(kPrompts) == "apart";
   if (const auto cards = in.find("cards"))
     for (const Reader& row : cards->items()) {
       CardLimits c;

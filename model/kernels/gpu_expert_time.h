@@ -2,7 +2,7 @@
 // Time of a layer of experts on a GPU by a fit of its own (docs/kernel_model.md, "Experts"), without the router's GEMM.
 #pragma once
 #include "model/devices/device.h"
-#include "model/routing.h"
+#include "model/expert_load.h"
 
 namespace draftline {
 

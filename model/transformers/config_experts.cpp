@@ -28,7 +28,7 @@ void first_layers_dense(const Reader& in, TransformerShape& s, int otherwise = 0
     return types->fail("must have one word for each of the " + std::to_string(s.layers) + " layers");
   static constexpr std::array<std::string_view, 2> words{"dense", "sparse"};
   s.layer_kinds.clear();
-  for (const Reader& type : types->items()) s.layer_kinds.push_back({.experts = type.choice(words) == 1});
+  for (const Reader& type : types->items()) s.layer_kinds.push_back({.experts = type.word(words) == "sparse"});
 }
 
 void read_shared(const Reader& in, Experts& e) {

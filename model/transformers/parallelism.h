@@ -9,22 +9,14 @@ namespace draftline {
 // device whole experts, and data-parallel attention gives each of `attention_replicas` equal parts of the group
 // sequences of its own, so that tensor parallelism divides all but the experts within a part.
 struct Parallelism {
-  // A number of devices is tensor parallelism among them.
-  constexpr Parallelism(int n = 1, int replicas = 1, bool whole_experts = false, bool sent = false, double balanced = 0)
-      : devices(n),
-        attention_replicas(replicas),
-        expert_parallel(whole_experts),
-        all_to_all(sent),
-        expert_balancedness(balanced) {}
-
-  int devices;
-  int attention_replicas;
-  bool expert_parallel;
+  int devices = 1;
+  int attention_replicas = 1;
+  bool expert_parallel = false;
   // Rows of other replicas reach only the devices of their experts, not all (DeepEP and its like). Replicas are then
   // single devices.
-  bool all_to_all;
+  bool all_to_all = false;
   // Of whole experts: mean over maximum of the rows that devices get, 1 / devices to 1; 0: that of independent draws.
-  double expert_balancedness;
+  double expert_balancedness = 0;
 
   int tensor() const { return devices / attention_replicas; }  // devices that share a layer's attention
   auto operator<=>(const Parallelism&) const = default;

@@ -46,7 +46,8 @@ struct Experts {  // a mixture-of-experts MLP
   bool weighs_inputs = false;            // the weight multiplies what an expert reads, not what it writes (Llama 4)
   bool bias = false;                     // of the router and of both matrices (gpt-oss)
   Parallelism parallel = {};             // of a shard: how the group's devices share the experts
-  double overlap = 0;  // of the experts of neighbouring tokens, beyond chance; not config.json's (inputs/routing.h)
+  double overlap =
+      0;  // of the experts of neighbouring tokens, beyond chance; not config.json's (inputs/expert_overlap.h)
   int stored() const;  // experts whose weights one device holds
   bool operator==(const Experts&) const = default;
 };

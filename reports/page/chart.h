@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/json_writer.h"
+#include "core/interval.h"
 
 namespace draftline {
 

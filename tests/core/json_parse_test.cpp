@@ -75,7 +75,7 @@ static void read_all(const Reader& in) {
   in.ratio();
   in.boolean();
   in.quantity<Seconds>();
-  in.choice(words);
+  in.word(words);
   in.at("batch_size").positive_int();
   in.done();
 }

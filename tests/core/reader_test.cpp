@@ -177,7 +177,7 @@ TEST_CASE("an unknown key that is like no other is answered by all that are know
 TEST_CASE("keys that another choice would need are known too") {
   const auto said = [](std::string_view text) {
     return mistakes(text, [](const Reader& in) {
-      in.has("cv");
+      in.suggest({"cv"});
       in.find("process");
       in.done();
     });
@@ -192,7 +192,7 @@ TEST_CASE("an unknown key names the nearest that was asked for, or all of them")
   const auto said = [](std::string_view text) {
     return mistakes(text, [](const Reader& in) {
       in.find("draft_length");
-      in.has("tree");
+      in.suggest({"tree"});
       in.done();
     });
   };
@@ -221,8 +221,8 @@ TEST_CASE("entries come in the order of the file and count as read, looking does
 
 TEST_CASE("a word outside the list names the nearest or all") {
   static constexpr std::array<std::string_view, 2> words{"bf16", "int8"};
-  CHECK(parse("\"int8\"").root().choice(words) == 1);
-  const auto read = [](const Reader& in) { in.choice(words); };
+  CHECK(parse("\"int8\"").root().word(words) == "int8");
+  const auto read = [](const Reader& in) { in.word(words); };
   CHECK(mistakes("\"int9\"", read) == Messages{"s.json#: unknown value \"int9\"; did you mean \"int8\"?"});
   CHECK(mistakes("\"x\"", read) == Messages{"s.json#: unknown value \"x\"; known here: \"bf16\", \"int8\""});
 }

@@ -36,7 +36,11 @@ struct CudaRig {
         source(random, "draft.", noise, 11),
         method_text(Rig::text_of(plan)),
         decoder(
-            {tiny_shape(network), Precision(o.activations), slots, capacity, 1, sampling},
+            Decoder::Options{.target = tiny_shape(network),
+                             .precision = Precision(o.activations),
+                             .slots = slots,
+                             .capacity = capacity,
+                             .sampling = sampling},
             MethodSpec(method_text.root()),
             [network](const Reader& in) {
               static_cast<void>(in.text());

@@ -121,12 +121,14 @@ TEST_CASE("a draft is drawn from the very row that verification will read") {
   CHECK(q == std::vector<float>{0.5F, 0.5F});
 }
 
-TEST_CASE("siblings without replacement differ, and end with the support of q") {
+TEST_CASE("siblings without replacement differ as long as q has tokens left, others may be equal") {
   const std::vector<float> q{0.5F, 0, 0.25F, 0.25F};
   std::array<int, 4> tokens{-1, -1, -1, -1};
-  CHECK(sample_without_replacement(q, std::array{0.0, 0.0, 0.0, 0.0}, tokens) == 3);
-  CHECK(tokens == std::array{0, 2, 3, -1});
-  CHECK(sample_without_replacement(q, std::array{0.9, 0.7}, std::span(tokens).first(2)) == 2);
+  draw_siblings(q, std::array{0.0, 0.0, 0.0, 0.0}, false, tokens);
+  CHECK(tokens == std::array{0, 2, 3, 3});
+  draw_siblings(q, std::array{0.0, 0.6, 0.0, 0.6}, true, tokens);
+  CHECK(tokens == std::array{0, 2, 0, 2});
+  draw_siblings(q, std::array{0.9, 0.7}, false, std::span(tokens).first(2));
   CHECK(tokens[0] == 3);
   CHECK(tokens[1] == 2);  // of .5, .25: 2/3 and 1/3
 }
@@ -138,7 +140,7 @@ TEST_CASE("pairs without replacement come with q(x) q(y) / (1 - q(x))") {
   for (int i = 0; i < kDraws; ++i) {
     const auto s = static_cast<std::uint64_t>(i);
     std::array<int, 2> t{};
-    REQUIRE(sample_without_replacement(q, std::array{uniform_at(5, s, 0), uniform_at(5, s, 1)}, t) == 2);
+    draw_siblings(q, std::array{uniform_at(5, s, 0), uniform_at(5, s, 1)}, false, t);
     ++seen[{t[0], t[1]}];
   }
   // 1/4 for each pair that starts with 0; 1/6 for (1, 0) and (2, 0); 1/12 for (1, 2) and (2, 1). Five sigma < 0.007.

@@ -23,7 +23,7 @@ plant(methods/cpu.cpp [[#include "decoder/cpu/ops.h"]] "methods sees decoder/ops
 plant(decoder/generate.cpp [[#include "decoder/priced/ops.h"]] "nothing in decoder depends on one of its backends")
 plant(decoder/cpu/ops.cpp [[#include "decoder/cuda/ops.h"]] "nothing in decoder depends on one of its backends")
 plant(reports/probe.cpp [[#include "probes/gemm.h"]] "reports must not include probes")
-plant(probes/up.cpp [[#include "methods/method.h"]] "probes must not include methods")
+plant(probes/up.cpp [[#include "methods/table.h"]] "probes must not include methods")
 plant(sim/near.cpp [[#include "request.h"]] "\"request.h\" does not start with a room")
 plant(sim/cuda.cu [[#include <cuda_runtime.h>]] "<cuda_runtime.h> belongs to: decoder/cuda, probes")
 plant(decoder/eigen.h [[#include <Eigen/Dense>]] "<Eigen/Dense> belongs to: model")

@@ -73,12 +73,12 @@ void check_served(const LiveServed& s, double first_ms, double last_ms, const st
 TEST_CASE("a live server reads prompts before it steps, or waits for a whole batch") {
   Rig rig;
   //   0 join A  1 join B  2 step: B is done  3 B leaves  4 step: A is done  5
-  auto served = rig.server.serve(kTwo, LiveBatching::prefill_first);
+  auto served = rig.server.serve(kTwo, Batching::prefill_first);
   CHECK(rig.server.warm());
   check_served(served[0], 1, 5, {1, 1});
   check_served(served[1], 2, 3, {1});
   //   0.5 join A and B  1.5 step: B is done, and stays  2.5 step: A is done  3.5
-  served = rig.server.serve(kTwo, LiveBatching::fixed);
+  served = rig.server.serve(kTwo, Batching::static_batching);
   check_served(served[0], 1.5, 3.5, {1, 1});
   check_served(served[1], 1.5, 2.5, {1});
 }
@@ -88,7 +88,7 @@ TEST_CASE("a live server's time is that of a free core") {
   // Timed: A joins (1), B joins (2), a step (3), B leaves (4), a step (5); B's join and the second step met another
   // program.
   rig.decoding.fixed->slowed = {2, 5};
-  const auto served = rig.server.serve(kTwo, LiveBatching::prefill_first);
+  const auto served = rig.server.serve(kTwo, Batching::prefill_first);
   check_served(served[0], 1, 4, {1, 1});
   check_served(served[1], 1.5, 2.5, {1});
 }
@@ -98,7 +98,7 @@ TEST_CASE("what a device does but once is not in a live server's time") {
   FixedMeter& meter = *rig.decoding.fixed;
   // Timed: A joins (1), again (2), again (3); B joins (4), again (5); step (6); B leaves (7); step (8); A leaves (9).
   meter.firsts = {1, 2, 4, 7};
-  const auto served = rig.server.serve(kTwo, LiveBatching::prefill_first);
+  const auto served = rig.server.serve(kTwo, Batching::prefill_first);
   CHECK(meter.timed == 9);
   CHECK(rig.server.warm());
   check_served(served[0], 1, 4, {1, 1});  // no move of a sequence was timed before: none is counted
@@ -107,12 +107,12 @@ TEST_CASE("what a device does but once is not in a live server's time") {
 
   meter.timed = 0;
   meter.firsts = {3};  // a step can't be taken again
-  rig.server.serve(kTwo, LiveBatching::prefill_first);
+  rig.server.serve(kTwo, Batching::prefill_first);
   CHECK_FALSE(rig.server.warm());
   meter.timed = 0;
   meter.firsts = {1, 2, 3, 4};  // a join that is never warm
-  rig.server.serve(kTwo, LiveBatching::prefill_first);
+  rig.server.serve(kTwo, Batching::prefill_first);
   CHECK_FALSE(rig.server.warm());
-  rig.server.serve(kTwo, LiveBatching::prefill_first);
+  rig.server.serve(kTwo, Batching::prefill_first);
   CHECK(rig.server.warm());
 }

@@ -29,7 +29,7 @@ TransformerShape target() {
 
 void build(const MethodSpec& m) {
   const Decoder decoder(
-      {target(), Precision(DType::bf16), 1, 1, 1, {}}, m,
+      Decoder::Options{.target = target(), .precision = Precision(DType::bf16)}, m,
       [](const Reader& in) {
         static_cast<void>(in.text());
         return target();

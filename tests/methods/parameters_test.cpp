@@ -168,8 +168,8 @@ TEST_CASE("masks that reach beyond the target's positions are refused with their
     shape.max_positions = positions;
     const Document text = Document::from_text(method, "s.json");
     Decoder decoder(
-        {shape, Precision(DType::fp32), 1, 64, 1, {}}, MethodSpec(text.root()), [&](const Reader&) { return shape; },
-        [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
+        Decoder::Options{.target = shape, .precision = Precision(DType::fp32), .capacity = 64}, MethodSpec(text.root()),
+        [&](const Reader&) { return shape; }, [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
     return mistake_of([&] { text.finish(); });
   };
   CHECK(mistakes_at(11, R"({"name": "space", "draft_length": 5})") == "none");

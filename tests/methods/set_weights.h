@@ -49,8 +49,9 @@ inline SetWeights::Set passes_on(int first) {
 inline std::vector<Generated> run(const Plan& plan, SetWeights& weights, int prompts_wanted = 12, int tokens = 40) {
   const Document text = Rig::text_of(plan);
   Decoder decoder(
-      {tiny_shape(Network::llama), Precision(DType::fp32), 4, 256, 1, {}}, MethodSpec(text.root()),
-      [](const Reader&) { return tiny_shape(Network::llama); },
+      Decoder::Options{
+          .target = tiny_shape(Network::llama), .precision = Precision(DType::fp32), .slots = 4, .capacity = 256},
+      MethodSpec(text.root()), [](const Reader&) { return tiny_shape(Network::llama); },
       [&](const WeightStore& store) -> std::unique_ptr<Backend> {
         return std::make_unique<CpuBackend>(store, weights, CpuBackend::Options{CpuBackend::Mode::planned, 1, true});
       });

@@ -29,8 +29,8 @@ Added added(const std::string& method, const std::string& parameters = "",
             const TransformerShape& target = llama_7b()) {
   const Document text = Document::from_text("{\"name\":\"" + method + "\"" + parameters + "}", "method.json");
   Decoder decoder(
-      {target, Precision(DType::bf16), 4, 1, 1, {}}, MethodSpec(text.root()), [](const Reader&) { return llama_7b(); },
-      [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
+      Decoder::Options{.target = target, .precision = Precision(DType::bf16), .slots = 4}, MethodSpec(text.root()),
+      [](const Reader&) { return llama_7b(); }, [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
   int rows = 0;
   decoder.ops.on_segment = [&](const SegmentRun& run) {
     for (std::size_t i = 0; i < run.tape->passes.size(); ++i) rows = std::max(rows, run.tape->passes[i].rows.widest);
@@ -68,8 +68,9 @@ TEST_CASE("what DFlash 2 adds to DFlash for Qwen3.5-4B: 16.5 M of convolutions, 
 TEST_CASE("Kangaroo's adapter and head run once for each draft, its early layers once more for the last") {
   // One step, 6 drafts: the target's head verifies too; the adapter sees the newest committed row with the first.
   Decoder decoder(
-      {llama_7b(), Precision(DType::bf16), 4, 1, 1, {}}, MethodSpec(*methods::find("kangaroo")),
-      [](const Reader&) { return llama_7b(); }, [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
+      Decoder::Options{.target = llama_7b(), .precision = Precision(DType::bf16), .slots = 4},
+      MethodSpec(*methods::find("kangaroo")), [](const Reader&) { return llama_7b(); },
+      [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
   int heads = 0;
   std::vector<int> adapter_rows, early_rows;
   decoder.ops.on_segment = [&](const SegmentRun& run) {
@@ -96,8 +97,9 @@ TEST_CASE("Kangaroo leaves 32 layers behind the second and 40 behind the third")
     TransformerShape shape = llama_7b();
     shape.layers = layers;
     const Decoder decoder(
-        {shape, Precision(DType::bf16), 4, 1, 1, {}}, MethodSpec(*methods::find("kangaroo")),
-        [&](const Reader&) { return shape; }, [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
+        Decoder::Options{.target = shape, .precision = Precision(DType::bf16), .slots = 4},
+        MethodSpec(*methods::find("kangaroo")), [&](const Reader&) { return shape; },
+        [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
     CHECK(decoder.method->auxiliary_layers() == std::vector<int>{exit});
   }
 }

@@ -8,7 +8,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "papers/table.h"
+#include "papers/all_papers.h"
 #include "tests/core/messages.h"
 
 using namespace draftline;

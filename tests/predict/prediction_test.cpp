@@ -95,13 +95,13 @@ TEST_CASE("the folded price of a step is the walk over its ops") {
                       batch,
                       all.prompt_tokens[p.prompt],
                       all.output_tokens[p.output]};
-    const bool speculating = !all.methods[p.method].spec.is_plain();
+    const Speculation speculation = all.methods[p.method].spec.speculation();
     const auto run = predictor.recorded_step(setup, all.methods[p.method]);
-    const StepPrice folded(run, *setup.device, *setup.engine, speculating);
+    const StepPrice folded(run, *setup.device, *setup.engine, speculation);
     for (const int length : {1, 100, 2047}) {
       INFO(all.methods[p.method].spec.name() << " on " << setup.engine->name << " at " << length);
       const std::vector<int> lengths(static_cast<std::size_t>(batch), length);
-      const StepBreakdown walked = walk_step(run, lengths, *setup.device, *setup.engine, speculating),
+      const StepBreakdown walked = walk_step(run, lengths, *setup.device, *setup.engine, speculation),
                           whole = folded.breakdown(length);
       CHECK(folded(length) == whole.time);
       CHECK(whole.time.value == Approx(walked.time.value).epsilon(1e-9));
@@ -127,9 +127,9 @@ TEST_CASE("the folded price is the walk where the device waits in layers and dra
   const auto run = s->predictor().recorded_step(setup, method);
   const std::vector<int> lengths(1, 700);
   setup.batch_size = 1;
-  const Seconds folded = StepPrice(run, *setup.device, waits, true)(700),
-                walked = walk_step(run, lengths, *setup.device, waits, true).time,
-                without = StepPrice(run, *setup.device, *setup.engine, true)(700);
+  const Seconds folded = StepPrice(run, *setup.device, waits, Speculation::on)(700),
+                walked = walk_step(run, lengths, *setup.device, waits, Speculation::on).time,
+                without = StepPrice(run, *setup.device, *setup.engine, Speculation::on)(700);
   CHECK(folded.value == Approx(walked.value).epsilon(1e-9));
   CHECK(folded - without > Seconds{3 * 200e-6 + 32 * 5e-6 - 1e-9});
 }
@@ -144,9 +144,10 @@ TEST_CASE("a drafter whose passes wait for the host takes their time, and no mor
   const auto drafting = [&](double pass) {
     slow.draft_pass = Seconds{pass};
     const std::vector<int> lengths(1, 700);
-    const StepBreakdown folded = StepPrice(run, *setup.device, slow, true).breakdown(700);
-    CHECK(folded.drafting.value ==
-          Approx(walk_step(run, lengths, *setup.device, slow, true).drafting.value).epsilon(1e-9).margin(1e-12));
+    const StepBreakdown folded = StepPrice(run, *setup.device, slow, Speculation::on).breakdown(700);
+    CHECK(folded.drafting.value == Approx(walk_step(run, lengths, *setup.device, slow, Speculation::on).drafting.value)
+                                       .epsilon(1e-9)
+                                       .margin(1e-12));
     CHECK(folded.drafting <= folded.host());
     return folded.drafting.value;
   };
@@ -164,7 +165,7 @@ TEST_CASE("layers that verify a tree cost what the engine says, those of a chain
     const auto run = s->predictor().recorded_step(setup, s->scenario().methods.front());
     Engine trees = *setup.engine;
     trees.layer_tree = Seconds{25e-6};
-    const auto time = [&](const Engine& e) { return StepPrice(run, *setup.device, e, true)(700).value; };
+    const auto time = [&](const Engine& e) { return StepPrice(run, *setup.device, e, Speculation::on)(700).value; };
     return time(trees) - time(*setup.engine);
   };
   CHECK(longer(R"("draft_length": 5, "acceptance": {"rate": 0.7})") == Approx(0).margin(1e-12));
@@ -257,8 +258,8 @@ TEST_CASE("experts are an entry of their own") {
   const Setup setup = s->setup(point_at(s->scenario(), 0));
   const std::vector<int> lengths{100};
   Seconds experts;
-  for (const OpPrice& op :
-       op_prices(predictor.recorded_step(setup, autoregressive()), lengths, *setup.device, *setup.engine, false))
+  for (const OpPrice& op : op_prices(predictor.recorded_step(setup, autoregressive()), lengths, *setup.device,
+                                     *setup.engine, Speculation::off))
     if (op.key == "expert_mlp") experts += op.time;
   const StepBreakdown step = predictor.step_price(setup, autoregressive()).breakdown(100);
   CHECK(experts.value > 0);

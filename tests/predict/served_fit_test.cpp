@@ -95,7 +95,7 @@ TEST_CASE("runs in another unit than their file says are refused, not fitted") {
 }
 
 TEST_CASE("nine in ten of servers drawn from the priors lie within their intervals", "[once]") {
-  const auto terms = terms_of(shipped(), *Catalogue(kData).device("h100-sxm"), false);
+  const auto terms = terms_of(shipped(), *Catalogue(kData).device("h100-sxm"), Speculation::off);
   std::mt19937 random(5);
   std::normal_distribution<double> normal;
   int inside = 0, all = 0;

@@ -22,13 +22,13 @@ TEST_CASE("on one thread host and device add up, and the walk over a step is its
   serial.issue = Seconds{1e-6};
   serial.graph_launch = Seconds{1e-3};
   serial.step = serial.step_speculating = Seconds{1};
-  const auto price = [&](const Engine& e) { return StepPrice(step, w.device, e, true)(200).value; };
+  const auto price = [&](const Engine& e) { return StepPrice(step, w.device, e, Speculation::on)(200).value; };
   CHECK(price(serial) - price(nothing) ==
         Approx(1 + 1e-3 * static_cast<double>(step.size()) + 1e-6 * ops).epsilon(1e-9));
   const std::vector<int> lengths(4, 200);
-  CHECK(walk_step(step, lengths, w.device, serial, true).time.value == Approx(price(serial)).epsilon(1e-9));
+  CHECK(walk_step(step, lengths, w.device, serial, Speculation::on).time.value == Approx(price(serial)).epsilon(1e-9));
   double sum = 0;
-  for (const OpPrice& op : op_prices(step, lengths, w.device, nothing, true)) sum += op.time.value;
+  for (const OpPrice& op : op_prices(step, lengths, w.device, nothing, Speculation::on)) sum += op.time.value;
   CHECK(sum == Approx(price(nothing)).epsilon(1e-9));
 }
 
@@ -42,8 +42,9 @@ TEST_CASE("the longer a CPU's step takes the more of its weights co-runner traff
   const std::vector<int> lengths(4, 200);
   const auto price = [&](double co_runner_traffic) {
     w.device.cpu()->co_runner_traffic = BytesPerSecond{co_runner_traffic};
-    const StepPrice folded(step, w.device, w.engine, true);
-    CHECK(folded(200).value == Approx(walk_step(step, lengths, w.device, w.engine, true).time.value).epsilon(1e-7));
+    const StepPrice folded(step, w.device, w.engine, Speculation::on);
+    CHECK(folded(200).value ==
+          Approx(walk_step(step, lengths, w.device, w.engine, Speculation::on).time.value).epsilon(1e-7));
     return folded(200).value;
   };
   const double alone = price(0), most = price(1e15);
@@ -72,10 +73,11 @@ TEST_CASE("keys and values that a draft pass has just read are in a nearer cache
   cpu.gemm.reach.byte[2] = Seconds{};
   const auto attention = [&](double last_level_cache) {
     w.device.l2 = cpu.caches[2] = Bytes{last_level_cache};
-    const StepPrice folded(step, w.device, w.engine, true);
-    CHECK(folded(200).value == Approx(walk_step(step, lengths, w.device, w.engine, true).time.value).epsilon(1e-7));
+    const StepPrice folded(step, w.device, w.engine, Speculation::on);
+    CHECK(folded(200).value ==
+          Approx(walk_step(step, lengths, w.device, w.engine, Speculation::on).time.value).epsilon(1e-7));
     std::vector<double> drafts;
-    for (const OpPrice& op : op_prices(step, lengths, w.device, w.engine, true))
+    for (const OpPrice& op : op_prices(step, lengths, w.device, w.engine, Speculation::on))
       if (op.phase == Phase::draft && op.key.starts_with("attention")) drafts.push_back(op.time.value);
     return drafts;
   };

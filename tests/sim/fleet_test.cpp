@@ -24,8 +24,8 @@ TEST_CASE("a disaggregated request gets its first token once what its layers kee
   cost.per_context = 0;
   FleetShape shape;
   shape.prefill_replicas = 1;
-  shape.transfer_fixed = 3'000'000;
-  shape.transfer_per_token = 1'000'000;
+  shape.transfer_fixed = Seconds{3e-6};
+  shape.transfer_per_token = Seconds{1e-6};
   SchedulerLimits limits;
   limits.kept.windows = {{100, 0.5}};  // half of the layers keep 100 tokens: 550 of 1000
   const Workload w = poisson(1, 1, FixedLength{1000}, FixedLength{5});
@@ -63,13 +63,13 @@ TEST_CASE("inter-token latencies and TPOT are the same time, whatever a sequence
   const Workload w = poisson(250'000, 400, FixedLength{100}, FixedLength{60});
   FleetShape apart;
   apart.prefill_replicas = 1;
-  apart.transfer_per_token = 1'000'000;
+  apart.transfer_per_token = Seconds{1e-6};
   SchedulerLimits few_blocks;
   few_blocks.kv_blocks = 100;
   few_blocks.max_num_seqs = 16;
   SchedulerLimits swapped = few_blocks;
   swapped.swap = true;
-  swapped.swap_per_token = 1'000'000;
+  swapped.swap_per_token = Seconds{1e-6};
   for (const auto& [name, shape, limits] : {std::tuple("disaggregated", apart, SchedulerLimits{}),
                                             {"recomputed", FleetShape{}, few_blocks},
                                             {"swapped", FleetShape{}, swapped},

@@ -12,8 +12,6 @@ namespace draftline {
 
 namespace {
 
-using Batching = SchedulerLimits::Batching;
-
 struct Case {
   Workload workload;
   SchedulerLimits limits;
@@ -58,14 +56,14 @@ Case random_case(std::uint64_t seed) {
   c.limits.kv_blocks = (longest + below(250)) / c.limits.block_size + 6;  // tight: many are preempted
   c.limits.whole_prompts = below(2) == 0;
   c.limits.swap = below(2) == 0;
-  c.limits.swap_per_token = 1000;
+  c.limits.swap_per_token = Seconds{1e-9};
   c.fleet.replicas = 1 + below(3);
   c.fleet.routing = static_cast<FleetShape::Routing>(below(2));
-  if (below(4) == 0 && c.limits.batching != Batching::fixed &&
+  if (below(4) == 0 && c.limits.batching != Batching::static_batching &&
       c.workload.arrivals.kind == ArrivalProcess::Kind::poisson) {
     c.fleet.prefill_replicas = 1 + below(2);
-    c.fleet.transfer_fixed = 1e5;
-    c.fleet.transfer_per_token = 1e3;
+    c.fleet.transfer_fixed = Seconds{1e-7};
+    c.fleet.transfer_per_token = Seconds{1e-9};
   }
   if (below(2) == 0) {
     c.outcomes = DraftOutcomes::from_rates(std::vector<double>{0.8, 0.6, 0.5});
@@ -75,7 +73,7 @@ Case random_case(std::uint64_t seed) {
     c.drafting.policy.kind = static_cast<DraftPolicy::Kind>(below(5));
     c.drafting.policy.rules = {{1, 3}, {4, 1}, {8, 0}};
   }
-  if (below(3) == 0 && c.limits.batching != Batching::fixed && c.fleet.prefill_replicas == 0) {
+  if (below(3) == 0 && c.limits.batching != Batching::static_batching && c.fleet.prefill_replicas == 0) {
     c.fleet.parts = 2 + below(3);
     c.fleet.between_parts = static_cast<FleetShape::Routing>(below(2));
   }
@@ -339,7 +337,7 @@ TEST_CASE("a request that no pool holds is refused") {
 TEST_CASE("a static batch whose prompts no int counts is refused") {
   PlainCost cost;
   SchedulerLimits limits;
-  limits.batching = Batching::fixed;
+  limits.batching = Batching::static_batching;
   limits.max_num_seqs = 130;
   limits.kv_blocks = std::int64_t{1} << 40;
   const auto prompts_of = [&](int tokens) {
@@ -359,7 +357,7 @@ TEST_CASE("more than can be served diverges, less does not") {
   CHECK_FALSE(diverges(0.5 * most));
   // Static batches of 256 that fill: 188 wait at the last of 700 requests, 95 at half of them.
   SchedulerLimits limits;
-  limits.batching = Batching::fixed;
+  limits.batching = Batching::static_batching;
   const auto static_diverges = [&](double rate, int requests) {
     return Fleet({}, limits, {}, cost).run(poisson(rate, requests, FixedLength{500}, FixedLength{10}), 1, {}).diverges;
   };

@@ -143,7 +143,6 @@ TEST_CASE("a server has its engine's limits, by card, and its way with prompts, 
                   R"(, "workload": {"arrivals": {"process": "poisson", "rate": "4 /s"}, "requests": 3})" + more + "}");
     return s.sweep->prepare({})->limits;
   };
-  using Batching = SchedulerLimits::Batching;
   CHECK(limits("h100-sxm", "vllm", "").max_num_seqs == 1024);
   CHECK(limits("h100-sxm", "vllm", "").max_num_batched_tokens == 8192);
   CHECK(limits("h100-sxm", "vllm", "").batching == Batching::continuous);
@@ -154,7 +153,8 @@ TEST_CASE("a server has its engine's limits, by card, and its way with prompts, 
   CHECK(limits("h100-sxm", "vllm", R"(, "scheduler": {"max_num_seqs": 64})").max_num_batched_tokens == 8192);
   CHECK(limits("h100-sxm", "sglang", "").batching == Batching::prefill_first);
   CHECK(limits("h100-sxm", "sglang", R"(, "scheduler": {"chunked_prefill": true})").batching == Batching::continuous);
-  CHECK(limits("h100-sxm", "sglang", R"(, "scheduler": {"static_batching": true})").batching == Batching::fixed);
+  CHECK(limits("h100-sxm", "sglang", R"(, "scheduler": {"static_batching": true})").batching ==
+        Batching::static_batching);
   CHECK(limits("h100-sxm", "sglang", "",
                R"({"name": "draft_model", "draft": "llama-68m", "draft_length": 3, "acceptance": {"rate": 0.5}})")
             .max_num_seqs == 48);

@@ -78,7 +78,7 @@ TEST_CASE("sequences hold a prefix's blocks together, but for the layers with wi
 TEST_CASE("whole prompts count against the token budget by what is not cached of them") {
   PlainCost cost;
   SchedulerLimits limits;
-  limits.batching = SchedulerLimits::Batching::prefill_first;
+  limits.batching = Batching::prefill_first;
   limits.max_num_batched_tokens = 1024;
   Workload w = poisson(1e7, 41, FixedLength{1000}, FixedLength{2});  // all are there before the first is through
   w.shared_prefix = SharedPrefix{992};

@@ -146,9 +146,8 @@ TEST_CASE("options share the runs of a load in which no batch is full") {
 }
 
 TEST_CASE("limits that grant what a run asked for change nothing") {
-  using Batching = SchedulerLimits::Batching;
   int alike = 0, others = 0;
-  for (const auto batching : {Batching::continuous, Batching::prefill_first, Batching::fixed})
+  for (const auto batching : {Batching::continuous, Batching::prefill_first, Batching::static_batching})
     for (const int parts : {1, 2})
       for (const bool shared : {false, true}) {
         Workload w = poisson(2e5, 200, FixedLength{60}, UniformLength{1, 60});

@@ -34,7 +34,7 @@ ProductKey read_key(const Reader& in) {
                          .out = size("out"),
                          .x_stride = size("x_stride"),
                          .y_stride = size("y_stride"),
-                         .bf16 = in.at("format").choice(kFormats) == 1,
+                         .bf16 = in.at("format").word(kFormats) == "bf16",
                          .bias = in.at("bias").boolean()},
                .aligned = {}};
   const Reader aligned = in.at("aligned");

@@ -176,7 +176,6 @@ void CudaBackend::State::launch_all() {
     }
     launch(op);
     counts.kernels += launches(op);
-    if (const auto* l = std::get_if<Linear>(&op); l != nullptr) counts.split_products += launches(op) - 1;
   }
   if (phase) intervals.push_back({phase, begin, mark()});
   ++counts.single;

@@ -60,10 +60,9 @@ class CudaBackend : public Backend {
   Facts facts() const;
   struct Counts {
     long segments = 0, graph_launches = 0, captures = 0;
-    long kernels = 0;         // all that were launched, in graphs or one by one
-    long single = 0;          // segments whose ops were launched one by one
-    long reads = 0;           // host reads
-    long split_products = 0;  // launches of matrix products beyond one each
+    long kernels = 0;  // all that were launched, in graphs or one by one
+    long single = 0;   // segments whose ops were launched one by one
+    long reads = 0;    // host reads
   };
   const Counts& counts() const;
 

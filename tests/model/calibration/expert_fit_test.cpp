@@ -51,8 +51,8 @@ std::vector<ExpertPoint> measured_layers(const Device& d) {
                         .load = {},
                         .time = {},
                         .whole = inner};
-          p.load = load_of(rows_of_experts(exponent == 0 ? Routing::balanced : Routing::power_law, rows, experts,
-                                           per_token, exponent));
+          p.load = load_of(rows_of_experts(exponent == 0 ? ExpertDistribution::balanced : ExpertDistribution::power_law,
+                                           rows, experts, per_token, exponent));
           p.time = predicted(true_fit_of_experts(), d, p);
           points.push_back(p);
         }

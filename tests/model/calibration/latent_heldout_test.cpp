@@ -56,8 +56,8 @@ TEST_CASE("latent attention of unseen numbers of heads", "[golden]") {
       plain.add(roofline_time(d, work(kernel_of(p), span_of(p)), DType::bf16), p.time);
     }
   }
-  const std::string what = std::string(kAttentionFormNames[static_cast<std::size_t>(kernel.form)]) + " over " +
-                           std::string(name(kernel.cache));
+  const std::string what =
+      std::string(name_of(kAttentionForms, kernel.form)) + " over " + std::string(name(kernel.cache));
   decode.print("h100-sxm", what + ", decode");
   large.print("h100-sxm", what + ", decode over 50 us");
   prompts.print("h100-sxm", what + ", prompts");

@@ -54,7 +54,7 @@ TEST_CASE("each point of a link's table, predicted from its neighbours alone") {
       errors.add(others.time(p.ranks, p.message), p.time);
     }
     if (errors.points() < 5) continue;  // nothing to judge by
-    errors.print(name, t.library + " " + std::string(kCollectiveNames[static_cast<std::size_t>(t.collective)]));
+    errors.print(name, t.library + " " + std::string(name_of(kCollectives, t.collective)));
     CHECK(errors.mean() < 7);
   }
 }

@@ -166,7 +166,7 @@ TEST_CASE("step tables are of the network's shape on one rank") {
       .with("attention.csv",
             "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n0,0,4,128,9\n64,0,0,0,9\n64,0,4,9,9\n");
   CHECK(contains(folder.mistake(), "--transformer: step tables need the network they were measured on"));
-  const KernelTables all = folder.read(known_device("h100-sxm"), shard(whole, 4));
+  const KernelTables all = folder.read(known_device("h100-sxm"), shard(whole, {.devices = 4}));
   REQUIRE(all.times.gemms.size() == 2);
   CHECK(all.times.gemms[0].in == whole.hidden);
   CHECK(all.times.gemms[0].out == (whole.q_columns() + 2 * whole.kv_columns()) / 4);

@@ -86,5 +86,5 @@ TEST_CASE("fewer bits of cache, and a rank's share, take proportionally less") {
   plan.cache = DType::fp8;
   CHECK(memory_footprint(three_layers(), plan).cache == full.cache / 2);
   plan.cache = DType::bf16;
-  CHECK(memory_footprint(shard(three_layers(), {2}), plan).cache == full.cache / 2);
+  CHECK(memory_footprint(shard(three_layers(), {.devices = 2}), plan).cache == full.cache / 2);
 }

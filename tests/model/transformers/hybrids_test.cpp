@@ -73,11 +73,11 @@ TEST_CASE("the parameters of a hybrid add up by head") {
 }
 
 TEST_CASE("a hybrid's shares: the ranks divide the heads of its states too") {
-  const auto two = shard(shape_from(tiny_hybrid()), 2);
+  const auto two = shard(shape_from(tiny_hybrid()), {.devices = 2});
   CHECK(two.delta_net->key_heads == 1);
   CHECK(two.delta_net->value_heads == 2);
   const auto many = shape_from(with(with(tiny_hybrid(), "num_attention_heads", 4), "head_dim", 8));
-  CHECK(refuses_shards(many, 4).value().find("divide the 2 key heads of the delta networks of tiny") !=
+  CHECK(refuses_shards(many, {.devices = 4}).value().find("divide the 2 key heads of the delta networks of tiny") !=
         std::string::npos);
 }
 

@@ -41,7 +41,7 @@ TEST_CASE("an indexer's sizes are read where attention is sparse, and every rank
   const auto dense = shape_of("deepseek-v3"), sparse = shape_of("deepseek-v3.2");
   CHECK(sparse.latent->indexer == Indexer{.heads = 64, .head_dim = 128, .top_k = 2048});
   CHECK(sparse.latent->indexer->key_bytes() == Bytes{132});  // vLLM's cache of 128 numbers of 8 bits and a scale
-  CHECK(shard(sparse, {8}).latent == sparse.latent);
+  CHECK(shard(sparse, {.devices = 8}).latent == sparse.latent);
   // Queries of 64 x 128 from a latent of 1536, a key of 128 and 64 weights from 7168, a norm with a bias.
   CHECK(parameters(sparse) - parameters(dense) == 61.0 * (1536 * 8192 + 7168 * 192 + 2 * 128));
   const auto glm = shape_of("glm-5");
@@ -197,7 +197,7 @@ TEST_CASE("latent attention and routers are read as DeepSeek, GLM and Mixtral me
   CHECK((e.scale == 2.5 && e.normalise && e.shared == 2048));
   CHECK(v3.checkpoint->experts.scaling() == Scaling::blocks);
   // 61 layers of 512 + 64 columns a token, on every rank; a rank of 8 has 16 heads.
-  const auto rank = shard(v3, {8});
+  const auto rank = shard(v3, {.devices = 8});
   CHECK(rank.heads == 16);
   CHECK(rank.latent == v3.latent);
   const auto lite = shape_of("deepseek-v2-lite");

@@ -251,7 +251,7 @@ TEST_CASE("a mixture of experts that a shape can't express is refused") {
 
 TEST_CASE("tensor parallelism divides heads and columns, and copies KV heads where there are too few") {
   const auto whole = shape_of("llama-3.1-8b");  // 32 heads, 8 KV heads, MLP 14336
-  const auto quarter = shard(whole, {4});
+  const auto quarter = shard(whole, {.devices = 4});
   CHECK(quarter.heads == 8);
   CHECK(quarter.kv_heads == 2);
   CHECK(quarter.head_dim == 128);
@@ -259,17 +259,17 @@ TEST_CASE("tensor parallelism divides heads and columns, and copies KV heads whe
   CHECK(quarter.intermediate == 3584);
   CHECK(quarter.vocabulary == 32064);
   CHECK(layer_parameters(quarter) == layer_parameters(whole) / 4);
-  CHECK(shard(whole, {16}).kv_heads == 1);
-  CHECK(shard(whole, {16}).heads == 2);
-  CHECK(shard(whole, {1}) == whole);
-  CHECK(shard(shape_of("qwen3-30b-a3b"), {4}).experts->intermediate == 192);
+  CHECK(shard(whole, {.devices = 16}).kv_heads == 1);
+  CHECK(shard(whole, {.devices = 16}).heads == 2);
+  CHECK(shard(whole, {.devices = 1}) == whole);
+  CHECK(shard(shape_of("qwen3-30b-a3b"), {.devices = 4}).experts->intermediate == 192);
   auto odd = whole;
   odd.vocabulary = 32001;
-  CHECK(shard(odd, {2}).vocabulary == 16001);
-  CHECK_THROWS_WITH(shard(whole, {3}), "tensor_parallel 3 does not divide the 32 heads of llama-3.1-8b");
+  CHECK(shard(odd, {.devices = 2}).vocabulary == 16001);
+  CHECK_THROWS_WITH(shard(whole, {.devices = 3}), "tensor_parallel 3 does not divide the 32 heads of llama-3.1-8b");
   auto six = whole;
   six.heads = 24, six.kv_heads = 6;
-  CHECK_THROWS_WITH(shard(six, {4}),
+  CHECK_THROWS_WITH(shard(six, {.devices = 4}),
                     "tensor_parallel 4 does not divide the 6 KV heads of llama-3.1-8b and is no multiple of them");
-  CHECK_THROWS_AS(shard(whole, {0}), InputErrors);
+  CHECK_THROWS_AS(shard(whole, {.devices = 0}), InputErrors);
 }

@@ -13,7 +13,7 @@ namespace draftline {
 // `turn`: how many requests were routed before. The least loaded has the fewest requests in flight, of these the fewest
 // tokens still to be computed or generated, of these the lowest index.
 template <class One>
-One& routed(FleetShape::Routing how, const std::vector<std::unique_ptr<One>>& among, std::int64_t turn) {
+One& chosen_by(FleetShape::Routing how, const std::vector<std::unique_ptr<One>>& among, std::int64_t turn) {
   if (how == FleetShape::Routing::round_robin) return *among[static_cast<std::size_t>(turn) % among.size()];
   return **std::min_element(among.begin(), among.end(), [](const auto& a, const auto& b) {
     return a->in_flight() != b->in_flight() ? a->in_flight() < b->in_flight()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "papers/table.h"
+#include "papers/all_papers.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/routing.h"
+#include "model/expert_load.h"
 
 #include <algorithm>
 #include <cmath>
@@ -128,10 +128,11 @@ ExpertLoad expected_load(const ExpertMlp& k) {
   return load;
 }
 
-std::vector<int> rows_of_experts(Routing routing, int rows, int experts, int per_token, double exponent) {
+std::vector<int> rows_of_experts(ExpertDistribution distribution, int rows, int experts, int per_token,
+                                 double exponent) {
   check(rows > 0 && per_token > 0 && per_token <= experts, "a layer has rows, and rows choose among its experts");
-  return routing == Routing::balanced ? balanced(rows, experts, per_token)
-                                      : power_law(rows, experts, per_token, exponent);
+  return distribution == ExpertDistribution::balanced ? balanced(rows, experts, per_token)
+                                                      : power_law(rows, experts, per_token, exponent);
 }
 
 double overlap_of(double shared, int experts, int per_token) {

@@ -29,15 +29,15 @@ ExpertLoad load_of(std::span<const int> rows_of_experts);
 ExpertLoad expected_load(const ExpertMlp&);
 
 // Rows of each expert in tables of measured layers: a distribution is made, not drawn, so that a layer has one load.
-enum class Routing { balanced, power_law };
+enum class ExpertDistribution { balanced, power_law };
 // `exponent`: of the density of an expert's rows, which lie between 1 and 0.8 x rows, or, where there are fewer choices
 // than experts, between 0.01 and 2, before they are scaled to rows x per_token in all; none exceeds `rows`. Not 1.
-std::vector<int> rows_of_experts(Routing, int rows, int experts, int per_token, double exponent = 0);
+std::vector<int> rows_of_experts(ExpertDistribution, int rows, int experts, int per_token, double exponent = 0);
 
 // On how many of so many devices a row's experts lie, each device with whole experts, one after another and as even a
 // number as may be. The mean over rows whose experts come in any order: the row's groups are those that come first, its
 // experts the first of these groups. That is DeepSeek-V2's rule, a group being as good as its best expert; by the sum
-// of the two best, DeepSeek-V3's, a row reaches about as many (tests/model/routing_test.cpp).
+// of the two best, DeepSeek-V3's, a row reaches about as many (tests/model/expert_load_test.cpp).
 double devices_of_row(const Experts&, int devices);
 
 // The share of a row's choices that repeat the previous row's, beyond what independent draws repeat, of the share that

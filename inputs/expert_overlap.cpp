@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "inputs/routing.h"
+#include "inputs/expert_overlap.h"
 
-#include "model/routing.h"
+#include "model/expert_load.h"
 
 namespace draftline {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a scenario says in which formats a network is served.
-#include "inputs/precision.h"
+#include "inputs/precision_choice.h"
 
 #include "core/notes.h"
 #include "core/text_file.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "inputs/routing.h"
+#include "inputs/expert_overlap.h"
 
 #include <cmath>
 
-#include "model/routing.h"
+#include "model/expert_load.h"
 #include "predict/prediction.h"
 #include "tests/inputs/scenario_text.h"
 

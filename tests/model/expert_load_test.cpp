@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/routing.h"
+#include "model/expert_load.h"
 
 #include <algorithm>
 #include <array>
@@ -47,20 +47,20 @@ TEST_CASE("the load of known rows counts experts, choices and padded tiles") {
 }
 
 TEST_CASE("a balanced table loads all experts alike once the rows suffice") {
-  CHECK(rows_of_experts(Routing::balanced, 16, 128, 8) == std::vector<int>(128, 1));
-  CHECK(rows_of_experts(Routing::balanced, 512, 128, 8) == std::vector<int>(128, 32));
-  const auto one = rows_of_experts(Routing::balanced, 1, 8, 2);
+  CHECK(rows_of_experts(ExpertDistribution::balanced, 16, 128, 8) == std::vector<int>(128, 1));
+  CHECK(rows_of_experts(ExpertDistribution::balanced, 512, 128, 8) == std::vector<int>(128, 32));
+  const auto one = rows_of_experts(ExpertDistribution::balanced, 1, 8, 2);
   CHECK(one == std::vector<int>{1, 0, 0, 0, 1, 0, 0, 0});
 }
 
 TEST_CASE(
     "a power law gives every choice to an expert, none more than one of each row, and some far more than others") {
   for (const int rows : {1, 2, 16, 100, 4096}) {
-    const auto load = rows_of_experts(Routing::power_law, rows, 64, 6, 1.2);
+    const auto load = rows_of_experts(ExpertDistribution::power_law, rows, 64, 6, 1.2);
     CHECK(sum(load) == 6 * rows);
     for (const int n : load) CHECK((n >= 0 && n <= rows));
   }
-  const auto load = rows_of_experts(Routing::power_law, 4096, 64, 6, 1.2);
+  const auto load = rows_of_experts(ExpertDistribution::power_law, 4096, 64, 6, 1.2);
   CHECK(*std::max_element(load.begin(), load.end()) > 50 * *std::min_element(load.begin(), load.end()));
 }
 

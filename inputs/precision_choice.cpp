@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "inputs/precision.h"
+#include "inputs/precision_choice.h"
 
 #include <array>
 #include <utility>
@@ -20,7 +20,7 @@ std::string read_format(const Reader& in) {
       if (!f.also.empty()) all.push_back(f.also);
     return all;
   }();
-  return std::string(format_named(names[in.choice(names)])->name);
+  return std::string(format_named(in.word(names))->name);
 }
 
 std::optional<std::string> read_weights(const Reader& in) {
@@ -30,13 +30,13 @@ std::optional<std::string> read_weights(const Reader& in) {
 
 DType read_wide(const Reader& in) {
   static constexpr std::array<std::string_view, 6> names{"bf16", "fp16", "fp32", "bfloat16", "half", "float"};
-  return format_named(names[in.choice(names)])->activations;
+  return format_named(in.word(names))->activations;
 }
 
 std::optional<DType> read_kv_cache(const Reader& in) {
   static constexpr std::array<std::string_view, 8> names{"auto", "fp8",      "bf16",     "fp16",
                                                          "fp32", "fp8_e4m3", "fp8_e5m2", "bfloat16"};
-  const std::string_view name = names[in.choice(names)];
+  const std::string_view name = in.word(names);
   if (name == kOfCheckpoint) return std::nullopt;
   return name.starts_with("fp8") ? DType::fp8 : format_named(name)->activations;
 }
