@@ -198,6 +198,11 @@ Scenario read_scenario(Document document, Catalogue& catalogue) {
   return s;
 }
 
+const MethodChoice& autoregressive() {
+  static thread_local const MethodChoice choice{};
+  return choice;
+}
+
 std::size_t Scenario::points() const {
   double exact = 1;
   std::size_t n = 1;

@@ -27,6 +27,7 @@ struct MethodChoice {
 
   MethodChoice with(MethodSpec other) const { return {std::move(other), acceptance, drafter_device}; }
 };
+const MethodChoice& autoregressive();  // plain decoding, the baseline of speedups
 
 struct Scenario {
   std::string name, question, note;  // for people

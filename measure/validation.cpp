@@ -24,7 +24,7 @@ Validation::Validation(const Device& device, const Engine& engine, std::map<std:
       rate_(rate),
       precision_(format),
       probed_(probed),
-      predictor_(find) {}
+      prices_(find) {}
 Validation::~Validation() = default;
 
 Setup Validation::setup(const std::string& transformer, int batch_size, int context) const {
@@ -32,11 +32,11 @@ Setup Validation::setup(const std::string& transformer, int batch_size, int cont
 }
 
 Seconds Validation::expected(const std::string& transformer, const MethodSpec& method, int batch_size, int context) {
-  return predictor_.step_price(setup(transformer, batch_size, context), {method})(context);
+  return prices_.step_price(setup(transformer, batch_size, context), {method})(context);
 }
 
 bool Validation::steered(const std::string& transformer, const MethodSpec& method) {
-  return !predictor_.method(setup(transformer, 1, 1), {method}).static_plan();
+  return !prices_.method(setup(transformer, 1, 1), {method}).static_plan();
 }
 
 ValidationCell Validation::compare(const MeasuredCell& m) {
@@ -54,7 +54,7 @@ ValidationCell Validation::compare(const MeasuredCell& m) {
 ValidationCell Validation::compare(const MeasuredCell& m, const Device& device) {
   Setup setup = this->setup(m.transformer, m.batch_size, m.context);
   setup.device = &device;
-  return CellComparison(m, setup, rate_, predictor_, find_).result();
+  return CellComparison(m, setup, rate_, prices_, find_).result();
 }
 
 // ---- over many cells

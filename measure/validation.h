@@ -133,7 +133,7 @@ class Validation {
   Precision precision_;
   std::optional<MemoryTimes> probed_;
   std::list<Device> beside_cells_;  // the device as it was beside each cell: prices refer to it
-  Predictor predictor_;
+  StepPrices prices_;
 };
 
 // ---- over many cells

@@ -18,7 +18,7 @@ Seconds issue_time(std::span<const SegmentRun> step, const Device& d, Engine e, 
 }  // namespace
 
 PaperStack::PaperStack(const std::filesystem::path& data, const Document& file)
-    : root_(file.root()), catalogue_(data), predictor_(finder()) {
+    : root_(file.root()), catalogue_(data), prices_(finder()) {
   for (const Reader& in : root_.at("settings").items()) settings_.push_back(read(in));
 }
 
@@ -146,12 +146,12 @@ const PaperStep& PaperStack::step(const PaperSetting& s, const PaperTable& table
       {&s, &on, &shape, name, draft_length, batch, issue.value_or(Seconds{}).value, paid_ ? paid_->each.value : -1});
   if (!fresh) return it->second;
   const Setup setup{&on, nullptr, &shape, s.precision, {s.ranks}, batch, s.prompt_tokens, s.output_tokens};
-  const auto segments = predictor_.recorded_step(setup, method(s, name, draft_length, shape));
+  const auto segments = prices_.recorded_step(setup, method(s, name, draft_length, shape));
   const bool plain = is_plain(s, name);
   Engine engine = engine_for(s, name, issue);
   if (paid_ && paid_->of == CostOf::added_launch && !plain && engine.issue.value > 0) {
     const Seconds issued = issue_time(segments, on, engine, Speculation::on);
-    const auto without = predictor_.recorded_step(setup, method(s, kPlain, 0, shape));
+    const auto without = prices_.recorded_step(setup, method(s, kPlain, 0, shape));
     const Seconds added = issued - issue_time(without, on, engine_for(s, kPlain, issue), Speculation::off);
     if (added.value > 0) engine.issue = engine.issue + (added / issued) * (paid_->each - engine.issue);
   }

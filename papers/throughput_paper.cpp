@@ -14,7 +14,7 @@ namespace {
 class ThroughputPaper {
  public:
   ThroughputPaper(const std::filesystem::path& data, const Document& file)
-      : root_(file.root()), catalogue_(data), predictor_([this](const Reader& in) {
+      : root_(file.root()), catalogue_(data), prices_([this](const Reader& in) {
           const auto shape = catalogue_.transformer(in);
           return shape ? *shape : TransformerShape{};
         }) {
@@ -142,7 +142,7 @@ class ThroughputPaper {
 
   Step step(const Setup& s, const std::string& name, int draft_length, Seconds issue) {
     const Engine engine = engine_for(name, issue);
-    const auto segments = predictor_.recorded_step(s, method(name, draft_length, *s.transformer));
+    const auto segments = prices_.recorded_step(s, method(name, draft_length, *s.transformer));
     const Speculation speculation = name == "autoregressive" ? Speculation::off : Speculation::on;
     const StepPrice price(segments, *device_, engine, speculation);
     const double middle = s.prompt_tokens + s.output_tokens / 2.0;
@@ -183,7 +183,7 @@ class ThroughputPaper {
 
   Reader root_;
   Catalogue catalogue_;
-  Predictor predictor_;
+  StepPrices prices_;
   std::shared_ptr<const Device> device_;
   std::shared_ptr<const Engine> engine_;
   int prompt_tokens_ = 0, output_tokens_ = 0;

@@ -44,28 +44,28 @@ struct ShapeText {
 
 }  // namespace
 
-std::vector<KernelTime> kernel_times(Predictor& predictor, const Setup& s, const MethodChoice& m) {
-  const Speculation speculation = predictor.method(s, m).speculation();
-  const auto segments = predictor.recorded_step(s, m);
+std::vector<KernelTime> kernel_times(StepPrices& prices, const Setup& s, const MethodChoice& m) {
+  const Speculation speculation = prices.method(s, m).speculation();
+  const auto segments = prices.recorded_step(s, m);
   const int sequences = s.replica_sequences();
   const std::vector<int> lengths(static_cast<std::size_t>(sequences), s.prompt_tokens + (s.output_tokens - 2) / 2);
   const StepOutline outline(segments);
-  const std::vector<OpPrice> prices = op_prices(segments, lengths, predictor.as_served(s), *s.engine, speculation);
+  const std::vector<OpPrice> targets = op_prices(segments, lengths, prices.as_served(s), *s.engine, speculation);
   const LayerTime of_layer(*s.engine, outline);
   const DrafterDevice* own = m.drafter_device.get();
   const Engine& drafters_engine = own != nullptr && own->engine ? *own->engine : *s.engine;
   const LayerTime of_draft_layer(drafters_engine, outline);
   std::vector<OpPrice> drafters;
   if (own != nullptr)
-    drafters = op_prices(segments, lengths, predictor.as_served(*own->device, drafters_engine), drafters_engine,
+    drafters = op_prices(segments, lengths, prices.as_served(*own->device, drafters_engine), drafters_engine,
                          Speculation::off);
   std::vector<KernelTime> all;
   std::size_t next = 0;
   for (const StepOutline::Segment& segment : outline.segments)
     for (const StepOutline::Op& op : segment.ops()) {
       const Kernel& kernel = outline.kinds[static_cast<std::size_t>(op.kind)].kernel;
-      const bool drafts = own != nullptr && prices[next].phase == Phase::draft;
-      const OpPrice& price = (drafts ? drafters : prices)[next];
+      const bool drafts = own != nullptr && targets[next].phase == Phase::draft;
+      const OpPrice& price = (drafts ? drafters : targets)[next];
       ++next;
       const std::string shape = std::visit(ShapeText{}, kernel);
       auto same = std::find_if(all.begin(), all.end(), [&](const KernelTime& k) {

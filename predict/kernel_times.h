@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "predict/prediction.h"
+#include "predict/step_prices.h"
 
 namespace draftline {
 
@@ -21,6 +21,6 @@ struct KernelTime {
 
 // In order of their first launch, at the context in the middle of the output. They add up to the device's time of that
 // step, which overlaps with the host's. The point must fit the device.
-std::vector<KernelTime> kernel_times(Predictor&, const Setup&, const MethodChoice&);
+std::vector<KernelTime> kernel_times(StepPrices&, const Setup&, const MethodChoice&);
 
 }  // namespace draftline

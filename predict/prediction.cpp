@@ -7,16 +7,10 @@
 #include "inputs/serving_choice.h"
 #include "model/acceptance/first_passage.h"
 #include "model/kernels/kernel_time.h"
-#include "predict/mean_contexts.h"
-#include "predict/recorded_plan.h"
+#include "predict/device_memory.h"
 #include "predict/setup_warnings.h"
 
 namespace draftline {
-
-const MethodChoice& autoregressive() {
-  static thread_local const MethodChoice choice{};
-  return choice;
-}
 
 template <class Price>
 static StepBreakdown mean_breakdown(const Price& price, const MeanContexts& contexts) {
@@ -37,37 +31,15 @@ StepBreakdown mean_step(const ExpectedStep& price, const MeanContexts& contexts)
   return mean_breakdown(price, contexts);
 }
 
-int Setup::replica_sequences() const {
-  return (batch_size + parallel.attention_replicas - 1) / parallel.attention_replicas;
-}
-
-AttentionChoice attention_of(const Setup& s) {
-  if (s.device->cpu() != nullptr) return {};
-  return attention_choice(*s.device, s.engine->attention, s.precision.kv_cache,
-                          s.transformer->latent ? AttentionForm::absorbed : AttentionForm::ordinary);
-}
-
-std::optional<std::string> refuses_sharing(const Device& d, const TransformerShape& network, const Parallelism& p) {
-  if (p == Parallelism{}) return std::nullopt;
-  if (p.devices > 1 && !d.links.connects(p.devices))
-    return d.name + " has no known link for " + std::to_string(p.devices) +
-           " devices; a device file may have or borrow one: \"links\" (docs/your_own.md)";
-  return refuses_shards(network, p);
-}
-
-const Method& Predictor::method(const Setup& s, const MethodChoice& m) { return *plan(s, m).decoder.method; }
-
 void Predictor::validate(const Setup& s, const MethodChoice& m) {
   const int sequences = s.replica_sequences();
-  const auto known = plans_.size();
-  Plan& p = plan(s, m);
-  if (plans_.size() == known)
-    Plan(s, s.precision, m, find_, drafter_);  // an equal method elsewhere in the file: its keys must be read too
+  steps_.read_parameters(s, m);
   if (m.spec.in().failed()) return;
   if (const Trace* trace = m.acceptance.trace())
     if (const auto why = trace->wrong_target(*s.transformer)) m.spec.in().at("acceptance").fail(*why);
-  if (const auto why = refuses(p, sequences)) return m.spec.in().fail(*why);
-  acceptance_length(m, *p.decoder.method, recorded(p, Recording::step, sequences).rows(), s);
+  RecordedMethod& r = steps_.recorded(s, m);
+  if (const auto why = steps_.refuses(r, sequences)) return m.spec.in().fail(*why);
+  acceptance_length(m, r.method(), steps_.step_of(r, sequences).rows(), s);
 }
 
 MeanContexts Predictor::contexts(const MethodChoice& m, const Method& method, int verified_rows, const Setup& s,
@@ -107,16 +79,16 @@ double Predictor::acceptance_length(const MethodChoice& m, const Method& method,
   return mean;
 }
 
-ChunkPrices& Predictor::chunks(Plan& plan, const Setup& s) {
+ChunkPrices& Predictor::chunks(RecordedMethod& m, const Setup& s) {
   constexpr std::size_t kMostTables = 256;  // keeps memory flat over huge sweeps
   if (chunks_.size() > kMostTables) chunks_.clear();
-  const auto price = [this, &plan, s](int tokens, int rows) { return prompt_price(plan, s, tokens, rows); };
-  return chunks_.try_emplace({&plan, s.device, s.engine}, price, s.engine->prompt_graphs).first->second;
+  const auto price = [this, &m, s](int tokens, int rows) { return steps_.prompt_price(m, s, tokens, rows); };
+  return chunks_.try_emplace({&m, s.device, s.engine}, price, s.engine->prompt_graphs).first->second;
 }
 
-Predictor::MeanStep Predictor::mean_over_output(const Plan& plan, const Priced& price, const Setup& s,
+Predictor::MeanStep Predictor::mean_over_output(const RecordedMethod& r, const PricedStep& price, const Setup& s,
                                                 const MethodChoice& m) {
-  const MeanContexts at = contexts(m, *plan.decoder.method, price.rows, s, price.step->windows());
+  const MeanContexts at = contexts(m, r.method(), price.rows, s, price.step->windows());
   return {at, mean_step(*price.step, at)};
 }
 
@@ -124,31 +96,31 @@ Predictor::MeanStep Predictor::mean_over_output(const Plan& plan, const Priced& 
 const Predictor::Baseline& Predictor::baseline(const Setup& s) {
   constexpr std::size_t kMost = 20'000;  // keeps memory flat over huge sweeps
   if (baselines_.size() > kMost) baselines_.clear();
-  Plan& p = plan(s, autoregressive());
+  RecordedMethod& r = steps_.recorded(s, autoregressive());
   const int sequences = s.replica_sequences();
   const auto [it, fresh] = baselines_.try_emplace(
-      {&p, s.device, s.engine, sequences, s.prompt_tokens, s.output_tokens, s.cached_prompt_tokens});
+      {&r, s.device, s.engine, sequences, s.prompt_tokens, s.output_tokens, s.cached_prompt_tokens});
   if (fresh) {
-    const MeanStep usual = mean_over_output(p, priced(p, s, sequences, 1), s, autoregressive());
-    it->second = {usual.step, cycle(p, s, autoregressive(), s.output_tokens - 1, usual).e2e};
+    const MeanStep usual = mean_over_output(r, steps_.priced(r, s, sequences, 1), s, autoregressive());
+    it->second = {usual.step, cycle(r, s, autoregressive(), s.output_tokens - 1, usual).e2e};
     it->second.step.time += sequences * s.engine->token;
   }
   return it->second;
 }
 
-double Predictor::decode_steps(Plan& plan, const MethodChoice& m, const Setup& s, int verified_rows,
+double Predictor::decode_steps(RecordedMethod& r, const MethodChoice& m, const Setup& s, int verified_rows,
                                double acceptance_length) {
   const int tokens = s.output_tokens - 1;  // the prefill emits the first
   if (acceptance_length <= 1) return tokens;
-  const BuiltMethod built{m.spec, *plan.decoder.method, verified_rows};
+  const BuiltMethod built{m.spec, r.method(), verified_rows};
   if (const Trace* trace = m.acceptance.trace()) {
-    auto known = plan.replayed.find(trace);
-    if (known == plan.replayed.end()) known = plan.replayed.emplace(trace, m.acceptance.lengths(built)).first;
+    auto known = r.replayed.find(trace);
+    if (known == r.replayed.end()) known = r.replayed.emplace(trace, m.acceptance.lengths(built)).first;
     return expected_steps(tokens, known->second);
   }
   if (!m.acceptance.by_context()) return expected_steps(tokens, m.acceptance.lengths(built));
-  std::vector<double> survival(static_cast<std::size_t>(plan.decoder.method->usual_depth()));
-  for (const auto& [context, share] : contexts(m, *plan.decoder.method, verified_rows, s, {})) {
+  std::vector<double> survival(static_cast<std::size_t>(r.method().usual_depth()));
+  for (const auto& [context, share] : contexts(m, r.method(), verified_rows, s, {})) {
     double left = 1;
     const LengthDistribution lengths = m.acceptance.lengths(built, context);
     for (std::size_t n = 0; n < survival.size(); ++n)
@@ -158,28 +130,28 @@ double Predictor::decode_steps(Plan& plan, const MethodChoice& m, const Setup& s
 }
 
 // What requests see of a full batch, with the scheduler that the engine has on this device unless it is given another.
-RequestCycle Predictor::cycle(Plan& plan, const Setup& s, const MethodChoice& m, double decode_steps,
+RequestCycle Predictor::cycle(RecordedMethod& r, const Setup& s, const MethodChoice& m, double decode_steps,
                               const MeanStep& full) {
-  const double hit_share = verifying_share(plan, m);
+  const double hit_share = StepPrices::verifying_share(r, m);
   const Seconds tokens = (s.output_tokens - 1) / decode_steps * s.engine->token;  // of a sequence's step
   const int all = s.replica_sequences();
   const auto decode = [&](int sequences) {
-    const ExpectedStep& price = *priced(plan, s, sequences, hit_share).step;
+    const ExpectedStep& price = *steps_.priced(r, s, sequences, hit_share).step;
     const StepBreakdown step = sequences == all ? full.step : mean_step(price, full.contexts);
     Seconds host_slack;
     for (const auto& [length, share] : full.contexts) host_slack += share * price.host_idle(length);
     return DecodeStep{step.time + sequences * tokens, price.idle(step), host_slack, price.rows()};
   };
-  const SchedulerLimits limits = engine_limits(*s.engine, *s.device, plan.decoder.method->speculation());
+  const SchedulerLimits limits = engine_limits(*s.engine, *s.device, r.method().speculation());
   const LoopedRequests requests{.batch_size = all,
                                 .prompt_tokens = s.computed_prompt_tokens(),
-                                .rows = mean_rows(priced(plan, s, all, hit_share).step->rows()) / all,
+                                .rows = mean_rows(steps_.priced(r, s, all, hit_share).step->rows()) / all,
                                 .decode_steps = decode_steps,
                                 .max_num_batched_tokens = limits.max_num_batched_tokens,
                                 .prompts_apart = limits.batching == Batching::prefill_first,
                                 .cached_tokens = s.cached_prompt_tokens,
                                 .parts = s.parallel.attention_replicas};
-  return request_cycle(requests, decode, chunks(plan, s));
+  return request_cycle(requests, decode, chunks(r, s));
 }
 
 // Files hold what is physical, but no reader knows what all their coefficients together make of a step.
@@ -197,26 +169,26 @@ static bool are_numbers(const Prediction& p) {
 std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const MethodChoice& m) {
   if (const auto why = refuses_sharing(*s.device, *s.transformer, s.parallel)) return *why;
   const int sequences = s.replica_sequences();
-  Plan& p = plan(s, m);
-  const Speculation speculation = p.decoder.method->speculation();
-  if (const auto why = refuses(p, sequences)) return *why;
-  if (const auto why = refuses_drafter_device(s, m)) return *why;
-  const Priced& mine = priced(p, s, sequences, verifying_share(p, m));
+  RecordedMethod& r = steps_.recorded(s, m);
+  const Speculation speculation = r.method().speculation();
+  if (const auto why = steps_.refuses(r, sequences)) return *why;
+  if (const auto why = steps_.refuses_drafter_device(s, m)) return *why;
+  const PricedStep& mine = steps_.priced(r, s, sequences, StepPrices::verifying_share(r, m));
   Prediction out{};
   out.verified_rows = mine.rows;
-  out.acceptance_length = acceptance_length(m, *p.decoder.method, mine.rows, s);
-  const Footprints footprints = memory(p, mine, s);
-  out.memory = footprints.target;
-  if (footprints.drafter) out.drafter = DrafterUse{*footprints.drafter, 0};
+  out.acceptance_length = acceptance_length(m, r.method(), mine.rows, s);
+  const Footprints taken = footprints(r, mine, s);
+  out.memory = taken.target;
+  if (taken.drafter) out.drafter = DrafterUse{*taken.drafter, 0};
   const int context = s.prompt_tokens + s.output_tokens;
   if (const auto most = s.transformer->max_positions; most && context > *most)
     return "a text of " + std::to_string(context) + " tokens, " + s.transformer->name + " has " +
            std::to_string(*most) + " positions";
-  if (const auto why = lacks_memory(p, footprints, s)) return *why;
+  if (const auto why = lacks_memory(r, taken, s)) return *why;
 
   const double middle = s.prompt_tokens + (s.output_tokens - 2) / 2.0;
   const auto throughput = [&](const StepBreakdown& step, double length) { return s.batch_size * length / step.time; };
-  const MeanStep mean = mean_over_output(p, mine, s, m);
+  const MeanStep mean = mean_over_output(r, mine, s, m);
   out.breakdown = mean.step;
   out.breakdown.time += sequences * out.acceptance_length * s.engine->token;
   out.step_time = out.breakdown.time;
@@ -225,8 +197,8 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const M
       out.drafter->busy += share * (mine.step->drafting(length) / out.step_time);
   out.work = mine.step->work(middle);
   out.throughput = throughput(out.breakdown, out.acceptance_length);
-  out.prefill_time = prefill(p, s);
-  out.request = cycle(p, s, m, decode_steps(p, m, s, mine.rows, out.acceptance_length), mean);
+  out.prefill_time = steps_.prefill_time(r, s);
+  out.request = cycle(r, s, m, decode_steps(r, m, s, mine.rows, out.acceptance_length), mean);
   out.throughput_with_prefill = s.batch_size * s.output_tokens / out.request.e2e;
   const AttentionChoice attention = attention_of(s);
   out.warnings = setup_warnings(s, m.spec, attention);

@@ -15,7 +15,7 @@ namespace {
 Seconds prompts_time(const ServedPoint& p, const Setup& s) {
   if (p.run.prompt_tokens == 0) return {};
   constexpr int kMostTogether = 1 << 15;
-  const auto read = [&](int tokens) { return p.predictor->prefill_price(s, autoregressive(), tokens)(0); };
+  const auto read = [&](int tokens) { return p.prices->prefill_price(s, autoregressive(), tokens)(0); };
   const Seconds apart = s.batch_size * read(p.run.prompt_tokens);
   if (s.batch_size > kMostTogether / p.run.prompt_tokens) return apart;
   return std::min(apart, read(s.batch_size * p.run.prompt_tokens));
@@ -31,7 +31,7 @@ std::vector<double> log_times(const std::vector<ServedPoint>& points, const Engi
 // Does any run have rows that the engine's graphs would pad?
 bool padding_shows(const std::vector<ServedPoint>& points, const std::vector<int>& sizes) {
   return std::any_of(points.begin(), points.end(), [&](const ServedPoint& p) {
-    const int rows = p.setup.batch_size * p.predictor->verified_rows(p.setup, *p.method);
+    const int rows = p.setup.batch_size * p.prices->verified_rows(p.setup, *p.method);
     return !sizes.empty() && rows < sizes.back() && !std::binary_search(sizes.begin(), sizes.end(), rows);
   });
 }
@@ -47,7 +47,7 @@ Seconds predicted_time(const ServedPoint& p, const Engine& e) {
   s.device = &slower;
   s.engine = &engine;
   const Seconds step =
-      p.predictor->step_price(s, *p.method)(p.run.context) + s.batch_size * p.run.tokens_per_step * engine.token;
+      p.prices->step_price(s, *p.method)(p.run.context) + s.batch_size * p.run.tokens_per_step * engine.token;
   return p.run.steps * step + prompts_time(p, s);
 }
 

@@ -10,14 +10,14 @@
 #include "model/calibration/prior_fit.h"
 #include "model/engines/served_profile.h"
 #include "predict/engine_terms.h"
-#include "predict/prediction.h"
+#include "predict/step_prices.h"
 
 namespace draftline {
 
-// A run, and what priced it: the predictor and the choices are their owner's.
+// A run, and what priced it: its prices and choices are their owner's.
 struct ServedPoint {
   ServedRun run;
-  Predictor* predictor;
+  StepPrices* prices;
   Setup setup;  // of the shipped engine; its batch is the run's
   const MethodChoice* method;
 };

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "predict/prediction.h"
+#include "predict/setup.h"
 
 namespace draftline {
 

@@ -114,7 +114,7 @@ Outcome Sweep::at(std::size_t index, bool with_kernels) {
   const Point p = point_at(scenario_, index);
   Outcome o{p, predictor_.predict(setup(p), scenario_.method(p))};
   if (with_kernels && std::holds_alternative<Prediction>(o.result))
-    o.kernels = kernel_times(predictor_, setup(p), scenario_.method(p));
+    o.kernels = kernel_times(predictor_.steps(), setup(p), scenario_.method(p));
   return o;
 }
 

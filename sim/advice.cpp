@@ -5,6 +5,8 @@
 #include <cmath>
 #include <set>
 
+#include "predict/device_memory.h"
+
 namespace draftline {
 
 namespace {
@@ -44,9 +46,10 @@ BatchAdvice at_batch(Predictor& predictor, const Setup& s, const Prediction& wit
 double pool_tokens(Predictor& predictor, Setup s, const MethodChoice& m) {
   const SchedulerLimits limits = engine_limits(*s.engine, *s.device, m.spec.speculation());
   s.batch_size = 1;
-  s.batch_size = batch_limit(limits, predictor.verified_rows(s, m));
-  const Predictor::Room room = predictor.room(s, m, limits.max_num_seqs, limits.max_num_batched_tokens);
-  return room.tokens(s.gpu_memory_utilization * s.device->memory - room.taken());
+  s.batch_size = batch_limit(limits, predictor.steps().verified_rows(s, m));
+  const ServerMemory memory =
+      server_memory(predictor.steps(), s, m, limits.max_num_seqs, limits.max_num_batched_tokens);
+  return memory.tokens(s.gpu_memory_utilization * s.device->memory - memory.taken());
 }
 
 // The largest batch that fits in device memory, up to kMostBatchSize; 0: none.
@@ -98,7 +101,7 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
   out.largest_batch = largest_batch(predictor, s, m);
   const SchedulerLimits usual = limits_on(scenario.serving ? scenario.serving->choices.front() : ServingChoice{},
                                           *s.engine, *s.device, Speculation::on);
-  out.batch_limit = batch_limit(usual, predictor.verified_rows(s, m));
+  out.batch_limit = batch_limit(usual, predictor.steps().verified_rows(s, m));
   std::vector<int> reported;
   std::copy_if(batches.begin(), batches.end(), std::back_inserter(reported),
                [&](int batch) { return at(batch).has_value(); });
@@ -106,7 +109,7 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
   out.pays_at = stretches(
       looked_at(reported, out.largest_batch), [&](int batch) { return at(batch)->speedup_with_prefill >= 1; },
       [](int a, int b) { return b - a > 1 ? std::optional(a + (b - a) / 2) : std::nullopt; });
-  const auto sharded = predictor.with_sharded_draft(s, m);
+  const auto sharded = predictor.steps().with_sharded_draft(s, m);
   for (const int batch : reported) {
     const auto prediction = at(batch);
     BatchAdvice a = at_batch(predictor, s, *prediction);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/fingerprint.h"
+#include "predict/device_memory.h"
 #include "sim/fleet_cost.h"
 #include "sim/serving_checks.h"
 #include "sim/serving_warnings.h"
@@ -62,8 +63,8 @@ void ServingSweep::validate() {
 
 // The method at every draft length from 0 to its own; of a tree, at 0 and its own.
 std::vector<std::unique_ptr<MethodChoice>> ServingSweep::variants(const Setup& s, const MethodChoice& m) {
-  const int depth = sweep_.predictor().method(s, m).usual_depth();
-  const bool chain = m.spec.draft_length() == depth && sweep_.predictor().verified_rows(s, m) == depth + 1;
+  const int depth = sweep_.predictor().steps().method(s, m).usual_depth();
+  const bool chain = m.spec.draft_length() == depth && sweep_.predictor().steps().verified_rows(s, m) == depth + 1;
   std::vector<std::unique_ptr<MethodChoice>> all(static_cast<std::size_t>(depth) + 1);
   if (depth > 0) all.front() = std::make_unique<MethodChoice>(autoregressive());
   for (int k = 1; chain && k < depth; ++k)
@@ -87,7 +88,7 @@ std::shared_ptr<MethodPrices> ServingSweep::prices(const Point& p, const Setup& 
     known->by_drafts = variants(setup, method);
     std::vector<const MethodChoice*> by_drafts;
     for (const auto& m : known->by_drafts) by_drafts.push_back(m.get());
-    known->table = std::make_unique<StepTable>(sweep_.predictor(), setup, by_drafts, method, stages);
+    known->table = std::make_unique<StepTable>(sweep_.predictor().steps(), setup, by_drafts, method, stages);
   }
   return known;
 }
@@ -95,12 +96,12 @@ std::shared_ptr<MethodPrices> ServingSweep::prices(const Point& p, const Setup& 
 const DraftOutcomes& ServingSweep::outcomes(const Point& p, const Setup& s, bool from_start) {
   constexpr std::size_t kMost = 16;  // each may keep some 32 MiB of draws
   const MethodChoice& m = scenario().method(p);
-  const int rows = sweep_.predictor().verified_rows(s, m);
+  const int rows = sweep_.predictor().steps().verified_rows(s, m);
   const auto key = std::tuple(p.transformer, p.engine, p.method, rows, from_start);
   if (const auto known = outcomes_.find(key); known != outcomes_.end()) return known->second;
   if (outcomes_.size() >= kMost) outcomes_.clear();
   DraftOutcomes& fresh =
-      outcomes_.emplace(key, m.acceptance.outcomes({m.spec, sweep_.predictor().method(s, m), rows}, from_start))
+      outcomes_.emplace(key, m.acceptance.outcomes({m.spec, sweep_.predictor().steps().method(s, m), rows}, from_start))
           .first->second;
   fresh.keep_draws();
   return fresh;
@@ -149,12 +150,12 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
                       setup.transformer->name + " has " + std::to_string(*most) + " positions");
 
   Drafting& drafting = point->drafting;
-  drafting.draft_length = predictor.method(setup, method).usual_depth();
+  drafting.draft_length = predictor.steps().method(setup, method).usual_depth();
   if (drafting.draft_length > 0) {
     point->outcomes = outcomes(p, setup, workload.lengths_of_acceptance);
     drafting.draft_length = std::min(drafting.draft_length, point->outcomes.depth());
     drafting.outcomes = &point->outcomes;
-    drafting.rows = std::max(predictor.verified_rows(setup, method), point->outcomes.depth() + 1);
+    drafting.rows = std::max(predictor.steps().verified_rows(setup, method), point->outcomes.depth() + 1);
     drafting.policy = choice.policy;
     if (drafting.policy.kind == DraftPolicy::Kind::confidence) {
       point->confidence.emplace(point->outcomes.conditional_rates(), drafting.policy.concentration);
@@ -173,19 +174,20 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   limits.max_num_seqs = batch_limit(limits, drafting);
   setup.batch_size = limits.max_num_seqs * setup.parallel.attention_replicas;
   point->prices->table->allow(setup.batch_size);
-  const Predictor::Room room = predictor.room(setup, method, most_sequences, limits.max_num_batched_tokens);
-  const Bytes usable = setup.gpu_memory_utilization * setup.device->memory, left = usable - room.taken(stages);
-  limits.kept = room.kept;
+  const ServerMemory memory =
+      server_memory(predictor.steps(), setup, method, most_sequences, limits.max_num_batched_tokens);
+  const Bytes usable = setup.gpu_memory_utilization * setup.device->memory, left = usable - memory.taken(stages);
+  limits.kept = memory.kept;
   limits.kv_blocks =
-      choice.kv_blocks.value_or(static_cast<std::int64_t>(std::max(0.0, room.tokens(left) / limits.block_size)));
+      choice.kv_blocks.value_or(static_cast<std::int64_t>(std::max(0.0, memory.tokens(left) / limits.block_size)));
   if (limits.kv_blocks * limits.block_size <= drafting.rows)
-    throw InputErrors("no room for a KV cache: " + to_text(room.taken(stages)) + " are taken of " + to_text(usable) +
+    throw InputErrors("no room for a KV cache: " + to_text(memory.taken(stages)) + " are taken of " + to_text(usable) +
                       " on each device");
-  if (limits.swap) limits.swap_per_token = room.per_token / choice.host_link;
+  if (limits.swap) limits.swap_per_token = memory.per_token / choice.host_link;
   point->fleet = choice.fleet;
   point->fleet.parts = setup.parallel.attention_replicas;
   point->fleet.transfer_fixed = choice.transfer_fixed;
-  if (point->fleet.prefill_replicas > 0) point->fleet.transfer_per_token = room.per_token / choice.transfer_rate;
+  if (point->fleet.prefill_replicas > 0) point->fleet.transfer_per_token = memory.per_token / choice.transfer_rate;
   point->choice = without_load_axes(*scenario().serving, choice);
   return point;
 }

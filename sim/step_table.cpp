@@ -26,15 +26,15 @@ class ScopedTimer {
 
 }  // namespace
 
-StepTable::StepTable(Predictor& predictor, const Setup& setup, std::vector<const MethodChoice*> by_drafts,
+StepTable::StepTable(StepPrices& prices, const Setup& setup, std::vector<const MethodChoice*> by_drafts,
                      const MethodChoice& prompts, int stages)
-    : predictor_(predictor),
+    : prices_(prices),
       setup_(setup),
       by_drafts_(std::move(by_drafts)),
       chunks_(
           [this, &prompts](int tokens, int rows) {
             const ScopedTimer running(pricing_time_);
-            return predictor_.prefill_price(setup_, prompts, tokens, rows);
+            return prices_.prefill_price(setup_, prompts, tokens, rows);
           },
           setup.engine->prompt_graphs),
       token_(to_ticks(setup.engine->token)),
@@ -54,7 +54,7 @@ StepTable::Batch& StepTable::batch(int sequences, int drafts) {
     const ScopedTimer running(pricing_time_);
     const MethodChoice* method = by_drafts_[static_cast<std::size_t>(drafts)];
     check(method != nullptr, "no method drafts so many");
-    b.price = std::make_unique<ExpectedStep>(predictor_.expected_step(setup_, *method, sequences));
+    b.price = std::make_unique<ExpectedStep>(prices_.expected_step(setup_, *method, sequences));
   }
   return b;
 }
@@ -121,7 +121,7 @@ Seconds StepTable::beyond_parts(const DecodeBatch& decoding) {
   if (!b.asked_mixed) {
     const ScopedTimer running(pricing_time_);
     const MethodChoice& method = *by_drafts_[static_cast<std::size_t>(decoding.drafts)];
-    if (auto mixed = predictor_.mixed_attention(setup_, method, decoding.sequences)) b.mixed.emplace(std::move(*mixed));
+    if (auto mixed = prices_.mixed_attention(setup_, method, decoding.sequences)) b.mixed.emplace(std::move(*mixed));
     b.asked_mixed = true;
   }
   if (!b.mixed) return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Step times from the predictor, in tables that are filled on demand: decode steps by batch size, draft length and
+// Step times of a method, in tables that are filled on demand: decode steps by batch size, draft length and
 // context, prompt chunks by tokens and context. At a table's nodes the time is what `run` predicts; between them it is
 // linear. A mixed step costs its decode step, plus the growth of the target's GEMMs by the chunk's rows, their
 // attention and the drafter's pass over them; device time that is idle because of the host is used first. A step whose
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "predict/chunk_prices.h"
-#include "predict/prediction.h"
+#include "predict/step_prices.h"
 #include "sim/step_cost.h"
 
 namespace draftline {
@@ -21,7 +21,7 @@ class StepTable : public StepCost {
   // priced. Sequences and tokens are those of one replica of the attention, of which all have as many. `stages`: of a
   // pipeline; passing hidden states to the next stage costs an all-reduce of two devices. The
   // references must outlive the table.
-  StepTable(Predictor&, const Setup&, std::vector<const MethodChoice*> by_drafts, const MethodChoice& prompts,
+  StepTable(StepPrices&, const Setup&, std::vector<const MethodChoice*> by_drafts, const MethodChoice& prompts,
             int stages = 1);
   StepTable(const StepTable&) = delete;  // its tables of prompts refer to it
 
@@ -47,7 +47,7 @@ class StepTable : public StepCost {
   Seconds hops(double rows) const;
   Seconds beyond_parts(const DecodeBatch&);
 
-  Predictor& predictor_;
+  StepPrices& prices_;
   Setup setup_;
   std::vector<const MethodChoice*> by_drafts_;
   ChunkPrices chunks_;

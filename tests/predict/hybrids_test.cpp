@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What recurrent states cost: memory for each row that is verified, bytes in a step. Trees are refused.
+#include "predict/device_memory.h"
 #include "predict/prediction.h"
 #include "tests/core/messages.h"
 #include "tests/inputs/scenario_text.h"
@@ -34,13 +35,14 @@ TEST_CASE("a sequence keeps a state for each row that a step verifies, whatever 
 TEST_CASE("in the KV pool a sequence's states are blocks besides its tokens'") {
   // A token has 8 layers of 4096 bytes; one state in each of 24 layers, and 3 rows: 1572 tokens' bytes.
   const auto s = ScenarioText(hybrid_scenario(kAutoregressive, 1, 500)).sweep();
-  const Predictor::Room room = s->predictor().room(s->setup(point_at(s->scenario(), 0)), autoregressive(), 256, 512);
-  CHECK(room.kept.states == 51511296 / 32768.0);
+  const ServerMemory memory =
+      server_memory(s->predictor().steps(), s->setup(point_at(s->scenario(), 0)), autoregressive(), 256, 512);
+  CHECK(memory.kept.states == 51511296 / 32768.0);
   SchedulerLimits limits;
   limits.block_size = 16;
-  limits.kept = room.kept;
+  limits.kept = memory.kept;
   CHECK(limits.blocks_for(28) == 100);  // 28 + 1572 tokens
-  CHECK_FALSE(room.kept.all_alike());
+  CHECK_FALSE(memory.kept.all_alike());
 }
 
 TEST_CASE("a step moves one state to read and one to write for each row") {

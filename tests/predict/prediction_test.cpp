@@ -96,7 +96,7 @@ TEST_CASE("the folded price of a step is the walk over its ops") {
                       all.prompt_tokens[p.prompt],
                       all.output_tokens[p.output]};
     const Speculation speculation = all.methods[p.method].spec.speculation();
-    const auto run = predictor.recorded_step(setup, all.methods[p.method]);
+    const auto run = predictor.steps().recorded_step(setup, all.methods[p.method]);
     const StepPrice folded(run, *setup.device, *setup.engine, speculation);
     for (const int length : {1, 100, 2047}) {
       INFO(all.methods[p.method].spec.name() << " on " << setup.engine->name << " at " << length);
@@ -124,7 +124,7 @@ TEST_CASE("the folded price is the walk where the device waits in layers and dra
   waits.layer = Seconds{5e-6};
   waits.draft_pass_exposed = Seconds{200e-6};
   const auto& method = s->scenario().methods.front();
-  const auto run = s->predictor().recorded_step(setup, method);
+  const auto run = s->predictor().steps().recorded_step(setup, method);
   const std::vector<int> lengths(1, 700);
   setup.batch_size = 1;
   const Seconds folded = StepPrice(run, *setup.device, waits, Speculation::on)(700),
@@ -138,7 +138,7 @@ TEST_CASE("a drafter whose passes wait for the host takes their time, and no mor
   const auto s =
       ScenarioText(with_method(R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}})")).sweep();
   const Setup setup = s->setup({});
-  const auto run = s->predictor().recorded_step(setup, s->scenario().methods.front());
+  const auto run = s->predictor().steps().recorded_step(setup, s->scenario().methods.front());
   Engine slow = *setup.engine;
   slow.ops["verify_greedy"].waits = 1;  // the host reads what was accepted before it drafts
   const auto drafting = [&](double pass) {
@@ -162,7 +162,7 @@ TEST_CASE("layers that verify a tree cost what the engine says, those of a chain
   const auto longer = [](const std::string& drafts) {
     const auto s = ScenarioText(with_method(R"({"name": "eagle3", )" + drafts + "}")).sweep();
     const Setup setup = s->setup({});
-    const auto run = s->predictor().recorded_step(setup, s->scenario().methods.front());
+    const auto run = s->predictor().steps().recorded_step(setup, s->scenario().methods.front());
     Engine trees = *setup.engine;
     trees.layer_tree = Seconds{25e-6};
     const auto time = [&](const Engine& e) { return StepPrice(run, *setup.device, e, Speculation::on)(700).value; };
@@ -179,7 +179,9 @@ TEST_CASE("a long prompt is launched kernel by kernel where the engine has no gr
   Engine eager = *setup.engine;
   setup.engine = &eager;
   eager.issue = Seconds{1e-3};
-  const auto time = [&](int tokens) { return s->predictor().prefill_price(setup, autoregressive(), tokens)(0); };
+  const auto time = [&](int tokens) {
+    return s->predictor().steps().prefill_price(setup, autoregressive(), tokens)(0);
+  };
   const Seconds replayed = time(64), longer = time(600);
   eager.prompt_graphs = 512;
   CHECK(time(64) == replayed);
@@ -234,7 +236,7 @@ TEST_CASE("each entry of a mean step is the mean of that entry") {
   Predictor predictor([&](const Reader& in) { return *catalogue.transformer(in); });
   const Scenario& all = s->scenario();
   const Setup setup = s->setup(point_at(all, all.points() - 1));
-  const StepPrice price = predictor.step_price(setup, all.methods.back());
+  const StepPrice price = predictor.steps().step_price(setup, all.methods.back());
   // A text of two tokens has one step; the entries of a long one lie between those of its first and last step.
   const StepBreakdown first = mean_step(price, 100, 2), mean = mean_step(price, 100, 3000),
                       last = mean_step(price, 3098, 2);
@@ -258,10 +260,10 @@ TEST_CASE("experts are an entry of their own") {
   const Setup setup = s->setup(point_at(s->scenario(), 0));
   const std::vector<int> lengths{100};
   Seconds experts;
-  for (const OpPrice& op : op_prices(predictor.recorded_step(setup, autoregressive()), lengths, *setup.device,
+  for (const OpPrice& op : op_prices(predictor.steps().recorded_step(setup, autoregressive()), lengths, *setup.device,
                                      *setup.engine, Speculation::off))
     if (op.key == "expert_mlp") experts += op.time;
-  const StepBreakdown step = predictor.step_price(setup, autoregressive()).breakdown(100);
+  const StepBreakdown step = predictor.steps().step_price(setup, autoregressive()).breakdown(100);
   CHECK(experts.value > 0);
   CHECK(step.of(Phase::verify, KernelKind::experts).value == Approx(experts.value).epsilon(1e-12));
 }
@@ -277,7 +279,11 @@ TEST_CASE("an engine's own cost of a layer of experts replaces that of the engin
   own.ops["expert_mlp"].fixed = Seconds{9e-6};
   const auto experts = [&](const Engine& e) {
     setup.engine = &e;
-    return s->predictor().step_price(setup, autoregressive()).breakdown(500).of(Phase::verify, KernelKind::experts);
+    return s->predictor()
+        .steps()
+        .step_price(setup, autoregressive())
+        .breakdown(500)
+        .of(Phase::verify, KernelKind::experts);
   };
   const GpuModel& gpu = setup.device->gpu();
   CHECK((experts(measured) - experts(own)).value == Approx(48 * (gpu.experts->fixed.value - 9e-6)));

@@ -101,10 +101,11 @@ class Bar {
     Setup s = sweep_->setup({});
     s.engine = &e;
     const MethodChoice& m = sweep_->scenario().methods.front();
-    const StepBreakdown b = sweep_->predictor().step_price(s, m).breakdown(1000 + kOutputs / 2.0);
+    const StepBreakdown b = sweep_->predictor().steps().step_price(s, m).breakdown(1000 + kOutputs / 2.0);
     const Seconds draft = b.of(Phase::draft) + b.drafting, tokens = s.batch_size * length_ * e.token;
     Seconds read{};
-    if (prompts) read = s.batch_size * length_ / kOutputsOfRequests * sweep_->predictor().prefill_price(s, m, 1000)(0);
+    if (prompts)
+      read = s.batch_size * length_ / kOutputsOfRequests * sweep_->predictor().steps().prefill_price(s, m, 1000)(0);
     const Seconds whole = b.time + tokens + read, rest = b.host() - b.drafting + b.of(Phase::commit) + tokens;
     return {draft / whole, (whole - draft - rest) / whole, rest / whole};
   }

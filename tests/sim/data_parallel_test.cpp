@@ -135,10 +135,10 @@ TEST_CASE("what parts share of a step is its experts and their exchange") {
   const auto s = ScenarioText(kMixture + R"("method": {"name": "autoregressive"}})").sweep();
   const Setup setup = s->setup(point_at(s->scenario(), 0));
   const MethodChoice& plain = autoregressive();
-  StepTable table(s->predictor(), setup, {&plain}, plain);
+  StepTable table(s->predictor().steps(), setup, {&plain}, plain);
   Setup all = setup;
   all.batch_size = 4 * 16;
-  const StepBreakdown step = s->predictor().step_price(all, plain).breakdown(1000);
+  const StepBreakdown step = s->predictor().steps().step_price(all, plain).breakdown(1000);
   const Ticks joint = table.joint({16, 0, 0});
   CHECK(to_seconds(joint).value ==
         Approx((step.of(Phase::verify, KernelKind::experts) + step.communication()).value).epsilon(1e-6));

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a method takes of its devices' memory.
+#include "predict/device_memory.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "core/quantity_text.h"
-#include "predict/recorded_plan.h"
+#include "inputs/serving_choice.h"
 
 namespace draftline {
 
@@ -63,67 +64,68 @@ static Bytes runtime_memory(const Setup& s) {
                                                             : s.engine->runtime_memory;
 }
 
-Predictor::Room Predictor::room(const Setup& s, const MethodChoice& m, int max_num_seqs, int batched_tokens) {
-  Plan& p = plan(s, m);
+ServerMemory server_memory(StepPrices& steps, const Setup& s, const MethodChoice& m, int max_num_seqs,
+                           int batched_tokens) {
+  RecordedMethod& r = steps.recorded(s, m);
   MemoryFootprint all{};
-  all.weights = p.decoder.target_bytes + expert_padding(s);
-  all.draft_weights = p.decoder.weights.bytes() - p.decoder.target_bytes;
-  all.activations = *recorded(p, Recording::step, s.replica_sequences(), true).activations;
-  all.activations = std::max(all.activations, *recorded(p, Recording::prefill, batched_tokens, true).activations);
+  all.weights = r.decoder.target_bytes + expert_padding(s);
+  all.draft_weights = r.decoder.weights.bytes() - r.decoder.target_bytes;
+  all.activations = *steps.step_of(r, s.replica_sequences(), true).activations;
+  all.activations = std::max(all.activations, *steps.prefill_of(r, batched_tokens, true).activations);
   if (s.engine->sampler_copies > 0)
     all.activations = std::max(all.activations, sampler_memory(s, max_num_seqs, batched_tokens));
   all.workspace = runtime_memory(s);
-  const bool apart = p.drafter_device != nullptr;
+  const bool apart = r.drafter_device != nullptr;
   Bytes per_token, drafters;
-  for (const Cache& c : p.decoder.ops.caches())
-    (apart && !p.decoder.target.owns(c) ? drafters : per_token) += c.layers * c.row_bytes();
+  for (const Cache& c : r.decoder.ops.caches())
+    (apart && !r.decoder.target.owns(c) ? drafters : per_token) += c.layers * c.row_bytes();
   KeptTokens kept;
   kept.all_windowed = all_windowed(*s.transformer);
-  for (const Cache& c : p.decoder.ops.caches()) {
-    const bool targets = p.decoder.target.owns(c);
+  for (const Cache& c : r.decoder.ops.caches()) {
+    const bool targets = r.decoder.target.owns(c);
     const auto window = slides(c);
     if (window && (!apart || targets)) kept.windows.push_back({*window, c.layers * c.row_bytes() / per_token});
   }
-  kept.states = state_bytes(p.decoder.ops, recorded(p, Recording::step, s.replica_sequences()).slots()) / per_token;
+  kept.states = state_bytes(r.decoder.ops, steps.step_of(r, s.replica_sequences()).slots()) / per_token;
   const Bytes weights = all.weights + all.draft_weights;
-  Room room{apart ? all.weights : weights, all.total() - weights, per_token, std::move(kept)};
+  ServerMemory memory{apart ? all.weights : weights, all.total() - weights, per_token, std::move(kept)};
   if (apart)
-    room.drafter = {s.gpu_memory_utilization * p.drafter_device->device->memory - all.draft_weights - all.activations,
-                    drafters};
-  return room;
+    memory.drafter = {s.gpu_memory_utilization * r.drafter_device->device->memory - all.draft_weights - all.activations,
+                      drafters};
+  return memory;
 }
 
-Predictor::Footprints Predictor::memory(const Plan& plan, const Priced& priced, const Setup& s) const {
+Footprints footprints(const RecordedMethod& r, const PricedStep& priced, const Setup& s) {
   const int sequences = s.replica_sequences();
   MemoryFootprint m;
-  m.weights = plan.decoder.target_bytes + expert_padding(s);
-  m.draft_weights = plan.decoder.weights.bytes() - plan.decoder.target_bytes;
+  m.weights = r.decoder.target_bytes + expert_padding(s);
+  m.draft_weights = r.decoder.weights.bytes() - r.decoder.target_bytes;
   const int text = s.prompt_tokens + s.output_tokens;
-  for (const Cache& c : plan.decoder.ops.caches()) {
+  for (const Cache& c : r.decoder.ops.caches()) {
     const int kept = std::min(text, slides(c).value_or(text));
-    const bool drafters = !plan.decoder.target.owns(c);
-    const int lookahead = priced.slots + (drafters ? plan.decoder.method->drafts_ahead() : 0);
+    const bool drafters = !r.decoder.target.owns(c);
+    const int lookahead = priced.slots + (drafters ? r.method().drafts_ahead() : 0);
     const int shared = s.shared_prefix.whole_blocks() - (text - kept);  // of the tokens that are kept
     const double copies = std::max(0, sequences - s.shared_prefix.groups);
     const double slots =
         cached_tokens({sequences, kept, lookahead, CacheLayout::paged, 16, 0}) - copies * std::max(0, shared);
     (drafters ? m.draft_cache : m.cache) += slots * c.layers * c.row_bytes();
   }
-  m.cache += sequences * state_bytes(plan.decoder.ops, priced.slots);
+  m.cache += sequences * state_bytes(r.decoder.ops, priced.slots);
   m.activations = priced.activations;
   if (s.engine->sampler_copies > 0) {
-    const SchedulerLimits limits = engine_limits(*s.engine, *s.device, plan.decoder.method->speculation());
+    const SchedulerLimits limits = engine_limits(*s.engine, *s.device, r.method().speculation());
     m.activations = std::max(m.activations, sampler_memory(s, limits.max_num_seqs, limits.max_num_batched_tokens));
   }
   m.workspace = runtime_memory(s);
-  if (!plan.drafter_device) return {m, std::nullopt};
+  if (!r.drafter_device) return {m, std::nullopt};
   MemoryFootprint drafter = m;  // the activations of each part are bounded by those of the whole step
   drafter.weights = drafter.cache = {};
   m.draft_weights = m.draft_cache = {};
   return {m, drafter};
 }
 
-std::optional<std::string> Predictor::lacks_memory(const Plan& p, const Footprints& f, const Setup& s) {
+std::optional<std::string> lacks_memory(const RecordedMethod& r, const Footprints& f, const Setup& s) {
   const double share = s.gpu_memory_utilization;
   const auto lacks = [&](const MemoryFootprint& m, const Device& d, const char* where) -> std::optional<std::string> {
     if (fits(m, d, share)) return std::nullopt;
@@ -131,7 +133,7 @@ std::optional<std::string> Predictor::lacks_memory(const Plan& p, const Footprin
            ", of which " + to_text(share * d.memory) + " may be used";
   };
   const auto why = lacks(f.target, *s.device, "each device");
-  return why || !f.drafter ? why : lacks(*f.drafter, *p.drafter_device->device, "the drafter's device");
+  return why || !f.drafter ? why : lacks(*f.drafter, *r.drafter_device->device, "the drafter's device");
 }
 
 }  // namespace draftline

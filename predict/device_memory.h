@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a method takes of its devices' memory: for batches of equal sequences, and for a server, whose KV pool has the
+// rest.
+#pragma once
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "predict/step_prices.h"
+
+namespace draftline {
+
+// Of each of the target's devices, and of the drafter's own, if it has one.
+struct Footprints {
+  MemoryFootprint target;
+  std::optional<MemoryFootprint> drafter;  // its activations are bounded by those of the whole step
+};
+Footprints footprints(const RecordedMethod&, const PricedStep&, const Setup&);
+// Why they do not fit; none: they do.
+std::optional<std::string> lacks_memory(const RecordedMethod&, const Footprints&, const Setup&);
+
+// Memory of each device of a server: the weights, the activations of a step or of a prefill of `batched_tokens`, and
+// the KV cache of one token, of which a sequence may keep fewer than it has.
+struct ServerMemory {
+  Bytes weights, activations, per_token;
+  KeptTokens kept;
+  Bytes taken(int stages = 1) const { return weights / stages + activations; }  // on a device of one pipeline stage
+  // On the drafter's own device: the bytes that are left for its cache, and those of one token.
+  struct Drafter {
+    Bytes left, per_token;
+  };
+  std::optional<Drafter> drafter = {};
+  // The tokens that every cache can hold, if `left` bytes are left on the target's device.
+  double tokens(Bytes left) const {
+    const double own = left / per_token;
+    return drafter ? std::min(own, drafter->left / drafter->per_token) : own;
+  }
+};
+ServerMemory server_memory(StepPrices&, const Setup&, const MethodChoice&, int max_num_seqs, int batched_tokens);
+
+}  // namespace draftline

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything besides the method that a prediction depends on.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "inputs/scenario.h"
+#include "model/devices/memory.h"
+
+namespace draftline {
+
+// The pointers refer to the scenario.
+struct Setup {
+  const Device* device;
+  const Engine* engine;
+  const TransformerShape* transformer;
+  Precision precision;
+  Parallelism parallel;
+  int batch_size, prompt_tokens, output_tokens;           // batch_size: sequences of all devices together
+  double gpu_memory_utilization = kGpuMemoryUtilization;  // share of device memory that may be used
+  int cached_prompt_tokens = 0;                           // of a prompt, with keys and values in the cache already
+  SharedPrefix shared_prefix = {};                        // of them, what is in memory once for many sequences
+  int computed_prompt_tokens() const { return prompt_tokens - cached_prompt_tokens; }
+  int replica_sequences() const;  // of batch_size, those of one replica of the attention, the fullest
+};
+AttentionChoice attention_of(const Setup&);  // on a CPU none
+
+// Why so many of these devices can't share this network: no link between them is known, or something of the network
+// can't be divided among them; none if they can.
+std::optional<std::string> refuses_sharing(const Device&, const TransformerShape&, const Parallelism&);
+
+}  // namespace draftline
