@@ -42,7 +42,7 @@ int advise_all(const AdviseOptions& o, const Common& common) {
         advices.push_back(std::move(a));
         progress.at(advices.size());
       });
-  if (!common.ranks.first()) return 0;
+  if (!common.ranks.first()) return kFine;
   const bool done = advices.size() == points;
   if (!done) std::cerr << "interrupted: only " << advices.size() << " of " << points << " methods were looked at\n";
   write_advice(to_standard_output(o.format, {"advise", common.data, o.seed, {.load = !o.no_load}}), first->scenario(),

@@ -142,7 +142,7 @@ int calibrate(CalibrateOptions o, const Common& common) {
     if (m.device == "cuda" && !o.engine_out.empty()) print_gpu_host(said, m, width);
   }
   if (compared) print_comparison(said, compared->points, compared->first, compared->second, width);
-  return 0;
+  return kFine;
 }
 
 }  // namespace

@@ -119,7 +119,7 @@ int calibrate_served(const ServedOptions& o, const std::filesystem::path& data) 
   if (o.json || o.out.empty()) std::cout << profile;
   for (const std::string& note : notes) std::cerr << note << "\n";
   for (const std::string& warning : fit.warnings) std::cerr << "warning: " << warning << "\n";
-  if (o.json) return 0;
+  if (o.json) return kFine;
   std::ostream& said = o.out.empty() ? std::cerr : std::cout;
   const auto width = static_cast<std::size_t>(text_width());
   print_runs(said, served, fit, width);
@@ -127,7 +127,7 @@ int calibrate_served(const ServedOptions& o, const std::filesystem::path& data) 
   said << "\n";
   print_terms(said, served.engine(), fit, width);
   said << "A run scatters by " << significant(100 * fit.noise, 2) << " % about the fit.\n";
-  return 0;
+  return kFine;
 }
 
 }  // namespace draftline::cli

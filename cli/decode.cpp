@@ -231,7 +231,7 @@ class DecodeCommand {
     else print_decoded(o_, result);
     if (o_.cuda()) keep_cuda_algorithms(algorithms_.get(), o_.algorithms);
     if (!result.failure.empty()) throw DeviceError(result.failure);
-    return 0;
+    return kFine;
   }
 
   const DecodeOptions& o_;

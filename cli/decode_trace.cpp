@@ -52,7 +52,7 @@ int record_decode_trace(const DecodeOptions& o, const TransformerShape& shape, c
                               : "no ranks")
               << (h.lengths() ? "; lengths of its own tree: " + h.lengths_because : "") << weights.warning() << "\n";
   }
-  return 0;
+  return kFine;
 }
 
 }  // namespace draftline::cli

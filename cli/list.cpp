@@ -235,7 +235,7 @@ int list(const ListOptions& o, const Common& common) {
   } else {
     print_all(facts_of_papers(), listed_papers(common));
   }
-  return 0;
+  return kFine;
 }
 
 }  // namespace

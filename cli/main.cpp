@@ -31,7 +31,7 @@ Output to_standard_output(Format format, Asked asked) {
 }
 
 int interrupted_after(std::size_t done, std::size_t points) {
-  if (done >= points) return 0;
+  if (done >= points) return kFine;
   std::cerr << "interrupted after " << done << " of " << points << " points; go on with --from " << done << "\n";
   return Interruptible::exit_code();
 }

@@ -18,7 +18,7 @@ int papers(const PapersOptions& o, const Common& common) {
   std::vector<Paper> all;
   for (const std::string& name : o.names) all.push_back(predict_paper(common.data, name));
   write_papers(to_standard_output(o.format, {"papers", common.data, 0}), all);
-  return 0;
+  return kFine;
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ int plan(const PlanOptions& o, const Common& common) {
         options.push_back(std::move(option));
         progress.at(options.size());
       });
-  if (!common.ranks.first()) return 0;
+  if (!common.ranks.first()) return kFine;
   const std::size_t done = options.size();
   if (done < points) std::cerr << "interrupted: only " << done << " of " << points << " options were looked at\n";
   const bool meets = std::any_of(options.begin(), options.end(), [](const auto&f) { return f.obstacle.empty(); }),

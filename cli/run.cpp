@@ -26,23 +26,23 @@ struct RunOptions {
 
 int run(const RunOptions& o, const Common& common) {
   const DocumentText scenario(o.scenario);
-  Sweep first(scenario.document(), common.data);
-  if (first.scenario().serving)
-    throw InputErrors(first.scenario().document.root().place() + ": has a \"workload\"; `draftline simulate` runs it");
-  first.validate();
+  const auto first = std::make_shared<Sweep>(scenario.document(), common.data);
+  if (first->scenario().serving)
+    throw InputErrors(first->scenario().document.root().place() + ": has a \"workload\"; `draftline simulate` runs it");
+  first->validate();
   if (o.dry_run) {
-    write_resolved(std::cout, first.scenario());
-    return 0;
+    write_resolved(std::cout, first->scenario());
+    return kFine;
   }
-  first.find_one_that_fits();
+  first->find_one_that_fits();
 
   constexpr std::size_t kBlock = 256;
-  const std::size_t points = first.scenario().points();
+  const std::size_t points = first->scenario().points();
   if (o.from >= points) throw InputErrors("--from: the scenario has " + std::to_string(points) + " points");
   std::optional<RunReport> report;
   if (common.ranks.first())
     report.emplace(to_standard_output(o.format, {"run", common.data, o.seed, {.from = o.from, .kernels = o.explain}}),
-                   first.scenario());
+                   first->scenario());
   Progress progress("predicting", points);
 
   // Each worker reads the scenario itself, so that nothing is shared or locked.
@@ -52,9 +52,9 @@ int run(const RunOptions& o, const Common& common) {
       common.ranks,
       {.from = 0,
        .to = (points - o.from + kBlock - 1) / kBlock,
-       .question = question_id(first.scenario().document.root().input_files(), o.from),
+       .question = question_id(first->scenario().document.root().input_files(), o.from),
        .jobs = o.jobs},
-      nullptr, [&] { return std::make_shared<Sweep>(scenario.document(), common.data); },
+      o.jobs == 1 ? first : nullptr, [&] { return std::make_shared<Sweep>(scenario.document(), common.data); },
       [&](Sweep& sweep, std::size_t block) {
         std::vector<Outcome> outcomes;
         const std::size_t begin = o.from + block * kBlock;
@@ -66,7 +66,7 @@ int run(const RunOptions& o, const Common& common) {
         for (const Outcome& outcome : outcomes) report->add(outcome);
         progress.at(done += outcomes.size());
       });
-  if (!report) return 0;
+  if (!report) return kFine;
   report->finish();
   return interrupted_after(o.from + done, points);
 }

@@ -32,7 +32,7 @@ int simulate(const SimulateOptions& o, const Common& common) {
   const Scenario& scenario = first->scenario();
   if (o.dry_run) {
     write_resolved(std::cout, scenario);
-    return 0;
+    return kFine;
   }
   const std::size_t points = scenario.points();
   if (o.from >= points) throw InputErrors("--from: the scenario has " + std::to_string(points) + " points");
@@ -90,7 +90,7 @@ int simulate(const SimulateOptions& o, const Common& common) {
         ++done;
         if (points > 1) progress.at(done);
       });
-  if (!common.ranks.first()) return 0;
+  if (!common.ranks.first()) return kFine;
   if (!report && Interruptible::asked()) return interrupted_after(o.from, points);
   if (!report) {
     if (points == 1) throw InputErrors(reason);

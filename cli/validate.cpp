@@ -74,7 +74,7 @@ class Validating {
   int run() {
     if (o_.has("probe") && o_.measured.empty() && !probe()) return interrupted();
     if (o_.has("calibrate")) calibrate();
-    if (!o_.has("decode") && !o_.has("serving")) return 0;
+    if (!o_.has("decode") && !o_.has("serving")) return kFine;
     cells_ = cells_asked();
     if (o_.gpu()) on_ = this_gpu(networks_, o_.rate, file("algorithms.json"));
     else on_ = this_cpu(networks_, most(&GridCell::batch_size), most(&GridCell::context), references());

@@ -225,8 +225,8 @@ std::vector<std::string> usual_figures(const std::string& verb) {
         "diverges",
         "warnings"}},
       {"plan",
-       {"recommended", "meets_targets", "replicas", "devices", "nodes", "cost", "cost_per_million_tokens", "capacity",
-        "capacity_at_least", "headroom", "ttft_p99", "tpot_p99", "e2e_mean", "pareto"}},
+       {"recommended", "meets_targets", "replicas", "devices", "nodes", "cost", "cost_per_million_tokens",
+        "fleet_capacity", "capacity_at_least", "headroom", "ttft_p99", "tpot_p99", "e2e_mean", "pareto"}},
       {"papers", {"ours", "fitted.ours", "fitted_cost.value"}}};
   const auto found = known.find(verb);
   return found == known.end() ? std::vector<std::string>{"all"} : found->second;

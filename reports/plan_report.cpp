@@ -208,8 +208,8 @@ std::vector<std::string> recommendation(Options options, const Scenario& s) {
   std::string chosen = "Recommended: " + name_of(best, best.replicas, s) + nodes_of(best);
   if (has_prices(s)) chosen += "; " + significant(best.cost, 4) + " an hour";
   std::string bears = best.capacity_at_least ? "It bears at least " : "It bears ";
-  bears += to_text(best.replicas * best.capacity) + " where " + to_text(best.load) + " come (" +
-           percent(best.headroom()) + " headroom). With a replica to spare (N + 1): ";
+  bears += to_text(best.fleet_capacity()) + " where " + to_text(best.load) + " come (" + percent(best.headroom()) +
+           " headroom). With a replica to spare (N + 1): ";
   bears += has_prices(s) ? significant(best.cost_with_spare, 4) + " an hour"
                          : std::to_string(std::lround(best.cost_with_spare)) + " devices";
   std::vector<std::string> lines{chosen + ".", bears + "."};

@@ -41,8 +41,9 @@ struct FleetOption {
   std::optional<int> replicas_if_slowest;
   std::vector<FleetRun> runs;           // the whole workload on that fleet, one for each replication
   std::vector<ReplicationFleet> alone;  // of each replication
+  PerSecond fleet_capacity() const { return replicas * capacity; }
   // How much more load the fleet bears, as a share of the workload's.
-  double headroom() const { return std::max(0.0, replicas * (capacity / load) - 1); }
+  double headroom() const { return std::max(0.0, fleet_capacity() / load - 1); }
 
   static auto members(auto& s) {
     return std::tie(s.point, s.obstacle, s.can_run, s.is_bound, s.replicas, s.devices, s.devices_of_replica, s.nodes,

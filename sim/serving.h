@@ -84,6 +84,8 @@ struct MethodPrices {
 // One point that is ready to be simulated. The workload and the fleet may be changed between runs; step times that are
 // known are reused.
 struct ServingPoint {
+  ServingPoint() = default;
+  ServingPoint(const ServingPoint&) = delete;  // `drafting` refers to its own outcomes and confidence
   Setup setup;
   Workload workload;
   SchedulerLimits limits;
