@@ -30,12 +30,12 @@ class Deal {
 // were started with other files, options or programs.
 std::uint64_t question_id(const InputFiles&, std::uint64_t option);
 
-// For rank 0: sends pieces to the other ranks and passes their results to `put`, until every rank is done or the deal
-// is stopped. Throws RankFailed if a rank failed, and InputErrors if one has another question or command line.
+// Rank 0 calls this: it sends pieces to the other ranks and passes their results to `put`, until every rank is done or
+// the deal is stopped. Throws RankFailed if a rank failed, and InputErrors if one has another question or command line.
 void deal_out(const Ranks&, std::uint64_t question, Deal&,
               const std::function<void(std::size_t piece, std::string_view result)>& put);
-// For other ranks: the next piece from rank 0; none after the last. Throws InputErrors if rank 0 has another command
-// line.
+// The other ranks call this: it returns the next piece from rank 0; none after the last. Throws InputErrors if rank 0
+// has another command line.
 std::optional<std::size_t> ask_for_piece(const Ranks&, std::uint64_t question);
 
 }  // namespace draftline::cli

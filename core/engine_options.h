@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What serving engines and their benchmarks call what a scenario says: vLLM's and SGLang's options, and the words of
-// load generators.
+// The names that serving engines and their benchmarks have for what a scenario says: options of vLLM and SGLang, and
+// the words of load generators.
 #pragma once
 #include <optional>
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace draftline {
 
-// The key that stands for an option, "tensor_parallel" for "tp_size"; none if it is not among the known.
+// The scenario's key for an option, "tensor_parallel" for "tp_size"; none if `known` does not hold that key.
 std::optional<std::string> key_of_option(std::string_view option, std::span<const std::string_view> known);
 
 }  // namespace draftline

@@ -8,7 +8,7 @@ struct Interval {
   double low = 0, high = 0;
 };
 
-// The same as ratios to the figure.
+// A range of a figure as ratios to the figure, from low to high.
 struct RatioInterval {
   double low = 1, high = 1;
   Interval of(double figure) const { return {low * figure, high * figure}; }

@@ -45,7 +45,7 @@ class Reader {
   // A key with a synonym; both at once are a mistake.
   std::optional<Reader> find_either(std::string_view key, std::string_view other_key) const;
   bool has(std::string_view key) const;  // the key is suggested in messages, but not read
-  // Messages suggest these keys too, which have a meaning beside others than the given ones.
+  // Makes messages suggest these keys too. They have a meaning only beside other keys than those given.
   void suggest(std::initializer_list<std::string_view> keys) const;
   std::vector<std::pair<std::string, Reader>> entries() const;  // all keys, in file order; each counts as read
   std::vector<std::pair<std::string, Reader>> look() const;     // all keys, in file order; none counts as read

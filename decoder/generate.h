@@ -29,15 +29,15 @@ class Generator {
   // Frees a batch slot. The sequence of the last slot moves into it, so that slots in use stay dense.
   void leave(int slot);
   std::vector<int> step();  // returns the number of tokens that each sequence emits
-  // For the priced backend alone: sequences of that committed length exist, without a prefill.
+  // Takes sequences of that committed length to exist, without a prefill. Only for the priced backend.
   void assume(int batch_size, int length);
-  // For measurements of cost: sequences go on from about that committed length (lengths_around), and attend to whatever
-  // the caches hold there. Their texts are extended or cut at the front. Not for methods that keep lengths of their
-  // own.
+  // Makes sequences go on from about that committed length (lengths_around), and attend to whatever the caches hold
+  // there. Their texts are extended or cut at the front. Only for measurements of cost, and not for methods that keep
+  // lengths of their own.
   void assume_length(int mean);
 
-  // For measurements alone: `emitted` (of a sequence's id and its number of steps so far) decides how many tokens a
-  // step emits. The target still verifies all rows, by greedy verification whatever the method's rule is.
+  // Makes `emitted` (of a sequence's id and its number of steps so far) decide how many tokens a step emits. The target
+  // still verifies all rows, by greedy verification whatever the method's rule is. Only for measurements.
   void force_acceptance(std::function<int(int id, int step)> emitted) { forced_ = std::move(emitted); }
 
   const Session& session() const { return session_; }
@@ -72,7 +72,7 @@ struct Generated {
 // Decodes all prompts. `progress` receives the number of finished prompts after every step.
 std::vector<Generated> generate(Generator&, const std::vector<std::vector<int>>& prompts, const Limits&,
                                 const std::function<void(std::size_t)>& progress = {});
-// The same, but `done` keeps what is finished even if the device fails in between.
+// Decodes all prompts into `done`, which keeps what is finished even if the device fails in between.
 void generate(Generator&, const std::vector<std::vector<int>>& prompts, const Limits&,
               const std::function<void(std::size_t)>& progress, std::vector<Generated>& done);
 

@@ -52,7 +52,8 @@ struct EntryChoice {  // as of Ops::select_entries
 // a pass of prompts, the entries that go into a ring too.
 Tensor self_attention(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, PassRef, Cache, int layer,
                       int ranks = 1, const std::optional<EntryChoice>& choice = {});
-// Likewise of a gated delta network.
+// A gated delta network as a sublayer without its norm: y [n, hidden] -> [n, hidden], summed over tensor-parallel
+// ranks.
 Tensor delta_net(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, PassRef, StateCache, int layer,
                  int ranks = 1);
 // An MLP sublayer without its norm: y [n, hidden] -> [n, hidden], summed over tensor-parallel ranks. `sequences`: that

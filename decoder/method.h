@@ -73,12 +73,12 @@ class Method {
   virtual int usual_depth() const { return depth(); }  // drafts on the longest path of the step that is priced
   // Whether all steps record the same tape, whatever the text is.
   virtual bool static_plan() const { return true; }
-  // Of a method that looks its drafts up, and drafts nothing where it finds none: how many are priced where it finds
-  // some. Its one decide() answers so many drafts for each sequence. 0: it drafts in every step.
+  // For a method that looks its drafts up, and drafts nothing where it finds none: how many drafts are priced where it
+  // finds some. Its one decide() answers so many drafts for each sequence. 0: the method drafts in every step.
   virtual int drafts_of_hit() const { return 0; }
-  // Of a method that drafts its next window while this one is verified: the drafts of a window. It drafts in every
-  // step; drafts_of_hit() are those that are verified where the window before was right throughout. 0: it awaits the
-  // verdict.
+  // For a method that drafts its next window while this one is verified: the drafts of a window. The method drafts in
+  // every step, and drafts_of_hit() is how many drafts are verified where the window before was right throughout. 0:
+  // the method awaits the verdict.
   virtual int drafts_ahead() const { return 0; }
   // How many of the newest committed entries of its own caches the next step writes again.
   virtual int rewrites() const { return 0; }

@@ -165,7 +165,7 @@ struct VerifyRelaxed {  // lossy: typical acceptance, a limit of loss
   VerdictTensors verdict;
   FIELDS(logits, tokens, parents, cu_seqlens, sampling, rule, depth, VERDICT)
 };
-// For measurements alone. Replaces the target's choices [n] -> [n] so that greedy verification accepts a path of
+// Serves measurements alone: replaces the target's choices [n] -> [n] so that greedy verification accepts a path of
 // `wanted` rows, or the deepest there is. Rows that are no nodes keep the target's choice.
 struct ForceAccepted {
   static constexpr std::string_view key = "force_accepted";

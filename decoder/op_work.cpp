@@ -273,7 +273,8 @@ struct KernelOf {
                 .written = moved,
                 .format = o.from.dtype};
   }
-  // As of prompts that are longer than the window and fill the ring: scores against each key, and copies.
+  // The price is that of prompts that are longer than the window and fill the ring: scores against each key, and
+  // copies.
   Kernel operator()(const SelectEntries& o) const {
     const Pass& p = tape.pass(o.pass);
     const double b = p.rows.sequences(), columns = o.q.cols;

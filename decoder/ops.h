@@ -36,9 +36,10 @@ class Ops {
   Rows uniform(int sequences, int rows_each);
   Rows ragged(const std::string& name, const std::vector<int>& each);
   Cache cache(int layers, int kv_heads, int head_dim, int capacity, Window = {});
-  // Of latents, with the shared key beside each, and an indexer's key where there is one.
+  // A cache of latents, with the shared key beside each, and an indexer's key where there is one.
   Cache latent_cache(int layers, const LatentAttention&, int capacity);
-  // States of delta networks; `states`: of each sequence, one more than the rows of its widest pass but prompts.
+  // A cache of states of delta networks. `states`: how many of each sequence, one more than the rows of its widest pass
+  // but prompts.
   StateCache state_cache(int layers, const DeltaNet&, int states);
   PassRef pass(Pass);
   const Rows& rows(PassRef p) const { return tape_.pass(p).rows; }
@@ -72,7 +73,7 @@ class Ops {
   // q [n, heads * head_dim] -> the same, rotated; k, v [n, kv_heads * head_dim] go to the cache. Bug if n is not the
   // pass's total.
   Tensor rope_append(Tensor q, Tensor k, Tensor v, const Rope&, PassRef, Cache, int layer);
-  // The same without queries.
+  // Puts k, rotated, and v into the cache as rope_append() does, without queries.
   void append(Tensor k, Tensor v, const Rope&, PassRef, Cache, int layer);
   // q [n, heads * head_dim] x the cache -> the same; sinks [1, heads]; scale: none: 1 / sqrt(head_dim). Bug if n is not
   // the pass's total, or the sinks are not the heads'

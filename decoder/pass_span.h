@@ -22,7 +22,7 @@ PassRows rows_of(const Pass&, int rows);
 // `length`: committed; a mean of lengths if it is no whole number.
 Span span_of(const PassRows&, double length, Window = {});
 
-// Of a pass over sequences whose committed lengths are equal.
+// The span of a pass over sequences whose committed lengths are equal.
 class PassSpan {
  public:
   PassSpan() = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rings beside a target's caches: what a method gives a pass that is to read a part of each text alone, and how the
-// entries of a prompt are chosen that it begins with.
+// Rings beside a target's caches: what a method gives a pass that is to read only a part of each text, and how the
+// first entries of a ring are chosen from a prompt.
 #pragma once
 #include <vector>
 
@@ -12,7 +12,8 @@ struct RingOf {
   Cache whole, ring;  // a cache of some layers, and the one that keeps a part of it
 };
 
-// By the attention of a prompt's last `window` rows, over the mean of `pool` neighbours (SelectEntries, decoder/op.h).
+// The entries of a prompt that go into rings, chosen by the attention of its last `window` rows, averaged over `pool`
+// neighbours (SelectEntries, decoder/op.h).
 struct PromptSelection {
   std::vector<RingOf> rings;
   int window = 0, pool = 1;

@@ -21,7 +21,7 @@ namespace {
 // Short waves are kept, long ones stretched, those between blended: `kept` is the share of a wave that stays.
 double blended(double w, double factor, double kept) { return (1 - kept) * w / factor + kept * w; }
 
-// Of YaRN: the pair of columns, as a fraction, whose wave turns so often in the original context.
+// The pair of columns, as a fraction, whose wave turns so often in YaRN's original context.
 double pair_of_turns(double turns, const Rope& rope) {
   const double context = rope.scaling->original_context;
   return rope.columns * std::log(context / (turns * 2 * std::numbers::pi)) / (2 * std::log(rope.theta));

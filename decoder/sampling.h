@@ -44,11 +44,11 @@ struct Relaxed {
 
 // The rule that accepts or rejects the children of one node of a tree of sampled drafts (decoder/verify).
 enum class AcceptRule : std::uint8_t {
-  independent,          // S, and R with replacement: each child was drawn from its own q
-  without_replacement,  // R: each child was drawn from the first sibling's q less the siblings before it
-  point_mass,           // P: children that were chosen, not drawn; q is not read
-  target_draw,          // N: the same distribution of outputs as P with a single random number per node
-  block,                // B: a chain of drafts, each drawn from its own q, that are judged together
+  independent,          // each child was drawn from its own q (Leviathan et al. 2023; siblings: Miao et al. 2023)
+  without_replacement,  // each was drawn from the first sibling's q less the siblings before it (Jeon et al. 2024)
+  point_mass,           // the children were chosen, not drawn; q is not read
+  target_draw,          // gives the distribution of outputs of point_mass with a single random number per node
+  block,                // a chain of drafts, each drawn from its own q, is judged as a whole (Sun et al. 2024)
 };
 
 }  // namespace draftline

@@ -131,8 +131,8 @@ struct Pass {
   // int32 [total, words]: bit j = attends to tail entry j, itself included. None: causal.
   std::optional<Tensor> tree_mask = {};
   int tail = 0;  // uncommitted entries that each sequence already has; this pass appends its rows after them
-  // For accounting on the host alone, where a drafter keeps lengths of its own in `slots`: by how many entries each is
-  // ahead of the committed length. Empty: by none.
+  // Only for accounting on the host, where a drafter keeps lengths of its own in `slots`: by how many entries each
+  // sequence is ahead of the committed length. Empty: by none.
   std::vector<int> ahead = {};
   // false, and no mask: each row attends to all rows of the pass, and keeps its position; of the text before them all
   // see what the first uncommitted position would.

@@ -14,7 +14,7 @@ std::vector<LayerUse> layers_between(int from, int to) {
 Transformer::Transformer(const TransformerShape& s, WeightStore& store, Ops& ops, int capacity,
                          const std::string& prefix, int tensor_parallel, int most_states)
     : shape(s), ranks(tensor_parallel), all_(layers_between(0, s.layers)) {
-  // As vLLM decides it: by the longest text that may come, as keys in the cache can't be rotated again.
+  // The choice of factors is vLLM's: by the longest text that may come, as keys in the cache can't be rotated again.
   if (auto& scaling = shape.rope_scaling; scaling && scaling->kind == RopeScaling::Kind::longrope)
     scaling->long_text = capacity > scaling->original_context;
   embedding = store.embedding(prefix + "embedding", s.vocabulary, s.hidden);

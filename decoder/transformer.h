@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A decoder-only transformer over Ops: Llama, Qwen2 (QKV bias), Qwen3 (QK-norm), mixtures of experts, and Falcon's
-// parallel attention. Drafters reuse parts of it: layers may be skipped, and a pass may start and end at any layer.
+// A decoder-only transformer over Ops, as model/transformers/transformer_shape describes it: attention over all of a
+// text, over windows or over chunks, latent and sparse attention, gated delta networks, mixtures of experts, and
+// Falcon's parallel attention. Drafters reuse parts of it: layers may be skipped, and a pass may start and end at any
+// layer.
 #pragma once
 #include <map>
 #include <span>
@@ -20,7 +22,8 @@ class Transformer {
  public:
   // `shape`: the share of one rank (shard() of model/transformers/transformer_shape) if ranks > 1. `capacity`: cache
   // entries per sequence. `prefix`: begins the names of its weights, so that several networks may share a store.
-  // `states`: of each sequence in layers with a recurrent state, one more than the most rows that a pass verifies.
+  // `states`: how many states a recurrent layer holds of each sequence, one more than the most rows that a pass
+  // verifies.
   Transformer(const TransformerShape& shape, WeightStore&, Ops&, int capacity, const std::string& prefix = "",
               int ranks = 1, int states = kMostStates);
   static constexpr int kMostStates = 65;
@@ -46,13 +49,14 @@ class Transformer {
 
   TransformerShape shape;
   int ranks;
-  // Of the layers with one kind of attention each.
+  // The KV caches: one for the layers of each kind of attention that has keys and values.
   std::vector<Cache> caches;
   std::optional<StateCache> states;  // of the layers with a recurrent state
   bool owns(const Cache&) const;
-  // The same network with rings in place of some of its caches. It reads and appends to those; the others it shares.
+  // This network with rings in place of some of its caches: it reads and appends to the rings, and shares the other
+  // caches with this one.
   Transformer over(const std::vector<RingOf>&) const;
-  // Those rows of the tail stay in every cache: path [B * (depth + 1)], as of Ops::commit.
+  // Keeps the rows `path` of the tail in every cache: path [B * (depth + 1)], as for Ops::commit.
   void commit(Ops&, Tensor path, const Rows&, const BatchSlots&) const;
   Weight embedding, head, final_norm_weight;
   std::optional<Weight> final_norm_bias;

@@ -24,7 +24,8 @@ static bool normalise(std::span<double> weights) {  // false: nothing to normali
   return true;
 }
 
-// Rules S and R. A rejection leaves the part of p above q, normalised, against which the next child is judged.
+// The rules `independent` (`replaced`) and `without_replacement`. A rejection leaves the part of p above q, normalised,
+// against which the next child is judged.
 static Decision decide_recursive(const Node& node, Coin& coin, bool replaced) {
   std::vector<double> q;
   for (std::size_t i = 0; i < node.children.size(); ++i) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which drafts the target accepts, and which token follows them. Sources of the rules: Leviathan et al. 2023 and Chen
-// et al. 2023 (S), Miao et al. 2023 and Jeon et al. 2024 (R), Cai et al. 2024 (T), Sun et al. 2024 (block). All rules
-// but the last share one walk down the tree; a rule decides at one node. Chance comes from a Coin, so that a test can
-// enumerate all outcomes of the very code that runs.
+// et al. 2023 (chains of drawn drafts), Miao et al. 2023 and Jeon et al. 2024 (drawn siblings), Cai et al. 2024 and Kim
+// et al. 2023 (lossy acceptance), Sun et al. 2024 (block verification). All rules but block verification share one walk
+// down the tree; a rule decides at one node. Chance comes from a Coin, so that a test can enumerate all outcomes of the
+// very code that runs.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -37,7 +37,8 @@ PointKey distinguishing_parts(const PointKey& key, const std::vector<PointKey>& 
 
 // A figure's name without the number that tells points with equal keys apart: "ttft.p99 #2" -> "ttft.p99".
 std::string unnumbered(const std::string& figure);
-// A figure's name as someone wrote it, by whose parts a point or a slash may stand: "ttft/p99" -> "ttft.p99".
+// A figure's name as a user wrote it, with points or slashes between its parts, in the usual form: "ttft/p99" ->
+// "ttft.p99".
 std::string dotted(std::string asked);
 // Points with only the figures whose names match: "ttft.p99" itself and "ttft.p99 #2", "breakdown." every name that
 // begins so, "all" any.

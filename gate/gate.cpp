@@ -19,7 +19,7 @@ std::string short_commit(std::string commit) {
   return commit.empty() ? "unknown" : commit;
 }
 
-// Where no input differs. Rounding moves figures; points and figures come and go only by an edit.
+// The cause of changes where no input differs. Rounding moves figures; points and figures come and go only by an edit.
 std::string program_change(const std::string& commit, const std::string& model, const std::vector<Change>& changes) {
   if (model == build_model()) {
     const bool moved =

@@ -27,11 +27,11 @@ struct MeasuredChange {
 Verdict verdict_of(const Interval& ratio, std::optional<double> p, double within);
 
 struct MeasuredComparison {
-  // By op, over its points: Wilcoxon signed-rank test of the logarithms. An op with too few points for that is slower
-  // or faster if every point is, and one of them has at least 20 samples.
+  // The changes of each op over all its points, by the Wilcoxon signed-rank test of the logarithms. An op with too few
+  // points for that is slower or faster if every point is, and one of them has at least 20 samples.
   std::vector<MeasuredChange> kinds;
-  // By point. Of a probe: medians with intervals from quartiles (McGill, Tukey and Larsen 1978); of steps:
-  // Mann-Whitney test.
+  // The changes of each point. Points of a probe are compared by medians with intervals from quartiles (McGill, Tukey
+  // and Larsen 1978), those of steps by the Mann-Whitney test.
   std::vector<MeasuredChange> points;
   std::size_t only_before = 0, only_after = 0;  // points that only one file has
   std::vector<std::string> lost;                // ops none of whose points the second file has

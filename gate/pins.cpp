@@ -57,7 +57,7 @@ std::vector<std::string> texts(const Reader& in) {
   return all;
 }
 
-// Without an element a pin would pin nothing.
+// Notes a mistake if the list is empty, as a pin would then pin nothing.
 void expect_some(const Reader& list, const std::string& one) {
   if (list.is_array() && list.size() == 0) list.fail("at least one " + one + " is needed");
 }

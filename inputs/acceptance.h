@@ -48,7 +48,8 @@ class Acceptance {
     RankAcceptance levels;               // shares of ranks in the trace; empty if it holds no ranks
     bool same_drafter = false;           // as the method's by its weights: its name does not matter then
   };
-  // Rates of a chain by context and draft length.
+  // What is known of an acceptance: nothing, one of the above, or a table of a chain's rates by context and draft
+  // length.
   using Form = std::variant<std::monostate, Rates, Rate, MeanLength, Ranks, Traced, AcceptanceTable>;
 
   Acceptance() = default;  // unknown
@@ -59,8 +60,8 @@ class Acceptance {
   const std::string& text() const { return text_; }  // the scenario's JSON; "" if it gives no acceptance
   bool is_mean() const { return std::holds_alternative<MeanLength>(form_); }
   bool given() const { return !std::holds_alternative<std::monostate>(form_); }
-  // Of a drafter that looks its drafts up: the share of a sequence's steps in which it finds any. The form is of these,
-  // but a trace, which is of all steps.
+  // For a drafter that looks its drafts up: the share of a sequence's steps in which it finds any. The form describes
+  // these steps alone, but a trace describes all steps.
   double hit_share() const { return hit_share_; }
   const Trace* trace() const;           // null if the form is another one
   const RankAcceptance& ranks() const;  // by level, for building optimal trees; empty if unknown
@@ -76,9 +77,9 @@ class Acceptance {
   // The share of a sequence's steps that verify drafts: hit_share(), or that of post-verify where drafts are made ahead
   // (model/acceptance/draft_ahead).
   double verifying_share(const BuiltMethod&) const;
-  // The tokens of one step, whose mean is mean_length(), which must have a value: what outcomes() draws, each step by
-  // itself. Of a mean length those of the chain whose drafts all have the rate that gives it; of a trace the shares of
-  // its steps.
+  // The distribution of the tokens of one step. Its mean is mean_length(), which must have a value; outcomes() draws
+  // each step from it by itself. For a mean length it is that of the chain whose drafts all have the rate that gives
+  // the mean; for a trace it has the shares of the trace's steps.
   LengthDistribution lengths(const BuiltMethod&, double context = 0) const;
   // Outcomes step by step; mean_length() of the same method must have a value. `from_start`: request i replays prompt i
   // of a trace from its first token.
@@ -91,16 +92,19 @@ class Acceptance {
   Acceptance of_other_lengths(int draft_length) const;
 
  private:
-  // Of a method that drafts ahead, or the reason why this form does not apply. Of a trace by its mean length.
+  // The windows of a method that drafts ahead, or the reason why this form does not apply. A trace gives its mean
+  // length.
   std::variant<DraftAhead, std::string> window(const BuiltMethod&) const;
-  // With which the drafts of any step are accepted, one after the other, those without a hit counted; not of a trace.
+  // The rates at which the drafts of any step are accepted, one after the other; steps without a hit count too. The
+  // form must not be a trace.
   std::vector<double> rates_of_steps(const BuiltMethod&, double context) const;
   Form form_;
   std::string text_;
   double hit_share_ = 1;
 };
 
-// Of that method. Mistakes are noted at the reader, also that a trace was recorded with another drafter.
+// Reads the acceptance of that method. Mistakes are noted at the reader; a trace that was recorded with another drafter
+// is one.
 Acceptance read_acceptance(const Reader&, const MethodSpec&, Catalogue&);
 
 // The path of ranks from the root to each node of the method's fixed tree; for a chain, paths of zeros.

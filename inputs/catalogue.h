@@ -30,13 +30,13 @@ class Catalogue {
 
   // `in` holds a name, or the path of a file relative to its own file. A mistake is noted at `in` and returns null.
   std::shared_ptr<const Device> device(const Reader& in);
-  // also a config.json, or a folder with one, or shapes alone (model/transformers/described_transformer)
+  // `in` may also hold a config.json, a folder with one, or shapes (model/transformers/described_transformer).
   std::shared_ptr<const TransformerShape> transformer(const Reader& in);
   std::shared_ptr<const Engine> engine(const Reader& in);  // a name without version: the newest profile;
                                                            // an unknown version: the nearest, with a note
 
-  // The same for a name from an option or a table. Paths are relative to the folder of `asked_by`. Throws InputErrors,
-  // which name `asked_by`.
+  // These three take a name or path from an option or a table. Paths are relative to the folder of `asked_by`. They
+  // throw InputErrors, which name `asked_by`.
   std::shared_ptr<const Device> device(const std::string& name, const std::filesystem::path& asked_by = {});
   std::shared_ptr<const TransformerShape> transformer(const std::string& name,
                                                       const std::filesystem::path& asked_by = {});

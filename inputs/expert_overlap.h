@@ -8,8 +8,8 @@
 
 namespace draftline {
 
-// Of {"consecutive_tokens": {"shared", "experts", "per_token"}}: the share of a token's experts that are its
-// predecessor's.
+// Reads {"consecutive_tokens": {"shared", "experts", "per_token"}}, where `shared` is the share of a token's experts
+// that are its predecessor's too. Returns the overlap.
 double read_usual_overlap(Reader);
 
 // A scenario's "expert_routing" for one of its networks: {"overlap": 0.2}, or {"experts_touched", "sequences", "rows"}:

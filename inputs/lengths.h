@@ -42,7 +42,7 @@ constexpr int kLongestText = 1 << 24;  // tokens of a prompt or an output
 
 bool is_drawn(const Lengths&);     // from a distribution
 bool is_recorded(const Lengths&);  // looked up in a trace
-// The next length, 1 to kLongestText tokens. Not of ScenarioLength and RecordedLength, which are looked up.
+// The next length, 1 to kLongestText tokens. Bug for ScenarioLength and RecordedLength, which are looked up.
 int draw_length(const Lengths&, Rng&);
 double mean_length(const Lengths&);  // tokens; 0 for those that are looked up
 

@@ -18,7 +18,7 @@ struct PrecisionChoice {
   std::optional<DType> activations = {}, kv_cache = {}, embedding = {};
 
   Precision of(const TransformerShape& target) const;
-  // Where the target's checkpoint has other formats, a sentence that says so.
+  // A sentence that says so if the target's checkpoint has other formats; else none.
   std::optional<std::string> contradiction(const TransformerShape& target) const;
   bool operator==(const PrecisionChoice&) const = default;
 };

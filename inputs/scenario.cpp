@@ -30,7 +30,7 @@ MethodChoice read_method_choice(const Reader& in, Catalogue& catalogue) {
   return m;
 }
 
-// Where another format is asked for than a checkpoint has.
+// Tells the user where another format is asked for than a checkpoint has.
 void tell_contradictions(const Reader& in, const Scenario& s) {
   for (const PrecisionChoice& p : s.precisions)
     for (const auto& shape : s.transformers)

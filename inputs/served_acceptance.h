@@ -9,10 +9,11 @@
 
 namespace draftline {
 
-// A draft length averaged over steps, which is whole but for the ends of texts; none if it is not.
+// The draft length of a run by its mean over steps, which is whole but for the ends of texts; none if the mean is more
+// than 2 % from a whole number.
 std::optional<int> whole_draft_length(double mean);
 
-// Of all steps that verified drafts.
+// The acceptance of a run over all steps that verified drafts.
 struct ServedAcceptance {
   // The share of the steps in which each draft was accepted; empty: the file has the mean alone.
   std::vector<double> per_position;

@@ -14,7 +14,8 @@ struct DecodingTogether {
   double context;      // tokens of the text before a token, on average over tokens
   Seconds median_gap;  // between two emissions of a sequence
 };
-// None: the result has no such lists. Lists of different lengths, or without a decoding request, are noted as mistakes.
+// How the sequences of a result decoded together; none if the result has no such lists. Lists of different lengths, or
+// without a decoding request, are noted as mistakes.
 std::optional<DecodingTogether> decoding_together(const Reader& result);
 
 }  // namespace draftline

@@ -29,7 +29,7 @@ class ServedArguments {
   std::map<std::string, std::string> values_;
 };
 
-// JSON as benchmark programs write it; `lines`: a file of JSON lines, which a .json may be, too.
+// Reads JSON as benchmark programs write it. `lines`: the file is named as one of JSON lines; a .json may be one, too.
 std::vector<ServedRun> read_served_results(const std::filesystem::path&, bool lines, const ServedArguments&);
 std::vector<ServedRun> read_served_table(const std::filesystem::path&);  // CSV
 

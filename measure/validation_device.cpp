@@ -10,7 +10,8 @@ namespace draftline::measure {
 
 namespace {
 
-// In a live server on a CPU, where some drafts should be accepted and others rejected.
+// The scale of what late layers add in a live server on a CPU, where some drafts should be accepted and others
+// rejected.
 constexpr float kLateLayers = 0.35F;
 
 // On a CPU weights take long to make, so a decoder is used for all batches and contexts.

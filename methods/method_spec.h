@@ -26,8 +26,8 @@ class MethodSpec {
  public:
   MethodSpec();                                // plain decoding
   explicit MethodSpec(const methods::Entry&);  // with default parameters
-  // From a method's object: {"name": "medusa", "draft_length": 3, ..}. Reads the name, the draft length and
-  // "shard_draft". An unknown name is noted as a mistake and gives plain decoding. "acceptance" is no parameter.
+  // Makes the spec of a method's object: {"name": "medusa", "draft_length": 3, ..}. Reads the name, the draft length
+  // and "shard_draft". An unknown name is noted as a mistake and gives plain decoding. "acceptance" is no parameter.
   explicit MethodSpec(const Reader& object);
   MethodSpec(const methods::Entry&, const Reader& parameters);  // from an object without a name
 
@@ -42,9 +42,9 @@ class MethodSpec {
   std::string label() const;                                         // "draft_model draft:llama-3.2-1b"
   const Reader& in() const { return in_; }  // from which parameters are read and at which mistakes are noted
 
-  // The same method with chains of `drafts` tokens; none if it can't draft them for that target.
+  // This method with chains of `drafts` tokens; none if it can't draft them for that target.
   std::optional<MethodSpec> with_draft_length(int drafts, const TransformerShape& target) const;
-  // The same drafter with chains of `drafts` tokens instead of its own, a tree for example; none as above.
+  // This method's drafter with chains of `drafts` tokens instead of its own drafts, a tree for example; none as above.
   std::optional<MethodSpec> as_chain(int drafts, const TransformerShape& target) const;
   // Whether its parameters say nothing of what is drafted, and a tree is then.
   bool drafts_default_tree() const;
@@ -58,10 +58,10 @@ class MethodSpec {
   // Whether both have the same network or heads, regardless of draft length and tree. Networks are compared by file
   // name.
   bool same_drafter(const MethodSpec&) const;
-  // The same method on the target's device ("drafter_device": inputs/drafter_device).
+  // This method on the target's device, without "drafter_device" (inputs/drafter_device).
   MethodSpec without_drafter_device() const;
-  // Without the parameters that change no token: where its drafter runs, whether its network is divided, and what only
-  // its price depends on.
+  // This method without the parameters that change no token: where its drafter runs, whether its network is divided,
+  // and what only its price depends on.
   MethodSpec as_decoded() const;
 
   // To be called after a decoder was built. Throws InputErrors with all mistakes of the document; parameters that were

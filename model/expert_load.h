@@ -21,11 +21,12 @@ struct ExpertLoad {
   std::array<double, kExpertTileRows.size()> tiles{};  // of each height, over all experts
 };
 
-// Of known rows of each expert.
+// The load if the experts have these numbers of rows.
 ExpertLoad load_of(std::span<const int> rows_of_experts);
 
-// Expected on the busiest device, by experts_touched (model/work.h). The experts touched share the rows about evenly,
-// so that a tile more is begun for half of its rows on average. More rows never have fewer tiles.
+// The expected load of the busiest device (busiest_experts_touched and busiest_expert_rows, model/work.h). The experts
+// touched share the rows about evenly, so on average each has half a tile more than its rows fill. More rows never have
+// fewer tiles.
 ExpertLoad expected_load(const ExpertMlp&);
 
 // Rows of each expert in tables of measured layers: a distribution is made, not drawn, so that a layer has one load.
@@ -34,18 +35,20 @@ enum class ExpertDistribution { balanced, power_law };
 // than experts, between 0.01 and 2, before they are scaled to rows x per_token in all; none exceeds `rows`. Not 1.
 std::vector<int> rows_of_experts(ExpertDistribution, int rows, int experts, int per_token, double exponent = 0);
 
-// On how many of so many devices a row's experts lie, each device with whole experts, one after another and as even a
-// number as may be. The mean over rows whose experts come in any order: the row's groups are those that come first, its
-// experts the first of these groups. That is DeepSeek-V2's rule, a group being as good as its best expert; by the sum
-// of the two best, DeepSeek-V3's, a row reaches about as many (tests/model/expert_load_test.cpp).
+// The number of devices that have experts of a row, out of `devices`. Each device has whole experts, one after another,
+// and as even a number of them as may be. It is the mean over rows whose experts come in any order: the row's groups
+// are those that come first in it, and its experts are the first of these groups. That is DeepSeek-V2's rule, where a
+// group is as good as its best expert. By DeepSeek-V3's rule, where a group is as good as the sum of its two best, a
+// row reaches about as many devices (tests/model/expert_load_test.cpp).
 double devices_of_row(const Experts&, int devices);
 
-// The share of a row's choices that repeat the previous row's, beyond what independent draws repeat, of the share that
-// was counted: (shared - k/E) / (1 - k/E).
+// The overlap by a counted share of a row's choices that repeat the previous row's: what exceeds the share that
+// independent draws repeat, (shared - k/E) / (1 - k/E).
 double overlap_of(double shared, int experts, int per_token);
 
-// The overlap with which rows of so many sequences touch so many experts (experts_touched, turned round); none where no
-// number of draws does: fewer than one row's, or all.
+// The overlap with which `rows` rows of `sequences` sequences touch `touched` experts; the inverse of
+// experts_touched(). None if no number of draws touches so many, as they are fewer than one row's experts, or all
+// experts.
 std::optional<double> overlap_of_touched(double touched, int sequences, int rows, int experts, int per_token);
 
 }  // namespace draftline

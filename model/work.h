@@ -27,7 +27,8 @@ struct Work {
   }
 };
 
-// [rows, in] x [in, out] -> [rows, out]; of `count` such products side by side, each of its own operands: of each.
+// [rows, in] x [in, out] -> [rows, out]. With `count` above 1, so many such products with operands of their own run
+// side by side, and the shapes are those of each.
 struct Gemm {
   int rows = 0, in = 0, out = 0;
   DType weights = DType::bf16, activations = DType::bf16;
@@ -38,7 +39,7 @@ struct Gemm {
   bool operator==(const Gemm&) const = default;
 };
 
-// Of products whose operands have this format: what is quantised for a product comes out of it in 16 bits.
+// The format of what comes out of a product: 16 bits if its operands were quantised, else that of the activations.
 constexpr DType result_format(DType activations) { return bits_of(activations) < 16 ? DType::bf16 : activations; }
 
 // Attention of `rows` query rows (all sequences together) over the paged cache; one layer.
@@ -51,8 +52,8 @@ struct Attention {
   int value_dim = 0;       // columns of a value and of a result; 0: as many as of a key
   bool latent = false;     // values are a key's first columns, which are read once for both
   bool gathers = false;    // each row reads keys of its own, that an indexer has chosen
-  // An indexer's scores (sparse attention): the bytes of one key, which has no value. Of each pair comes a score in 32
-  // bits, which the choice of each row's `value_dim` best reads again.
+  // For an indexer's scores (sparse attention): the bytes of one key, which has no value. Each query-key pair gives a
+  // score in 32 bits. The choice of each row's `value_dim` best reads the scores again.
   Bytes key_bytes = {};
   constexpr bool scores() const { return key_bytes.value > 0; }
   constexpr int values() const { return scores() ? 0 : value_dim > 0 ? value_dim : head_dim; }
@@ -85,8 +86,8 @@ struct Span {
   constexpr bool operator==(const Span&) const = default;
 };
 
-// What is done to each element on the way, by the op that is nearest among those a probe times: to a CPU an
-// exponential costs more than its bytes, to a GPU nothing.
+// The op that is done to each element on the way, or the nearest to it that a probe times: on a CPU an exponential
+// costs more than its bytes, on a GPU nothing.
 enum class ElementOp { add, rms_norm, silu_mul, rope_append, argmax, top_k, sample };
 inline constexpr std::array<std::string_view, 7> kElementOpNames{"add",    "rms_norm", "silu_mul", "rope_append",
                                                                  "argmax", "top_k",    "sample"};
@@ -111,8 +112,8 @@ inline constexpr NamedValues<Collective, 4> kCollectives{{{"all_reduce", Collect
                                                           {"reduce_scatter", Collective::reduce_scatter},
                                                           {"all_to_all", Collective::all_to_all}}};
 
-// `message`: of an all-gather the bytes of the whole result, else what each device puts in. `rows`: that it holds; 0 if
-// an engine does not pad them.
+// `message`: for an all-gather the bytes of the whole result, else what each device puts in. `rows`: the rows in the
+// message; 0 if an engine does not pad them.
 struct CollectiveCall {
   Collective collective = Collective::all_reduce;
   Bytes message;
@@ -120,8 +121,8 @@ struct CollectiveCall {
   bool operator==(const CollectiveCall&) const = default;
 };
 
-// A mixture-of-experts MLP: router, then `per_token` of `experts` gated MLPs for each row. Weights touched by
-// expectation.
+// A mixture-of-experts MLP: a router, then `per_token` of `experts` gated MLPs for each row. The weights that it reads
+// are those of the expected number of experts touched.
 struct ExpertMlp {
   int rows = 0, hidden = 0, intermediate = 0, experts = 0, per_token = 0;
   DType weights = DType::bf16, activations = DType::bf16;
@@ -138,14 +139,15 @@ struct ExpertMlp {
 double independent_draws(const ExpertMlp&);
 // Expected number of distinct experts that the rows choose, on all devices: E (1 - (1 - k/E)^n).
 double experts_touched(const ExpertMlp&);
-// What the busiest device has of it: experts with at least one row, and rows of all its experts. The numbers of equal
-// devices are taken as normally distributed, with the variance of draws without replacement and the given sum. A known
-// balancedness b gives the rows instead, mean / b; no device has more experts with rows than rows.
+// The busiest device's share of the layer: its experts with at least one row, and the rows of all its experts. The
+// numbers of equal devices are taken as normally distributed, with the variance of draws without replacement and the
+// given sum. A known balancedness b gives the rows instead, mean / b; no device has more experts with rows than rows.
 double busiest_experts_touched(const ExpertMlp&);
 double busiest_expert_rows(const ExpertMlp&);
 
-// The causal convolution before a gated delta rule, one layer: each of `columns` by itself, over the last `kernel` rows
-// of its sequence. Of the rows before a pass it reads what it kept of them, `kernel` - 1 a sequence.
+// The causal convolution before a gated delta rule, one layer. Each of `columns` is convolved by itself, over the last
+// `kernel` rows of its sequence. The `kernel` - 1 rows of a sequence before the pass are read from what was kept of
+// them.
 struct CausalConvolution {
   int sequences = 0, rows = 0, columns = 0, kernel = 0;
   DType activations = DType::bf16;

@@ -29,8 +29,8 @@ Shares exact(int n, double p) {
   return all;
 }
 
-// By Gauss-Hermite quadrature of the normal distribution with its mean and variance. Each node is divided between the
-// whole numbers beside it, which keeps the mean.
+// The nodes and weights of the Gauss-Hermite quadrature of the normal distribution with the same mean and variance.
+// Each node is divided between the whole numbers beside it, which keeps the mean.
 Shares normal(double n, double p) {
   const double mean = n * p, away = std::sqrt(3 * mean * (1 - p));
   Shares all;

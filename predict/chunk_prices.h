@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device time that prompts add to a step, from prices of whole prompts in tables that are filled on demand: eight
-// sizes to a doubling of the tokens, four to one of the context, linear between them. At a node they are what a prompt
-// of that size costs alone. Where a node fills the last tile of a GEMM, one token more costs another tile, and latent
-// attention has another form; so prices are interpolated from the token behind a node to the next node.
+// The device time that prompts add to a step. It follows from prices of whole prompts, in tables that are filled on
+// demand: eight nodes to a doubling of the tokens, four to a doubling of the context. At a node the price is what a
+// prompt of that size costs alone; between nodes prices are linear. Where a node fills the last tile of a GEMM, one
+// token more costs another tile, and latent attention has another form; so prices are interpolated from the token
+// behind a node to the next node.
 #pragma once
 #include <array>
 #include <deque>
@@ -25,8 +26,9 @@ struct Chunk {
 std::int64_t context_node(std::size_t i);
 std::size_t context_cell(std::int64_t length);
 
-// Of a step: what replicas of the attention do with each other's rows, the experts and the exchange for them. All
-// communication counts as that, so the sums over a replica's own devices too.
+// The time of a step's experts and of all its communication. With replicas of the attention, experts compute the rows
+// of all replicas, and communication exchanges them. The sums over a replica's own devices count too, as a breakdown
+// has one figure for all communication.
 Seconds joint_time(const StepBreakdown&);
 
 // The host's side of a step.
@@ -37,25 +39,26 @@ struct HostTime {
 
 class ChunkPrices {
  public:
-  // A prompt of so many tokens in a step of so many rows.
+  // Prices a prompt of so many tokens in a step of so many rows.
   using PriceOfPrompt = std::function<StepPrice(int tokens, int rows)>;
-  // `prompt_graphs`: an engine's (model/engines/engine), of all rows of a step with prompts; none: any number.
+  // `prompt_graphs`: the engine's (model/engines/engine), a limit on all rows of a step with prompts; none: no limit.
   explicit ChunkPrices(PriceOfPrompt price, std::optional<int> prompt_graphs = {})
       : price_(std::move(price)), prompt_graphs_(prompt_graphs.value_or(std::numeric_limits<int>::max())) {}
 
   // The part of the target's pass over so many rows that does not depend on their context: all but attention.
   Seconds products(int rows);
-  // The part of products() that is joint_time().
+  // The part of products() that experts and communication take.
   Seconds joint(int rows);
-  // The rest of a chunk: attention, and the drafter's pass over it.
+  // The device time of a chunk beyond products(): attention, and the drafter's pass over it.
   Seconds rest(const Chunk&);
-  // What a chunk of a prompt adds to a step in which other rows are verified, of products() and of joint(): the mean
+  // By how much products() and joint() grow by a chunk of a prompt in a step in which other rows are verified: the mean
   // over the same numbers of rows that the step's own price is a mean over.
   Seconds added(const VerifiedRows& others, int tokens) { return added(&ChunkPrices::products, others, tokens); }
   Seconds joint_added(const VerifiedRows& others, int tokens) { return added(&ChunkPrices::joint, others, tokens); }
-  // A step that computes so many rows of prompts alone.
+  // The host's side of a step that computes so many rows of prompts alone.
   HostTime host(int rows) { return host_of(replayed(rows)); }
-  // How much more the host has to do in a step with prompts than if it were replayed as a graph. `rows`: all of them.
+  // How much more the host has to do in a step with prompts than if it were replayed as a graph. `rows`: all rows of
+  // the step.
   HostTime beyond_graphs(double rows);
 
  private:

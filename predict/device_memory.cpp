@@ -14,8 +14,8 @@ static std::optional<int> slides(const Cache& c) {
   return c.window.tokens > 0 && !c.window.chunked ? std::optional(c.window.tokens) : std::nullopt;
 }
 
-// Of a sequence whose steps verify so many rows: as long as the verdict is out, each row's state is kept, whatever the
-// context. The convolution reads the rows before the first of them.
+// The bytes of the states of a sequence whose steps verify so many rows: as long as the verdict is out, each row's
+// state is kept, whatever the context. The convolution reads the rows before the first of them.
 static Bytes state_bytes(const Ops& ops, int rows) {
   Bytes sum;
   for (const StateCache& c : ops.state_caches())

@@ -10,13 +10,13 @@
 
 namespace draftline {
 
-// Of each of the target's devices, and of the drafter's own, if it has one.
+// The memory of each of the target's devices, and of the drafter's own, if it has one.
 struct Footprints {
   MemoryFootprint target;
   std::optional<MemoryFootprint> drafter;  // its activations are bounded by those of the whole step
 };
 Footprints footprints(const RecordedMethod&, const PricedStep&, const Setup&);
-// Why they do not fit; none: they do.
+// Why the footprints do not fit the devices' memory; none: they do.
 std::optional<std::string> lacks_memory(const RecordedMethod&, const Footprints&, const Setup&);
 
 // Memory of each device of a server: the weights, the activations of a step or of a prefill of `batched_tokens`, and

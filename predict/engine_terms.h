@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a served benchmark can say of an engine: the values of its profile that a device's file can't know. Each has a
-// prior about the shipped value: log-normal, as none is below nothing, but for a layer's time beyond its kernels, which
-// is normal.
+// prior about the shipped value. It is log-normal, as values are above 0; only that of a layer's time beyond its
+// kernels, which may be below 0, is normal.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The price of a step that is not always the same: a drafter that looks its drafts up finds some for a few sequences of
-// the batch, for others none. Means over steps, so that a batch's hits, which are independent, enter with their shares.
+// the batch, for others none. Prices are means over steps, to which the possible numbers of hits in a batch, which are
+// independent, contribute with their shares.
 #pragma once
 #include <utility>
 #include <vector>

@@ -19,8 +19,8 @@ struct KernelTime {
   static auto members(auto& s) { return std::tie(s.phase, s.op, s.shape, s.count, s.time); }
 };
 
-// In order of their first launch, at the context in the middle of the output. They add up to the device's time of that
-// step, which overlaps with the host's. The point must fit the device.
+// The kernels of a step in order of their first launch, at the context in the middle of the output. They add up to the
+// device's time of that step, which overlaps with the host's. The point must fit the device.
 std::vector<KernelTime> kernel_times(StepPrices&, const Setup&, const MethodChoice&);
 
 }  // namespace draftline

@@ -4,7 +4,7 @@
 //
 //   in turn  step = draft + verify + two messages      ahead  step = max(draft, verify) + an exchange of messages
 //
-// Of work at the same time the breakdown has what the step waits for: the longer side alone.
+// Where both work at the same time, the breakdown is that of the longer side alone, for which the step waits.
 #pragma once
 #include <algorithm>
 #include <optional>

@@ -69,7 +69,7 @@ class Predictor {
  private:
   // The mean acceptance length over the output; mistakes are noted at the acceptance, and 1 is returned.
   static double acceptance_length(const MethodChoice&, const Method&, int verified_rows, const Setup&);
-  // Where in the output steps are: more of them where fewer tokens are accepted.
+  // The contexts of the steps over the output: more steps lie where fewer tokens are accepted.
   static MeanContexts contexts(const MethodChoice&, const Method&, int verified_rows, const Setup&,
                                std::span<const Window>);
   struct MeanStep {  // of the whole batch, over the output
@@ -77,7 +77,7 @@ class Predictor {
     StepBreakdown step;
   };
   static MeanStep mean_over_output(const RecordedMethod&, const PricedStep&, const Setup&, const MethodChoice&);
-  // Steps in which a request decodes, whose mean acceptance length is known; the mean over requests.
+  // The mean number of steps in which a request decodes, where the mean acceptance length is known.
   static double decode_steps(RecordedMethod&, const MethodChoice&, const Setup&, int verified_rows,
                              double acceptance_length);
   RequestCycle cycle(RecordedMethod&, const Setup&, const MethodChoice&, double decode_steps, const MeanStep& full);

@@ -31,7 +31,7 @@ static std::optional<RatioInterval> error_of(const Links& links) {
   return widest;
 }
 
-// Of a drafter's products, too, and of what of the network keeps 16 bits.
+// The widest error of all products: of the network's, of what of it keeps 16 bits, and of a drafter's.
 static std::optional<RatioInterval> error_of_gemms(const Device& d, const Precision& p) {
   std::optional<RatioInterval> widest = error_of(d.gpu().gemm.origin);
   for (const LinearFormat* format : {&p.attention, &p.mlp, &p.lm_head, &p.draft}) {

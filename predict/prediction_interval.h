@@ -20,10 +20,10 @@ struct KnownErrors {
   std::optional<RatioInterval> plain_attention;  // of one row a sequence; `of` is of any number of rows
   bool experts_as_gemm = true;                   // experts have the coefficients of GEMMs, and their error
 };
-// Of a network served in this precision: the widest error of the fits that price its products, 16 bits among them, and
-// none where one of these fits is a guess for its operands.
-// `attention`: what the step runs; on a GPU not chosen: the device's first fit. A library that was not measured has the
-// error that the device's file gives for others, about the fit that stands in for it.
+// The known errors for a network served in this precision. Products have the widest error of the fits that price them,
+// 16 bits among them, and none where one of these fits is a guess for its operands. `attention`: the choice with which
+// the step runs; if a GPU's is not chosen, the device's first fit. A library that was not measured has the error that
+// the device's file gives for others, about the fit that stands in for it.
 KnownErrors known_errors(const Device&, const Precision& = {}, const AttentionChoice& attention = {});
 
 struct PredictionInterval {

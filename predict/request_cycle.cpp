@@ -65,7 +65,8 @@ RequestCycle request_cycle(const LoopedRequests& r, const std::function<DecodeSt
   const HostTime alone = chunks.host(tokens);
   const Seconds rest = s.chunk / r.prompt_tokens * rest_of_prompt(chunks, r, pieces);
   const Seconds plain_step = decode(r.batch_size).time;
-  // Of a part that computes a chunk beside so many sequences, while `reading` of the parts compute one.
+  // The time of a step of a part that computes a chunk beside so many sequences, while `reading` of the parts compute
+  // one.
   const auto step_beside = [&](int others, int reading) {
     const DecodeStep beside = others > 0 ? decode(others) : DecodeStep{alone.alone, alone.alone - alone.least};
     const HostTime more = others > 0 ? chunks.beyond_graphs(mean_rows(beside.rows) + tokens) : HostTime{};
@@ -85,7 +86,7 @@ RequestCycle request_cycle(const LoopedRequests& r, const std::function<DecodeSt
     const Seconds mean = share > kRounding ? time + share * (step_beside(fewer + 1, reading) - time) : time;
     return reading < r.parts ? std::max(mean, plain_step) : mean;  // the others decode
   };
-  // Of a step in which this part computes prompts, or doesn't, and the others as often as it does on average.
+  // The mean time of a step in which this part computes prompts, or doesn't, and the others as often as on average.
   const double often = s.prompt_steps / (s.prompt_steps + s.plain_steps);
   const auto step_of = [&](bool prompts) {
     Seconds mean;

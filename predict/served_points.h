@@ -14,17 +14,18 @@ namespace draftline {
 struct ServerSetup {
   std::string device = {}, engine = {}, transformer = {}, precision = "auto";  // names, or files
   int tensor_parallel = 1;
-  // Of speculative runs: a name, or a scenario's object: {"name": "eagle3", "draft_length": 3}.
+  // The method of speculative runs: a name, or a scenario's object: {"name": "eagle3", "draft_length": 3}.
   std::string method = {};
 };
 
 class ServedPoints {
  public:
-  // InputErrors with all mistakes: unknown names, a speculative run without a method, one that doesn't say how long it
-  // drafts, or that no run is left.
+  // Throws InputErrors with all mistakes: unknown names, a speculative run without a method, one that doesn't say how
+  // long it drafts, or that no run is left.
   ServedPoints(std::vector<ServedRun>, const ServerSetup&, const std::filesystem::path& data);
   const std::vector<ServedPoint>& points() const { return points_; }
-  // Of runs whose time holds steps that read prompts, in few of them or, which are left out, in most.
+  // Notes on runs whose time holds steps that read prompts: on speculative runs where few steps do, and on runs that
+  // are left out, as most do.
   const std::vector<std::string>& notes() const { return notes_; }
   const Engine& engine() const { return *points_.front().setup.engine; }
   InputFiles input_files() const;  // of the device, the engine and the transformers

@@ -28,7 +28,7 @@ std::string divided_blocks(const Setup& s) {
          " that share a scale; \"expert_parallel\": true or fewer ranks leave them whole";
 }
 
-// Of the target's formats, and the drafter's if there is one.
+// Warns if the fits of the target's formats, or of the drafter's if there is one, are guesses.
 std::string guessed_formats(const Setup& s, const MethodSpec& m) {
   if (s.device->cpu() != nullptr) return "";
   const Precision& p = s.precision;
@@ -46,7 +46,8 @@ std::string guessed_formats(const Setup& s, const MethodSpec& m) {
          "interval is known";
 }
 
-// Of a few sequences, where the reading of the weights should decide, and by more than fits differ from measurements.
+// Warns if experts are slower than in 16 bits for a few sequences, where the reading of the weights should decide, and
+// by more than fits differ from measurements.
 std::string slow_experts(const Setup& s) {
   if (!s.transformer->experts || s.device->cpu() != nullptr) return "";
   const Experts& e = *s.transformer->experts;
@@ -90,7 +91,7 @@ std::string no_indexer_times(const Setup& s) {
          "bandwidth of the engine's attention, and no interval is known";
 }
 
-// As the simulator does (SchedulerLimits::shares_prefixes).
+// Warns where the simulator shares no prefixes (SchedulerLimits::shares_prefixes).
 std::string no_shared_prefix(const Setup& s) {
   if (s.shared_prefix.tokens == 0 || shares_prefixes(*s.transformer)) return "";
   return "\"shared_prefix\" is taken at its word, but engines share no prefixes where all layers have windows or "

@@ -8,7 +8,7 @@
 
 namespace draftline {
 
-// Sentences. The choice is attention_of() that setup.
+// The warnings, each a sentence. The choice must be attention_of() that setup.
 std::vector<std::string> setup_warnings(const Setup&, const MethodSpec&, const AttentionChoice&);
 
 }  // namespace draftline

@@ -26,9 +26,9 @@ struct PricedStep {
   int rows = 1, slots = 1;  // rows per sequence: verified rows; those of the widest pass, drafting included
 };
 
-// It knows devices, engines, networks and traces by their addresses: they must outlive it and not change. Each thread
-// needs its own. Mistakes of a method's parameters are noted at its reader. `sequences` are always those of one replica
-// of the attention, whatever the setup's batch size.
+// StepPrices knows devices, engines, networks and traces by their addresses: they must outlive it and not change. Each
+// thread needs its own. Mistakes of a method's parameters are noted at its reader. `sequences` are always those of one
+// replica of the attention, whatever the setup's batch size.
 class StepPrices {
  public:
   explicit StepPrices(Decoder::FindTransformer find, Decoder::FindDrafter drafter = {})
@@ -45,7 +45,7 @@ class StepPrices {
   StepPrice step_price(const Setup&, const MethodChoice&);
   // The price of the prefill of one prompt. `rows`: of its whole step; none: the prompt is alone in it.
   StepPrice prefill_price(const Setup&, const MethodChoice&, int tokens, std::optional<int> rows = {});
-  // None: a mixed step costs the sum of its parts.
+  // The mixed attention of a step of so many sequences. None: a mixed step costs the sum of its parts.
   std::optional<MixedAttention> mixed_attention(const Setup&, const MethodChoice&, int sequences);
 
   // The method with its draft network divided among the ranks; none if it has no draft network, there is one rank, or
@@ -69,7 +69,7 @@ class StepPrices {
 
   // Why the method can't verify on this transformer (Ops::gated_delta_rule); none: it can.
   std::optional<std::string> refuses(RecordedMethod&, int sequences);
-  // Why its drafter can't have a device of its own here; none: it can, or has none.
+  // Why the method's drafter can't have a device of its own here; none: it can, or it has none.
   std::optional<std::string> refuses_drafter_device(const Setup&, const MethodChoice&);
   static double verifying_share(const RecordedMethod&, const MethodChoice&);  // Acceptance::verifying_share
 

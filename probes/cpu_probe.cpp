@@ -14,8 +14,8 @@ namespace draftline {
 namespace {
 
 constexpr double kMostBytes = 1.5e9;  // of one point's data
-// Of a sample, in bytes of weights. Up to here it goes through all copies, as a step goes through a network: the median
-// of single matrices, some faster and some slower, is not what a network's take on average.
+// The most bytes of weights in a sample. Up to that a sample goes through all copies, as a step goes through a network:
+// the median of single matrices, some faster and some slower, is not what a network's take on average.
 constexpr double kMostRound = 2e8;
 
 void probe_gemm(MeasuredPoint& p, Seconds time_budget, ClockReference& reference) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the CUDA toolkit was not at hand when draftline was built.
+// Stands for the CUDA probe where the CUDA toolkit was not at hand when draftline was built.
 #include "core/errors.h"
 #include "probes/cuda_probe.h"
 

@@ -14,7 +14,8 @@ namespace {
 constexpr int kMatrixColumns = 512;
 constexpr double kMatrix = 4.0 * kMatrixColumns * kMatrixColumns;  // bytes
 
-// As large as a small network, beyond what L2 holds, and well within the LLC, of which co-runners have a part.
+// The bytes that are read for the LLC: as many as a small network has, beyond what L2 holds, and well within the LLC,
+// of which co-runners have a part.
 double llc_bytes(double l2, double llc) {
   constexpr double kShare = 1.0 / 6, kOfL2 = 4, kOwnShare = 0.7;
   return std::min(std::max(kShare * llc, kOfL2 * l2), kOwnShare * llc);

@@ -10,7 +10,8 @@
 namespace draftline {
 
 std::string subject(const Scenario&, const Point&);  // "eagle3 with 3 drafts on h100-sxm, .."
-// Where the method pays, what reduces the gain, and what it needs; of one that can't run the obstacle alone.
+// Sentences that say where the method pays, what reduces the gain, and what it needs; if it can't run, the obstacle
+// alone.
 std::vector<std::string> reasons_of(const Scenario&, const Advice&);
 Table batch_table(const Advice&);
 // The methods in the order of reports/verdict's ranking(), with the speedups of their requests at a few batches.

@@ -80,7 +80,7 @@ void show_charts(Page& page, const Scenario& s, const std::vector<Advice>& advic
   page.say(charts.left_out());
 }
 
-// With the reasons of every method, as a page has room.
+// Writes a page with the reasons of every method, as a page has room.
 void write_page(const Output& to, const Scenario& s, const std::vector<Advice>& advices) {
   const auto page = page_of(to, s);
   const auto order = ranking(advices), best = best_of_setups(advices, order);

@@ -35,7 +35,7 @@ void write_parallelism(JsonWriter& w, const std::vector<Parallelism>& all) {
     w.list("expert_balancedness", values([](const Parallelism& p) { return p.expert_balancedness; }));
 }
 
-// Of each transformer, as "auto" is its checkpoint's.
+// The names of the precisions on each transformer, as "auto" is that of its checkpoint.
 std::vector<std::string> precision_names(const Scenario& s) {
   std::vector<std::string> names;
   for (const PrecisionChoice& p : s.precisions)

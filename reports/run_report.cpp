@@ -107,7 +107,7 @@ std::string RunReport::requests() const {
          std::to_string(scenario_.output_tokens[farthest_->point.output]) + " tokens).";
 }
 
-// Where the busiest device's rows are estimated, not given.
+// The note that the busiest device's rows are estimated, where they are not given.
 std::string RunReport::experts() const {
   const auto& all = scenario_.parallel;
   if (std::none_of(all.begin(), all.end(), [](const Parallelism& p) {

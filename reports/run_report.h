@@ -16,7 +16,7 @@ namespace draftline {
 class RunReport {
  public:
   RunReport(Output, const Scenario&);  // the scenario must outlive the report
-  void add(const Outcome&);            // in order of the points; CSV and JSON are written as they come
+  void add(const Outcome&);            // in order of the points; JSON is written as it comes, CSV many rows at a time
   void finish();                       // must be called last; throws OutputError (core/json_writer)
 
  private:

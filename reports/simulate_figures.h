@@ -34,7 +34,7 @@ inline Reading mean_of_runs(Result r, const std::function<double(Run)>& figure) 
 inline auto mean(auto figure) {
   return of([figure](Result r) { return mean_of_runs(r, [&](Run run) { return figure(r, run); }); });
 }
-// Of a latency that a run has; of requests with one token there is no time between tokens.
+// A column of a latency. It is empty if the run has none: requests with one token have no time between tokens.
 inline auto latency(Latency h, auto figure) {
   return of([h, figure](Result r) {
     const bool none = (r.runs.front().figures.*h).count() == 0;

@@ -18,7 +18,7 @@ namespace draftline {
 class SimulateReport {
  public:
   SimulateReport(Output, const Scenario&);  // the scenario must outlive the report
-  void add(const ServingOutcome&);          // in order of the points; CSV and JSON are written as they come
+  void add(const ServingOutcome&);          // in order of the points; JSON is written as it comes, all else by finish()
   void finish();                            // must be called last; throws OutputError (core/json_writer)
 
  private:

@@ -19,16 +19,16 @@ std::vector<std::size_t> ranking(const std::vector<Advice>&);
 // The batches that all of these advices report.
 std::vector<int> common_batches(const std::vector<Advice>& all, const std::vector<std::size_t>& some);
 
-// Of a ranking, the first of each setup: device, ranks, transformer, precision, engine and output.
+// The first of each setup in a ranking. A setup is device, ranks, transformer, precision, engine and output.
 std::vector<std::size_t> best_of_setups(const std::vector<Advice>&, const std::vector<std::size_t>& ranking);
 
 std::string verdict_sentence(const Scenario&, const Advice&);  // "use eagle3, k = 3, up to batch 96; above that ..."
 std::string batches_sentence(const Advice&);  // where it pays: "at batch 1 and from batch 12 to 150"; "" if nowhere
 // What requests gain, and decoding alone, at the smallest and the largest batch of the table at which it pays; or "".
-// With a drafter's own device, what is left of that by devices, or by price where prices are known.
+// With a drafter's own device it also says what is left of the gain by devices, or by price where prices are known.
 std::string gain_sentence(const Scenario&, const Advice&);
-// Where the scenario assumes several acceptances of this method: which of them the advice is of, and where the method
-// pays with the least favourable; or "".
+// Where the scenario assumes several acceptances of this method: a sentence that says which of them the advice is of,
+// and where the method pays with the least favourable; else "".
 std::string assumption_sentence(const Scenario&, const std::vector<Advice>&, const std::vector<std::size_t>& ranking,
                                 std::size_t advice);
 // "h100-sxm, TP 2, llama-3.1-8b in bf16, vllm-0.19, 256 tokens out"

@@ -42,14 +42,14 @@ struct Advice {
   std::string obstacle;   // why the method can't run, then nothing else is set; "" if it can
   int largest_batch = 0;  // that fits in device memory, up to kMostBatchSize
   int batch_limit = 0;    // sequences that the engine runs at once while it speculates, unless it is told otherwise
-  // Where requests gain. More than one where a mixture of experts is verified: with few sequences more rows read more
-  // experts, with many these are read anyway.
+  // The batch sizes at which requests gain. There are several stretches where a mixture of experts is verified: with
+  // few sequences more rows read more experts, with many these are read anyway.
   std::vector<Stretch<int>> pays_at;
   double gain = 1;  // of requests: mean over `batches`, geometric; 1 in those where it is switched off as they lose
   // Share of the plain server's KV pool that speculation takes, 0 to 1; none if the weights leave no memory for a pool.
   std::optional<double> pool_lost;
   std::vector<BatchAdvice> batches;
-  // By prompt, then batch size; empty if the method drafts no chain of a given length.
+  // The best draft lengths by prompt, then batch size; empty if the method drafts no chain of a given length.
   std::vector<BestLength> best;
   std::vector<ScheduledLength> schedule;
   std::optional<LoadAdvice> rate;  // none if load was not asked about, or if no KV pool fits

@@ -13,7 +13,7 @@ namespace draftline {
 class Backlog {
  public:
   explicit Backlog(std::int64_t arrivals) : arrivals_(arrivals) {}
-  // Before the arrival of request `i` of these reaches its server, and after the last of them.
+  // sample() is called before request `i` of these reaches its server, and end() after the last of them.
   void sample(std::int64_t i, const ServerPool&);
   void end(const ServerPool&);
 

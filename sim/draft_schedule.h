@@ -37,7 +37,7 @@ class DraftSchedule {
   static constexpr double kNear = 0.03;  // a share of the best speedup, less than kernels' errors
 
  private:
-  // Of requests, by draft length from 0, plain decoding, on; 0 where a batch does not fit.
+  // The speedups of requests, by draft length from 0, plain decoding, on; 0 where a batch does not fit.
   std::vector<double> speedups(int prompt_tokens, int batch_size);
   Predictor& predictor_;
   Setup setup_;

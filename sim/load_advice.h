@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// At which loads speculation lowers the mean end-to-end latency of a server's requests, by simulations at rising rates.
+// The loads at which speculation lowers the mean end-to-end latency of a server's requests, by simulations at rising
+// rates.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -28,7 +29,7 @@ class LoadAdvisor {
  public:
   explicit LoadAdvisor(ServingSweep&);  // of a scenario with a plain method; the sweep must outlive it
   ~LoadAdvisor();
-  // None: arrivals have no rate, or no KV pool fits.
+  // The advice for a point; none if arrivals have no rate, or if no KV pool fits.
   std::optional<LoadAdvice> at(const Point&, std::uint64_t seed);
 
  private:

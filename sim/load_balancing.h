@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// To whom a router gives the next request: to one of several servers, or to one of a server's parts.
+// How a router chooses who gets the next request: one of several servers, or one of a server's parts.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -44,7 +44,7 @@ class RunningBatch {
   void emit(int steps, Ticks end);
   // One step that ends at `end`: each sequence emits its accepted drafts and the bonus token, but no more than remain.
   void emit_accepted(std::span<const int> accepted, Ticks end);
-  // Plain steps until the first sequence is finished; 0 if one is. The batch must not be empty.
+  // The number of plain steps until the first sequence is finished; 0 if one is. The batch must not be empty.
   int steps_to_first_completion();
   Ticks last_emission() const { return last_emission_; }  // of the batch; a sequence that joined later has its own
   std::span<const Ticks> joined_since_emission() const { return joined_; }  // last emissions of these, the last ones

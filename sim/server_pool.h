@@ -28,8 +28,8 @@ class ServerPool {
   Server& route();                  // the server of the next request
   Server& route_at(Ticks arrival);  // the same, once the servers that the router looks at have run until then
   void finish();                    // runs until no request is left; no more will arrive
-  // The same where a finished request brings the next to its server: all take from one stream of requests, in the
-  // order of time, so that no server runs ahead of another.
+  // Runs until no request is left, where a finished request brings the next to its server: all servers take from one
+  // stream of requests, in the order of time, so that no server runs ahead of another.
   void finish_in_order();
   void check_all_served() const;
   Demand demand() const;

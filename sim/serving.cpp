@@ -142,7 +142,7 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
     workload.length_trace = lengths;
   }
 
-  // Of a trace each request has a place of its own to be told at.
+  // Recorded requests are checked one by one, as each has a place of its own to be told at.
   const bool recorded = is_recorded(workload.prompt) || is_recorded(workload.output);
   const double text = recorded ? 0 : mean_prompt(workload) + mean_output(workload);
   if (const auto most = setup.transformer->max_positions; most && text > *most)

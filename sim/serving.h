@@ -59,10 +59,11 @@ Estimate estimate(const std::vector<Run>& runs, Figure figure) {
 double requests_in_flight(const Workload&, const ServingRun&);
 // The most requests to which a simulation is extended, unless it asks for more itself.
 constexpr std::int64_t kMostRequests = 1 << 18;
-// For a simulation that is repeated: four times the requests, or `enough` if that is more; at most kMostRequests.
+// The requests of a simulation that is repeated with more: four times as many, or `enough` if that is more; at most
+// kMostRequests.
 std::int64_t more_requests(const Workload&, double enough = 0);
-// Whether there are four times as many requests. With fewer, arrivals end before the servers are as full as in the
-// steady state.
+// Whether the workload has at least four times as many requests as are in flight. With fewer, arrivals end before the
+// servers are as full as in the steady state.
 bool fills_servers(const Workload&, const ServingRun&);
 
 // The seed of a replication; of the first it is `seed` itself. Points that are compared have the same seeds, and so the

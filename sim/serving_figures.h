@@ -90,8 +90,8 @@ class ServingFigures {
   Ticks first_arrival = kForever, begin = kForever, last_arrival = 0, end = 0;
 
   Seconds makespan() const { return to_seconds(end > begin ? end - begin : 0); }  // from `begin` to the last token
-  // Over the makespan: output tokens/s, those that requests of the warm-up still emit in it included, and requests/s
-  // after the warm-up within the limit of every latency target.
+  // throughput(): output tokens/s over the makespan, those that requests of the warm-up still emit in it included.
+  // goodput(): requests/s over the makespan, after the warm-up, that were within the limit of every latency target.
   PerSecond throughput() const { return (static_cast<double>(output_tokens) + warm_up_tokens_) / makespan(); }
   PerSecond goodput() const { return static_cast<double>(good_requests) / makespan(); }
   double acceptance_length() const;           // mean tokens per sequence and decode step; 1 if there was none

@@ -5,7 +5,7 @@
 
 namespace draftline {
 
-// Sentences. `result`: the runs of a point, with its limits and servers.
+// The warnings, each a sentence. `result`: the runs of a point, with its limits and servers.
 std::vector<std::string> serving_warnings(const ServingChoice&, const ServingPoint&, const MethodSpec&,
                                           const ServingResult&);
 

@@ -42,7 +42,8 @@ class StepCost {
       return more_host > 0 ? std::max(by_device, more_host - host_slack) : by_device;
     }
   };
-  // Without sequences: the host time of a graph that only computes prompts. InputErrors if a step takes hours.
+  // The price of a decode step. Without sequences it is the host time of a graph that only computes prompts. Throws
+  // InputErrors if a step takes hours.
   virtual Line decode(const DecodeBatch&) = 0;
 
   // The additional time of a decode step after steps that only computed prompts, for `prompts` in total, and left the

@@ -24,7 +24,7 @@ class StepExecutor {
   // time for the rows of other parts. Throws InputErrors if a step takes hours (core/clock). The result is valid until
   // the next call, and its times may be changed before end().
   StepRun& begin(const StepPlan&, Ticks others);
-  // For how many of these steps there are KV blocks; at least one.
+  // The number of these steps for which there are KV blocks; at least one.
   std::int64_t fitting(const StepPlan&, std::int64_t steps) const;
   // Allocates KV blocks for as many of these steps as there are any for, and returns their number.
   std::int64_t reserve(const StepPlan&, std::int64_t steps);

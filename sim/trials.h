@@ -14,7 +14,7 @@ namespace draftline {
 // The whole workload on fleets of one point, each replication of each fleet at most once.
 class Trials {
  public:
-  // Of at most `most` replicas. The point and the targets must outlive the trials.
+  // Trials of fleets of at most `most` replicas. The point and the targets must outlive the trials.
   Trials(ServingPoint& point, const LatencyTargets& targets, std::uint64_t seed, int most)
       : point_(point), targets_(targets), seed_(seed), most_(most) {}
 
@@ -22,7 +22,8 @@ class Trials {
   const FleetRun* at(int replicas, int replication);
   // The smallest number of replicas, at least `from`, that meets the targets in a replication; none: not even the most.
   std::optional<int> smallest(int from, int replication);
-  // The same for all replications from the first on.
+  // The smallest number of replicas, at least `from`, that meets the targets in all replications from the first on;
+  // none: not even the most.
   std::optional<int> smallest_in_all(int from, int replications);
   double margin(int replicas, int replication) const;  // of a replication that meets the targets
   // The replications, from the one whose fleet comes nearest to a target on; all must meet them.

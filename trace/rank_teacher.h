@@ -25,7 +25,8 @@ class RankTeacher : public Ops::Teacher {
   // Appends the ranks or lengths of the last step to prompt_of[i] for sequence i.
   void note(const std::vector<TracedPrompt*>& prompt_of);
 
-  // Rows of a block attend to those behind them: drafts of a shorter one are not the first of these.
+  // Rows of a block attend to those behind them, so that drafts of a shorter block are not the first drafts of a longer
+  // one.
   Pass pass(Pass p) override {
     if (by_rank() && !p.causal) throw NotByRank{};
     return p;

@@ -26,10 +26,11 @@ inline constexpr std::uint8_t kNoRank = 255;  // in memory only: the token is no
 std::string weights_name(std::uint64_t checkpoint);
 // A hash, 16 hex digits, of the target's shape and the name of its weights.
 std::string target_fingerprint(const TransformerShape&, const std::string& weights);
-// The same of a draft network's shape alone, whatever it is called.
+// A hash, 16 hex digits, of the shape of a draft network, whatever the network is called.
 std::string shape_fingerprint(const TransformerShape&);
 
-// By what a drafter is known, whatever its folder is called (inputs/drafter_identity); "": not known.
+// The identity of a drafter, whatever its folder is called (inputs/drafter_identity). A member is "" if it is not
+// known.
 struct DrafterIdentity {
   std::string weights;  // weights_name(), or "random ..."
   std::string config;   // a fingerprint of its config.json or, of a draft network, of its shape

@@ -15,7 +15,7 @@ struct BlockDrafterWeights {
   std::vector<std::string> zeros;   // weights of ours that the folder does not have, and need not
   std::vector<std::string> unread;  // tensors that the network does without
 };
-// Of a drafter of the kind dflash, dspark or dflash2. The files are asked which of several forms they have.
+// The weights of a drafter of the kind dflash, dspark or dflash2. The files are asked which of several forms they have.
 BlockDrafterWeights block_drafter_weights(const CheckpointFiles&, const DrafterConfig&);
 
 }  // namespace draftline

@@ -27,8 +27,8 @@
 
 namespace draftline {
 
-// Of the weights in a drafter's folder (CheckpointFiles::fingerprint()), without looking whose drafter it is. Throws
-// InputErrors.
+// The fingerprint of the weights in a drafter's folder (CheckpointFiles::fingerprint()), whichever target the drafter
+// is for. Throws InputErrors.
 std::uint64_t drafter_fingerprint(const std::filesystem::path& folder, DrafterKind);
 
 class DrafterFolder : public WeightSource {

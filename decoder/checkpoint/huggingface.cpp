@@ -82,7 +82,7 @@ HuggingFaceFolder::HuggingFaceFolder(const std::filesystem::path& folder)
   check_tensors();
 }
 
-// Of a network that also sees, the text tower has a name of its own: one on the hub, another since transformers 5.
+// The text tower of a network that also sees has a name of its own: one on the hub, another since transformers 5.
 void HuggingFaceFolder::find_trunk() {
   using Names = std::pair<const char*, const char*>;
   for (const auto& [trunk, head] :

@@ -37,7 +37,7 @@ class SafetensorsFile {
   // threads.
   void read(const std::string& name, std::uint64_t first, std::span<float> to) const;
 
-  // The same of I64 and I32.
+  // Reads values of I64 and I32 in the same way.
   void read(const std::string& name, std::uint64_t first, std::span<std::int64_t> to) const;
 
   // The bytes of U8, F8_E4M3 and F8_E8M0 as they are.

@@ -18,8 +18,8 @@ struct StoredPart {
   std::string tensor;
   int in = 0, out = 0, row = 0, column = 0;
   bool transposed = true;  // false: stored as we hold it, as the embedding is
-  // Of every `every` stored rows `rotated` from `from` on are rotated and lie pair by pair; ours hold the pairs' first
-  // halves, then their second. 0: none.
+  // Among every `every` stored rows, the `rotated` ones from `from` on are rotated by rope and lie pair by pair; our
+  // weight holds the pairs' first halves, then their second. 0: none.
   struct Pairs {
     int every = 0, from = 0, rotated = every - from;
   } pairs = {};
@@ -45,7 +45,7 @@ StoredWeight side_by_side(const std::string& name, int in, int out, std::vector<
 StoredWeight stored_matrix(const std::string& name, const std::string& tensor, int in, int out);
 StoredWeight stored_vector(const std::string& name, const std::string& tensor, int n);
 StoredWeight stored_table(const std::string& name, const std::string& tensor, int rows, int columns);  // as we hold it
-// The same of a norm; `tensor` without ".weight".
+// The stored weight of a norm; `tensor` without ".weight".
 StoredWeight stored_norm(const TransformerShape&, const std::string& name, const std::string& tensor, int n);
 // The weights of make_layer() (decoder/layer), whose names begin with `ours`; the tensors' begin with `theirs`. The
 // files are asked which of several forms they have.

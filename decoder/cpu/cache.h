@@ -20,7 +20,7 @@ class CpuCache {
   std::vector<float> entry(int layer, int kv_slot, int position) const;
   void store(int layer, int kv_slot, int position, const float* k, const float* v);
   void store_index(int layer, int kv_slot, int position, const float* k);
-  // Of the panel that holds a position: the lines of its latent keys, and of the indexer's keys.
+  // The lines of the panel that holds a position: those of its latent keys, and those of the indexer's keys.
   const PanelLine* latent_panel(int layer, int kv_slot, int position) const {
     return keys(layer, kv_slot, 0) + position / kPanel * (dim_ + index_dim_);
   }

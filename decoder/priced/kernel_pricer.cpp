@@ -11,7 +11,7 @@ namespace draftline {
 
 static Bytes held_bytes(const Gemm& k) { return bytes_of(DType::fp32, static_cast<double>(k.count) * k.in * k.out); }
 
-// With the bytes that an engine adds.
+// The copy with the bytes that an engine moves for it.
 static Copy with_traffic(Copy k, const OpCost& cost) {
   k.read = cost.traffic * k.read;
   k.written = cost.traffic * k.written;

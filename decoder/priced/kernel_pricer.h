@@ -21,8 +21,8 @@ class KernelPricer {
  public:
   KernelPricer(const Device&, const Engine&, const StepOutline&);
   const OpCost& cost(const StepOutline::Op& op) const { return priced_[static_cast<std::size_t>(op.kind)].cost; }
-  // Does the op's time vary? Attention's does; on a CPU also a GEMM's, and of what writes to lines last accessed a step
-  // ago.
+  // Whether the op's time varies: that of attention does, and on a CPU that of a GEMM, and of an op that reads or
+  // writes lines last accessed a step ago.
   bool varies(const StepOutline::Op& op) const { return priced_[static_cast<std::size_t>(op.kind)].varies; }
   VaryingOp varying(const StepOutline::Op&);    // of an op that varies; each is asked once, in order
   Seconds operator()(const StepOutline::Op&);   // of any other op
@@ -87,7 +87,8 @@ inline Seconds host_base(const Engine& e, Speculation speculation, const StepOut
   return of_step + e.launches_speculating * e.issue + step.trees * e.search;
 }
 
-// The device time that an engine adds to each layer beyond its kernels' own: to the kernel that a layer has once.
+// The device time that an engine adds to each layer beyond its kernels' own. It is added to the kernel that a layer has
+// once.
 class LayerTime {
  public:
   LayerTime(const Engine& e, const StepOutline& step)

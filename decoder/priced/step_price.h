@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a step costs, from its tapes: two clocks, the host that issues kernels and the device that runs them in order.
-// walk_step() prices every op; StepPrice is the same, folded into a function of the context that costs nanoseconds: per
-// segment T = max_i(issue_i + device time from op i on), of which few i can win. On a CPU a step's time stands on both
-// sides: while it runs, co-runners fill the last-level cache, in which it looks for its weights again.
+// walk_step() prices every op. StepPrice is the same, folded into a function of the context that costs nanoseconds: per
+// segment T = max_i(issue_i + device time from op i on), of which few i can win. On a CPU a step's time depends on
+// itself: while the step runs, co-runners fill the last-level cache, in which it looks for its weights again.
 #pragma once
 #include <array>
 #include <boost/container/small_vector.hpp>
@@ -18,11 +18,11 @@
 
 namespace draftline {
 
-// A step, its ops priced one by one. `lengths`: committed lengths of the batch.
+// Prices a step op by op. `lengths`: committed lengths of the batch.
 StepBreakdown walk_step(std::span<const SegmentRun>, std::span<const int> lengths, const Device&, const Engine&,
                         Speculation);
 
-// Device time of every op of the walk, one by one: for whoever compares them with a clock.
+// The device time of every op of walk_step(), one by one, for comparison with a clock.
 struct OpPrice {
   std::string_view key;  // as op_key() names it
   Phase phase;
@@ -33,7 +33,7 @@ std::vector<OpPrice> op_prices(std::span<const SegmentRun>, std::span<const int>
 
 class StepPrice {
  public:
-  // Sequences of equal length.
+  // The price of a step whose sequences have equal lengths.
   StepPrice(const StepOutline&, const Device&, const Engine&, Speculation);
   StepPrice(std::span<const SegmentRun> runs, const Device& d, const Engine& e, Speculation speculation)
       : StepPrice(StepOutline(runs), d, e, speculation) {}
@@ -48,8 +48,8 @@ class StepPrice {
 
  private:
   using ShapeTimes = boost::container::small_vector<Seconds, 16>;  // of each of shapes_
-  // Ops of one varying time. Attention's pairs and keys are affine in the mean length, but for a window's; the others
-  // have none.
+  // Ops that have one varying time. Attention's pairs and keys are affine in the mean length, unless it has a window;
+  // other ops have none.
   struct Shape {
     VaryingOp op;
     Span empty{}, per_length{};

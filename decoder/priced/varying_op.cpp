@@ -8,8 +8,8 @@ namespace draftline {
 
 namespace {
 
-// Of an op's weights: co-runners had as large a share of the step's time as was accessed of its weights. A prompt
-// accesses each weight too: on average half of its time, and half of the step's, lie between.
+// The reuse distance of an op's weights. Co-runners had as large a share of the step's time as was accessed of its
+// weights. A prompt accesses each weight too: on average half of its time, and half of the step's, lie between.
 ReuseDistance distance_of_weights(const CpuModel& cpu, const LastAccess& last, const StepOnCpu& s) {
   if (!std::isfinite(last.weights.value) || s.weights.value <= 0) return {last.weights, {}};
   const Seconds time =
@@ -17,8 +17,8 @@ ReuseDistance distance_of_weights(const CpuModel& cpu, const LastAccess& last, c
   return {last.weights, cpu.co_runner_traffic * time};
 }
 
-// Of entries of a KV cache: as large a share of the step's caches was accessed as of its weights. A prompt accesses no
-// entries of the sequences that wait.
+// The reuse distance of entries of a KV cache. As large a share of the step's caches was accessed as of its weights. A
+// prompt accesses no entries of the sequences that wait.
 ReuseDistance distance_of_entries(const CpuModel* cpu, const LastAccess& last, const StepOnCpu& s) {
   if (cpu == nullptr) return {};
   const double share = s.weights.value > 0 ? last.weights / s.weights : 1;

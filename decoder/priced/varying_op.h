@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops whose time is not known from the op alone: attention, whose time depends on the context, and on a CPU what reads
-// weights or old lines of a KV cache, whose time depends on how long the step takes: meanwhile co-runners fill the
-// last-level cache.
+// Ops whose time is not known from the op alone. That of attention depends on the context. On a CPU, that of an op that
+// reads weights or old lines of a KV cache depends on how long the step takes, as co-runners fill the last-level cache
+// meanwhile.
 #pragma once
 #include <cmath>
 #include <variant>
@@ -19,8 +19,8 @@ struct PromptsBetween {
   double waiting = 1;
 };
 
-// On a CPU: the bytes of weights that were accessed since an op's own weights, or the entries of its layer's KV cache,
-// were; `before`: that was in the step before.
+// How long ago an op's data were accessed, on a CPU: the bytes of weights that were accessed since then. The data are
+// the op's weights, or the entries of its layer's KV cache. `before`: they were last accessed in the step before.
 struct LastAccess {
   Bytes weights;
   bool before = false;
@@ -45,14 +45,15 @@ struct StepOnCpu {
   PromptsBetween prompts{};
 };
 
-// `span`: of an attention.
+// The device time of an op that varies. `span`: the pairs and keys of an attention.
 Seconds time_of(const Device&, const VaryingOp&, Span span, const StepOnCpu&);
 
-// Weights of fewer bits that an engine writes out in 16 before it multiplies.
+// The time to write weights of fewer bits out in 16 and read them again, for an engine that does so before it
+// multiplies.
 Seconds dequantising(const Device&, const Gemm&, double weight_traffic);
 
-// The time of a step on a CPU, where `time` tells it from how long it takes: the longer that is, the more of the LLC
-// co-runners have filled meanwhile. On a GPU `time` is asked once.
+// The time of a step on a CPU, where `time` gives it as a function of itself: the longer a step takes, the more of the
+// LLC co-runners have filled meanwhile. On a GPU `time` is asked once.
 template <class Time>
 Seconds fixed_point(const Device& d, Time time) {
   constexpr int kMost = 100;

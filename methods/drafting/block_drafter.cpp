@@ -12,8 +12,8 @@
 
 namespace draftline::methods {
 
-// As in the authors' code: the states that leave layers from the second to the third from the end, evenly spread,
-// halves to even.
+// The states that a drafter reads, as in the authors' code: those that leave layers from the second to the third from
+// the end, evenly spread, halves to even.
 static std::vector<int> spread_layers(int target_layers, int layers) {
   if (layers == 1) return {target_layers / 2 + 1};
   const int first = std::min(1, target_layers - 1), last = std::max(first, target_layers - 3);

@@ -13,7 +13,7 @@ class DraftNetwork {
   // `vocabulary`: of an LM head over the most frequent tokens in place of its own; none: its own. `window`: that its
   // layers see, unless they have windows of their own; 0: all.
   DraftNetwork(const MethodSpec&, Context&, std::optional<int> vocabulary = {}, int window = 0);
-  // Of a pass's tail, the rows of `path` stay in the KV cache.
+  // Keeps the rows of `path` of a pass's tail in the KV cache.
   void commit(Ops& ops, Tensor path, const Rows& rows, const BatchSlots& slots) const {
     network_.commit(ops, path, rows, slots);
   }
@@ -26,7 +26,8 @@ class DraftNetwork {
   // root's included. `tree_mask`: none for a chain.
   Tensor next(Ops&, const Session&, Tensor tokens, const Rows&, int tail,
               const std::optional<Tensor>& tree_mask = {}) const;
-  // The same in two parts for any pass: the final hidden states, [rows, hidden], and the logits of a choice of these.
+  // states() and logits() are the two parts of a pass, for any pass: the final hidden states, [rows, hidden], and the
+  // logits of a choice of these.
   Tensor states(Ops&, Tensor tokens, PassRef) const;
   Tensor logits(Ops& ops, Tensor states) const { return head_.logits(ops, network_, states); }
   bool reduced() const { return head_.reduced(); }

@@ -24,10 +24,10 @@ class AcceptanceTable {
   bool by_context() const { return by_context_; }
   bool by_length() const { return by_length_; }
   int longest() const;  // drafts
-  // Of a chain of `drafts`, 1 to longest(). Linear between measured draft lengths, and in the logarithm of the context
-  // between measured contexts; beyond them as at the nearest.
+  // The rates of a chain of `drafts` drafts, 1 to longest(). They are linear between measured draft lengths, and in the
+  // logarithm of the context between measured contexts; beyond the measured they are those of the nearest.
   std::vector<double> rates(double context, int drafts) const;
-  // What is not between measurements: of such chains, at contexts from `from` to `to`; none if nothing is.
+  // Says what of the rates of such chains, at contexts from `from` to `to`, is beyond the measured; none if nothing is.
   std::optional<std::string> extrapolated(double from, double to, int drafts) const;
 
  private:

@@ -29,7 +29,7 @@ class DraftAhead {
 
   double post_verify_share() const;  // p, of a sequence's steps
   double mean_length() const;        // tokens per sequence and step, 1 to gamma
-  // r_2 .. r_gamma: of the drafts that a step in post-verify judges.
+  // r_2 .. r_gamma: the rates of the drafts that a step in post-verify judges.
   std::span<const double> pending_rates() const { return std::span(rates_).subspan(1); }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// By the renewal equation, N(n) = 1 + sum over j of P(j) N(n - j), N being 0 where no token is left. By Wald's identity
+// The renewal equation is N(n) = 1 + sum over j of P(j) N(n - j), N being 0 where no token is left. By Wald's identity
 // N(n) is n + E[tokens thrown away], over the mean length L; the tokens thrown away tend to E[X (X - 1)] / (2 L), so N
 // tends to the line n / L + E[X (X - 1)] / (2 L^2). Its distance from that line is a mean of the distances before it:
 // once all of the last `longest` distances are small, all that follow are.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many steps an output takes. Its last step may emit more tokens than are left, which are thrown away, so that
-// these are more than its tokens over the mean length of a step.
+// How many steps an output takes. Its last step may emit more tokens than are left, and the surplus is thrown away. An
+// output therefore takes more steps than its tokens over the mean length of a step.
 #pragma once
 #include "model/acceptance/acceptance.h"
 

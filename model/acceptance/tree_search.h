@@ -13,7 +13,7 @@ namespace draftline {
 // shares are of exclusive events: their sum is at most 1.
 using RankAcceptance = std::vector<std::vector<double>>;
 
-// [[0.6, 0.1], [0.5]]. Mistakes are noted; the result is then empty.
+// Reads shares by level and rank, [[0.6, 0.1], [0.5]]. Mistakes are noted; the result is then empty.
 RankAcceptance read_rank_acceptance(const Reader&);
 
 // Paths of ranks, best first; fewer than `nodes` if the levels have no more.

@@ -35,13 +35,14 @@ struct CalibratedDevice {
   std::vector<TableRows> tables = {};    // what of them is used, and what not
   std::vector<std::string> lent = {};    // fits that were neither measured nor in the file of --device, and whose
 };
-// A GPU's datasheet may be alone: fits that are neither measured nor in its file are those of the shipped device that
-// is most like it, and so marked.
+// Calibrates a device by a measured file. For a GPU a datasheet is enough beside it: fits that are neither measured nor
+// in the datasheet's file are those of the shipped device that is most like it, and are marked so.
 CalibratedDevice calibrated_device(const CalibrationInput&, const Measured&);
 CalibratedDevice calibrated_gpu(const CalibrationInput&, const Measured&);  // of a GPU's measured file
 CalibratedDevice calibrated_from_tables(const CalibrationInput&);
 
-// Of a CPU's measured file, or a GPU's; `knows_host`: is there what it takes?
+// knows_host(): whether a measured file, of a CPU or a GPU, has the points from which calibrated_engine() makes the
+// profile of our decoder's host.
 bool knows_host(const Measured&);
 OrderedJson calibrated_engine(const CalibrationInput&, const Measured&);
 

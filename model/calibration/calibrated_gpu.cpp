@@ -14,7 +14,7 @@ namespace draftline {
 
 namespace {
 
-// Where the rules of the tables' vLLM stand, by which its all-reduce chose an algorithm.
+// The profile with the rules of the tables' vLLM, by which its all-reduce chose an algorithm.
 std::filesystem::path engine_of_tables(const std::filesystem::path& data) {
   return data / "engines" / "vllm-0.19.json";
 }

@@ -50,7 +50,7 @@ FittedValues fitted(std::span<const Coefficient> coefficients, std::span<const d
         here);
     if (result.loss < best.loss) best = result;
   }
-  // From the unknowns to the logarithms of the coefficients: the slope of the logistic curve.
+  // The covariance is taken from the unknowns to the logarithms of the coefficients by the slope of the logistic curve.
   FittedValues b{values(best.at), {}};
   const auto slope = [&](Eigen::Index i) {
     const Coefficient& c = coefficients[static_cast<std::size_t>(i)];

@@ -24,7 +24,7 @@ void add_coefficients(std::vector<Coefficient>& all, const Fit& fit, double hold
   for (const FitField<Fit>& f : fields_of(fit)) all.push_back({prefix + f.name, f.start, hold, f.low, f.high});
 }
 
-// The values from `from` on as a fit.
+// A fit whose coefficients are the values from index `from` on.
 template <class Fit>
 Fit fit_of_values(const std::vector<double>& values, std::size_t from = 0) {
   Fit fit;

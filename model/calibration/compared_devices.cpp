@@ -20,7 +20,7 @@ std::string kind_of(const MeasuredPoint& p) {
   return p.at("rows") <= kMostVerified && p.at("context") > 0 ? "attention, verify" : "attention, prefill";
 }
 
-// With the device's table of the same library.
+// The prediction by the device's table of the same library.
 std::optional<Seconds> predicted_by(const Device& d, const LinkTable& measured, const LinkPoint& p) {
   const LinkTable* table = d.links.find(measured.library, measured.collective, p.ranks);
   return table ? std::optional(d.links.time(*table, p.ranks, p.message)) : std::nullopt;

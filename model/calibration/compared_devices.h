@@ -20,7 +20,8 @@ struct ComparedPoint {
 // The measured kernels that both devices predict. InputErrors if one is a CPU and the points are a GPU's, or the
 // reverse.
 std::vector<ComparedPoint> compare_devices(const Measured&, const Device& first, const Device& second);
-// Likewise of tables of a GPU's kernels. Kinds name the format, where it is not 16 bits, and of links the library.
+// Compares the devices by tables of a GPU's kernels. A kind names the format where it is not 16 bits, and for links the
+// library where it is not NCCL.
 std::vector<ComparedPoint> compare_devices(const KernelTimes&, const std::filesystem::path& from, const Device& first,
                                            const Device& second);
 

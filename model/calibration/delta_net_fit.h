@@ -11,7 +11,7 @@
 
 namespace draftline {
 
-// A call after others of the same: what it touches is in L2 as far as it fits.
+// A call that comes after equal calls: what it touches is in L2 as far as it fits.
 struct DeltaNetPoint {
   std::variant<CausalConvolution, DeltaRule> kernel;
   Seconds time = {};
@@ -21,11 +21,12 @@ struct DeltaNetPoint {
 Seconds predicted(const DeltaNetFit&, const Device& datasheet, const DeltaNetPoint&);
 Seconds predicted(const Device&, const DeltaNetPoint&);  // of a GPU with a fit of delta networks
 
-// `spread`, where given, becomes how sure the coefficients are.
+// `spread`, where given, receives the covariance of the coefficients' logarithms.
 DeltaNetFit fit_delta_net(const std::vector<DeltaNetPoint>&, const Device& datasheet, FitSpread* spread = nullptr);
 
-// A table of aiconfigurator (gdn.csv; milliseconds) of one rank's heads. The kernels that vLLM 0.24 runs: a step's
-// keeps its state in fp32. A convolution of prompts below 16 rows, which takes another way, is left out.
+// A table of aiconfigurator (gdn.csv; milliseconds) with the heads of one rank. Its kernels are those that vLLM 0.24
+// runs; a decode step's keeps its state in fp32. Convolutions of prompts below 16 rows, which take another way, are
+// left out.
 struct DeltaNetTable {
   std::vector<DeltaNetPoint> points;
   int short_prompts = 0;  // rows left out

@@ -25,7 +25,8 @@ struct GpuHostFit {
   Seconds sync;                 // a read, beyond what is counted above
   // What a graph saves the device per kernel; kernels that were timed as a graph's nodes have it already.
   std::optional<Seconds> credit;
-  // Of the time that the GPU waits for the host: median and worst relative error of batches that were not fitted.
+  // How well the fit predicts the time that the GPU waits for the host in batches that were not fitted: the number of
+  // these, and the median and worst relative error.
   int unseen = 0;
   double median_error = 0, worst_error = 0;
   std::vector<std::string> warnings;

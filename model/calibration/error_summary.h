@@ -7,13 +7,14 @@
 
 namespace draftline {
 
-// Of the errors' sizes. None of the figures exists without cells; quantiles are linear between order statistics.
+// The number of cells, and the median, 90th percentile and largest size of their errors. These three do not exist
+// without cells; quantiles are linear between order statistics.
 struct ErrorSummary {
   std::size_t cells = 0;
   std::optional<double> median, p90, largest;
 };
 ErrorSummary summarize(const std::vector<double>& errors);
-// The same with a weight for each error, above zero: the quantiles are linear between the middles of the weights.
+// Summarises errors with a weight for each, above zero: quantiles are linear between the middles of the weights.
 ErrorSummary summarize(const std::vector<double>& errors, const std::vector<double>& weights);
 
 }  // namespace draftline

@@ -9,7 +9,7 @@
 
 namespace draftline {
 
-// A call of the layer after others of the same: the weights that it touches are in L2 as far as they fit.
+// A call of the layer that comes after equal calls: the weights that it touches are in L2 as far as they fit.
 struct ExpertPoint {
   int rows = 0, hidden = 0, intermediate = 0, experts = 0, per_token = 0;
   ExpertLoad load = {};
@@ -21,14 +21,13 @@ struct ExpertPoint {
 Seconds predicted(const ExpertFit&, const Device& datasheet, const ExpertPoint&);
 Seconds predicted(const Device&, const ExpertPoint&);  // of a GPU with a fit of experts
 Bytes touched_weights(const ExpertPoint&);             // with their scales
-// Are the weights more than twice the L2, so that nearly all come from memory, as in a network?
+// Whether the touched weights are more than twice the L2, so that nearly all come from memory, as in a network.
 bool is_cold(const ExpertPoint&, const Device& datasheet);
 
-// `spread`, where given, becomes how sure the coefficients are.
-// All points have the same operands.
+// `spread`, where given, receives the covariance of the coefficients' logarithms. All points have the same operands.
 ExpertFit fit_experts(const std::vector<ExpertPoint>&, const Device& datasheet, FitSpread* spread = nullptr);
 
-// Makes `fit` the device's own of experts with these operands.
+// Makes `fit` the device's fit of experts with these operands.
 void put_experts(Device&, const Operands&, const ExpertFit& fit);
 
 }  // namespace draftline

@@ -168,7 +168,8 @@ void keep_largest(PointsByLibrary by_library, ExpertTable& table) {
   table.other_libraries -= static_cast<int>(table.points.size());
 }
 
-// Of what is called fp8, which may be either, keeps what has this format's scales. False: all rows are the other's.
+// Keeps those of the points called fp8, whose scales may be either, that have this format's scales. Returns false if
+// all rows are of the other format.
 bool keep_scales(NarrowFormat format, ExpertTable& table) {
   const bool known = of_static_scales(table.library);
   if (known)

@@ -24,7 +24,7 @@ struct ExpertTable {
   // ... faster, in some format of the table, than three matrices can be read: the layer has two, which no column says.
   int not_gated = 0;
 };
-// No format: 16 bits.
+// Reads the rows whose operands have this format; none: 16 bits.
 ExpertTable read_expert_table(const Csv&, const Device& datasheet, std::optional<NarrowFormat> = {});
 
 }  // namespace draftline

@@ -12,19 +12,19 @@
 namespace draftline {
 
 struct KernelTimes {
-  // None of a kind: the device keeps what it has.
+  // If there are no times of a kind, the device keeps the fit that it has.
   std::vector<GemmPoint> gemms;  // of 16-bit operands
   std::vector<AttentionPoint> attention;
   std::vector<CopyPoint> copies;
   std::vector<LinkTable> links;
   std::vector<ExpertPoint> experts;  // of 16-bit operands
   std::vector<DeltaNetPoint> delta_nets;
-  // Of narrow operands in whose format the datasheet has a rate, format by format.
+  // Times of narrow operands, by format; the datasheet has a rate in each of these formats.
   std::array<std::vector<GemmPoint>, kNarrowFormats.size()> narrow_gemms;
   std::array<std::vector<ExpertPoint>, kNarrowFormats.size()> narrow_experts;
 };
 
-// Of our own probe. A cache whose copies exceed twice the L2 is cold.
+// The kernel times in a file of our own probe. A cache whose copies exceed twice the L2 is cold.
 KernelTimes kernel_times(const Measured&, const Device& datasheet);
 
 // Sequences of one row and of several are judged apart, and within them by regime: caches that fit twice into L2 and
@@ -43,7 +43,7 @@ struct NarrowCalibration {
   FitQuality quality;
 };
 
-// A table that is interpolated, not fitted, judged by what lies between two of its points.
+// A table that is interpolated, not fitted. It is judged by points that lie between two others of it.
 struct LinkCalibration {
   LinkTable table;
   FitQuality quality;

@@ -17,7 +17,7 @@
 namespace draftline {
 namespace {
 
-// Of the wave softness, the last coefficient of each form that has one.
+// The starts of the wave softness, the last coefficient of each form that has one.
 constexpr std::array kSoftnessStarts{0.2, 0.6, 0.95};
 
 Device without_fits(Device datasheet) {

@@ -46,14 +46,14 @@ Seconds predicted(const Device&, const GemmPoint&);
 Seconds predicted(const Device&, const AttentionPoint&);
 Seconds predicted(const Device&, const CopyPoint&);
 
-// `spread`, where given, becomes how sure the coefficients are. All points have the same operands, in whose format the
-// datasheet has a rate.
+// `spread`, where given, receives the covariance of the coefficients' logarithms. All points have the same operands, in
+// whose format the datasheet has a rate.
 GemmFit fit_gemm(const std::vector<GemmPoint>&, const Device& datasheet, FitSpread* spread = nullptr);
 
-// Makes `fit` the device's own of GEMMs with these operands.
+// Makes `fit` the device's fit of GEMMs with these operands.
 void put_gemm(Device&, const Operands&, const GemmFit& fit);
 
-// Of points of one library over a cache of one format. Decode and prefill share one form, and are fitted together.
+// Fits points of one library over a cache of one format. Decode and prefill share one form, and are fitted together.
 // `habit`: the library's layout, where it is known.
 AttentionFit fit_attention(const std::vector<AttentionPoint>&, const Device& datasheet, FitSpread* spread = nullptr,
                            std::optional<HeadLayout> habit = {});

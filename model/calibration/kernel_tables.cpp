@@ -79,7 +79,7 @@ std::vector<AttentionPoint> read_prefill_table(const Csv& t, LeftOut& left_out) 
 
 namespace {
 
-// Of DeepSeek-V3, whose attention the tables time.
+// The columns of DeepSeek-V3, whose attention the tables time.
 constexpr int kLatent = 512, kRotated = 64, kUnrotated = 128, kValues = 128;
 
 AttentionPoint absorbed_point(int sequences, int rows, int context, int heads, DType cache) {

@@ -18,14 +18,15 @@ std::vector<AttentionPoint> read_decode_table(const Csv&, LeftOut&);
 // library sends them to its decode kernel.
 std::vector<AttentionPoint> read_prefill_table(const Csv&, LeftOut&);
 
-// Latent attention of DeepSeek-V3's columns, absorbed, of a table of whole modules: of decoding, or of prompts. A
-// module's projections are taken away by the same module with as many rows and hardly a context, one row for each of
-// as many sequences, for prompts up to 128 of them; what that launch took is what the device's fit of other attention
-// says. Attention calls are timed apart too, but whatever takes less than 0.2 ms has there the time of the host that
-// launches it, 0.1 to 0.17 ms in no order.
+// Absorbed latent attention with the columns of DeepSeek-V3, from a table of whole modules, for decoding or for
+// prompts. The time of a module's projections is taken away: it is that of the same module with as many rows but hardly
+// a context, one row for each of as many sequences, less what the device's fit of other attention says of that launch's
+// attention. Prompts of more than 128 rows, of all sequences, are left out. Attention calls are timed apart too, but
+// whatever takes less than 0.2 ms has there the time of the host that launches it, 0.1 to 0.17 ms in no order.
 std::vector<AttentionPoint> read_absorbed_modules(const Csv&, const Device&, LeftOut&);
-// Prompts in a table of attention calls, less what the device's fit says of the products that a call holds: absorbed up
-// to 512 rows, from 1 ms on, and expanded beyond, from 0.3 ms on.
+// Latent attention of prompts, from a table of attention calls, less what the device's fit says of the products that a
+// call holds. Calls are absorbed up to 512 rows, and used from 1 ms on; beyond they are expanded, and used from 0.3 ms
+// on.
 std::vector<AttentionPoint> read_latent_prompts(const Csv&, const Device&, LeftOut&);
 
 // Step tables of LLMServingSim (microseconds): the four products of a layer of one network, and attention of decode

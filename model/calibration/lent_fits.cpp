@@ -106,7 +106,7 @@ DatasheetFile read_datasheet_file(const fs::path& file, const fs::path& shipped)
   return read;
 }
 
-// In place of an attention's kernel that borrows, the relative's kernels of latent attention, for which it stands.
+// Replaces attention's kernels that borrow by the relative's kernels of latent attention, for which they stand.
 static void take_lent_kernels(OrderedJson& attention, const fs::path& folder, const fs::path& shipped) {
   OrderedJson kernels = OrderedJson::array();
   for (const OrderedJson& kernel : attention.at("kernels")) {

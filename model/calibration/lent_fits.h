@@ -20,9 +20,9 @@ struct DatasheetFile {
 // InputErrors with all mistakes.
 DatasheetFile read_datasheet_file(const std::filesystem::path& file, const std::filesystem::path& shipped);
 
-// A block that borrows from a relative, beside the file that borrows or shipped, as the relative's own, so that it may
-// lie anywhere. `key`: of the block in "fits", or "links", without tables if the relative has none. `folder`: of the
-// file that borrows.
+// Gives a block that borrows from a relative as the relative's own block, so that it may lie in any file. The
+// relative's file lies beside the file that borrows, in `folder`, or in `shipped`. `key`: the block's key in "fits", or
+// "links", which gets no tables if the relative has none.
 OrderedJson lent(OrderedJson block, const std::string& key, std::filesystem::path folder,
                  const std::filesystem::path& shipped);
 

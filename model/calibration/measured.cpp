@@ -68,8 +68,8 @@ static const std::vector<ShapeOf>& shapes() {
       {"kernel_replayed", {{"kernels", 1}}},
       // A sum of a message over so many GPUs.
       {"all_reduce", {{"ranks", 2}, {"kib", 1}}},
-      // Of a decoder's step on a GPU, with or without graphs: the host's time to launch its kernels, and the time that
-      // the GPU waits for the host.
+      // Two ops of a decoder's step on a GPU, with or without graphs: the host's time to launch its kernels, and the
+      // time that the GPU waits for the host.
       {"step_issue", {{"layers", 1}, {"sequences", 1}, {"ops", 1}, {"graphs", 0}}},
       {"step_exposed", {{"layers", 1}, {"sequences", 1}, {"ops", 1}, {"graphs", 0}}}};
   return all;

@@ -13,8 +13,8 @@
 
 namespace draftline {
 
-// Of one reading of the memory reference (probes/memory_reference) on a CPU: the times to read what fits the last-level
-// cache (LLC), and what does not.
+// One reading of the memory reference (probes/memory_reference) on a CPU: the time to read what fits the last-level
+// cache (LLC), and the time to read what does not.
 struct MemoryTimes {
   Seconds llc, memory;
 };

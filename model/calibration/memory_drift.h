@@ -10,14 +10,14 @@
 
 namespace draftline {
 
-// Of a measured file: the two points `memory_reference`, which are medians of many readings. None: an older file, or a
-// GPU's.
+// The memory times in a measured file: its two points `memory_reference`, which are medians of many readings. None in
+// an older file, and in a GPU's.
 std::optional<MemoryTimes> memory_times(const Measured&);
 
 MemoryTimes mean(const MemoryTimes&, const MemoryTimes&);
-// Of readings in the order of their time: each level is the median of five readings, the reading itself and the two on
-// either side. A co-runner's burst of some milliseconds is in a reading, but not in what is timed for a second beside
-// it.
+// Takes bursts out of readings, which are in the order of their time: each level becomes the median of five readings,
+// the reading itself and the two on either side. A co-runner's burst of some milliseconds is in a reading, but not in
+// what is timed for a second beside it.
 std::vector<MemoryTimes> without_bursts(const std::vector<MemoryTimes>&);
 // Takes bursts out of what was read beside points or cells (their member `memory`), which are in the order of their
 // time.
@@ -36,7 +36,8 @@ struct MemoryDrift {  // times now over times while the machine was probed
   double llc = 1, memory = 1;
 };
 MemoryDrift drift(const MemoryTimes& now, const MemoryTimes& probed);
-// The machine as it is now: each byte from the LLC or from memory costs as many times as much.
+// The model of the machine as it is now: each byte from the LLC costs drift.llc times as much, and each byte from
+// memory drift.memory times.
 CpuModel drifted(CpuModel, const MemoryDrift&);
 
 }  // namespace draftline

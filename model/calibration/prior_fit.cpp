@@ -65,7 +65,8 @@ Mode mode_at(const Predicted& predicted, const VectorXd& measured, const VectorX
   return m;
 }
 
-// Of the mode's normal approximation (Laplace), but for what all models of the same measurements share.
+// The logarithm of the evidence, by the mode's normal approximation (Laplace), but for what all models of the same
+// measurements share.
 double log_evidence_of(const Mode& m, double noise) {
   const double data =
       m.errors.squaredNorm() / (noise * noise) + 2 * static_cast<double>(m.errors.size()) * std::log(noise);

@@ -25,7 +25,7 @@ struct PriorFit {
 
   double deviation(std::size_t unknown) const;                                  // after the measurements
   double learned(std::size_t unknown) const { return 1 - deviation(unknown); }  // 0: nothing; 1: all
-  // Two unknowns that act alike: one would be narrowed to less than half if all others were known, or one is left to
+  // Whether two unknowns act alike: one would be narrowed to less than half if all others were known, or one is left to
   // its prior while the other is known only because of that.
   bool confused(std::size_t one, std::size_t other) const;
   double spread(double probability = 0.9) const;  // standard deviations to either side of an interval (Student's t)

@@ -12,7 +12,7 @@ namespace draftline {
 // or all values are equal.
 double mann_whitney_p(const std::vector<double>& a, const std::vector<double>& b);
 
-// The same of paired differences that lie evenly about 0.
+// The probability of signed ranks as different as these if paired differences lay evenly about 0. 1 where all are 0.
 double signed_rank_p(const std::vector<double>& differences);
 
 // A 95 % interval of the median from order statistics (at least six values; of fewer: their range).

@@ -30,17 +30,17 @@ struct AttentionChoice {
   bool operator==(const AttentionChoice&) const = default;
 };
 
-// `library`: empty if nobody says; then the device's first over such a cache is meant. A fit that stands in for another
-// library is taken to split a context among CTAs, as most do. Of latent attention the library is the device's own,
-// whatever computes other attention.
+// The fit for a library's attention over a cache. `library`: empty if nobody says which; the device's first fit over
+// such a cache is then chosen. A fit that stands in for another library is taken to split a context among CTAs, as most
+// do. For latent attention `library` does not matter: its fit is the device's own, whatever computes other attention.
 AttentionChoice attention_choice(const AttentionModel&, std::string_view library, DType cache,
                                  AttentionForm form = AttentionForm::ordinary);
 
-// Of the library that these rules name on a GPU.
+// The choice for the library that these rules name on a GPU.
 AttentionChoice attention_choice(const Device&, const std::vector<AttentionRule>&, DType cache,
                                  AttentionForm form = AttentionForm::ordinary);
 
-// "attention" of a profile; "attention" is added to `guesses` if nobody measured or documented it.
+// Reads "attention" of a profile; "attention" is added to `guesses` if nobody measured or documented it.
 std::vector<AttentionRule> read_attention_rules(const Reader&, std::vector<std::string>& guesses);
 
 }  // namespace draftline

@@ -53,7 +53,8 @@ struct CpuAttentionFit {
   Origin origin{};
 };
 
-// Ops that a device file may leave out: files from before they were probed. They are priced as a gate then.
+// Whether a device file may leave an op out, as files do from before the op was probed. The op is then priced as a
+// gate.
 constexpr bool may_be_unprobed(ElementOp op) { return op == ElementOp::top_k || op == ElementOp::sample; }
 
 // Elementwise ops: a byte read or written costs the same whatever the op, and more where the op's bytes exceed L1 or

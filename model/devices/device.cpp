@@ -216,7 +216,7 @@ void read_attention(const Reader& in, AttentionModel& to, Lenders& lenders, int 
   in.done();
 }
 
-// As files had it before libraries had names: one fit.
+// Reads the one fit that files had before libraries had names.
 void read_unnamed_attention(const Reader& fits, AttentionFit& to, Lenders& lenders, int depth) {
   const Reader decode = fits.at("decode_attention"), prefill = fits.at("prefill_attention");
   const auto lent_decode = [&](const AttentionModel& lent, const auto& mark) {

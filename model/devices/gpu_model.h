@@ -17,9 +17,9 @@
 
 namespace draftline {
 
-// How a library takes the tiles of a GEMM (model/kernels/gemm_tiles): the fastest of many and of splits of the inputs,
-// as one does that was tuned shape by shape; or without splits one tile for each range of rows, the largest beyond so
-// many.
+// How a library takes the tiles of a GEMM (model/kernels/gemm_tiles). fastest: the fastest of many tiles and of splits
+// of the inputs, as a library does that was tuned shape by shape. by_rows_128, by_rows_256: without splits one tile for
+// each range of rows, the largest beyond 128 or 256 rows.
 enum class GemmTiles : std::uint8_t { fastest, by_rows_128, by_rows_256 };
 inline constexpr NamedValues<GemmTiles, 3> kGemmTiles{{{"fastest", GemmTiles::fastest},
                                                        {"by_rows_128", GemmTiles::by_rows_128},

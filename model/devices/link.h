@@ -21,8 +21,9 @@ struct LinkPoint {
   Seconds time;
 };
 
-// What one library takes. Between points log-interpolated; below the first at its time, as a call has a cost of its own
-// however small its message; beyond the last, bytes cost what they do between the last two, or at the only point.
+// The times of one library's collective operation. Between points they are log-interpolated. Below the first point its
+// time holds, as a call has a cost of its own however small its message. Beyond the last point, bytes cost what they do
+// between the last two, or at the only point.
 struct LinkTable {
   std::string library;  // "nccl", "one_shot", "two_shot", "symmetric_memory"
   Collective collective = Collective::all_reduce;
@@ -34,7 +35,7 @@ struct LinkTable {
   // `at_most`: the highest rate of bytes beyond the last point.
   Seconds time(int ranks, Bytes message, BytesPerSecond at_most = BytesPerSecond{INFINITY}) const;
   Bytes largest_message(int ranks) const;
-  // Of bytes beyond the last point; infinite if the last two cost the same.
+  // The rate of bytes beyond the last point; infinite if the last two points cost the same.
   BytesPerSecond last_rate(int ranks) const;
 };
 
@@ -55,11 +56,12 @@ struct Links {
 // 10.9, "" for all.
 bool has_capability(std::string_view asked, std::string_view of_device);
 
-// What connects the devices, and what they are: {"switched": .., "compute_capability": ..}, each if it is given.
+// Reads what connects the devices, and what they are: {"switched": .., "compute_capability": ..}, each if it is given.
 void read_link_traits(const Reader&, Links&);
 // {"switched": .., "compute_capability": .., "tables": [{"library": .., "collective": .., origin, "groups": [..]}]}
 Links read_links(const Reader&);
-// A table's groups alone, as probes of one library give them: [{"ranks": n, "points": [{"message": .., "time": ..}]}]
+// Reads a table's groups alone, as probes of one library give them:
+// [{"ranks": n, "points": [{"message": .., "time": ..}]}]
 std::vector<LinkPoint> read_link_points(const Reader& groups);
 
 }  // namespace draftline

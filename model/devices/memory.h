@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What lies in a device's memory while a model serves: weights by precision, the draft's weights, key-value cache with
-// the slots that speculation needs ahead, activations, workspace. Of one rank: pass shard(shape, ranks).
+// the slots that speculation needs ahead, activations, workspace. All is for one rank: pass shard(shape, parallelism).
 #pragma once
 #include <algorithm>
 #include <vector>

@@ -23,7 +23,8 @@ struct Origin {
 // Mistakes are noted at their places.
 Origin read_origin(Reader);
 
-// Of a value of an engine profile: a guess gives its reason in place of its source. Is it a guess?
+// Reads the origin of a value of an engine profile, where a guess gives its reason in place of its source. Returns
+// whether the value is a guess.
 bool read_profile_origin(const Reader&);
 
 }  // namespace draftline

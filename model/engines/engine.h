@@ -29,15 +29,15 @@ struct OpCost {
   double group_traffic = 0;   // the same, per query head that shares a key head, if more than one does (repeat_kv)
   Bytes bytes_per_pair = {};  // a score matrix that goes through memory, per query head
   int waits = 0;              // blocking reads inside the op (.item())
-  // Of a layer of experts: what it costs however few rows, in place of what the device's table has, which is of the
-  // engine that was measured.
+  // For a layer of experts: the time that it takes however few its rows. It replaces ExpertFit::fixed of the device,
+  // which holds for the engine that was measured.
   std::optional<Seconds> fixed = {};
-  // Of attention of `heads` query heads on `kv_heads` key heads: group_* resolved into launches and cache_traffic.
+  // The cost for attention of `heads` query heads on `kv_heads` key heads: group_* become launches and cache_traffic.
   OpCost of_heads(int heads, int kv_heads) const;
   bool operator==(const OpCost&) const = default;
 };
 
-// To what an engine pads the experts' matrices of a format in memory, as its kernels want them.
+// The sizes to which an engine pads the experts' matrices of one format in memory, as its kernels want them.
 struct ExpertPadding {
   LinearFormat format;               // of these weights and scales, whatever the inputs
   std::string compute_capability;    // only on devices that have it (has_capability, link.h)
@@ -65,14 +65,17 @@ struct Engine {
   Seconds token;                    // host time per emitted token, serial with the device
   Seconds sync;                     // one blocking read
   std::vector<int> graph_sizes;     // captured row counts: rows are padded up; empty: no padding
-  // Steps with prompts are replayed as graphs up to so many rows, others launched kernel by kernel; none: all replayed.
+  // A step with prompts is replayed as a graph if it has at most so many rows; else its kernels are launched one by
+  // one. None: all steps are replayed.
   std::optional<int> prompt_graphs;
-  // The engine verifies chains alone: a drafter that would make a tree drafts so many tokens; none: it verifies trees.
+  // The engine verifies chains alone, and a drafter that would make a tree drafts a chain of so many tokens. None: the
+  // engine verifies trees.
   std::optional<int> chain;
   bool shards_drafts = false;  // divides a draft network among the target's ranks, where nothing else is said
-  // Device memory besides weights, KV cache and a pass: the logits of max_num_seqs rows in 32 bits, so many times, as
-  // sampling that is profiled at the start keeps them; libraries and buffers outside the framework's pool, where a
-  // device works alone, and where several sum over NVLink.
+  // Device memory besides weights, KV cache and a pass. `sampler_copies`: how many copies of the logits of max_num_seqs
+  // rows, in 32 bits, the engine keeps when it profiles sampling at its start. `runtime_memory`: libraries and buffers
+  // outside the framework's pool where a device works alone; `runtime_memory_nvlink`: where several devices sum over
+  // NVLink.
   double sampler_copies = 0;
   bool expert_buffers = false;  // those of experts are kept while it samples
   Bytes runtime_memory, runtime_memory_nvlink;
@@ -82,8 +85,8 @@ struct Engine {
   EngineLinks links;                     // of tensor parallelism: which library sums, and how ranks wait for each other
   std::map<std::string, OpCost, std::less<>> ops;  // by op key: "linear", "linear.int8", "draft/rms_norm"
   std::vector<std::string> guesses;                // names of the values that nobody measured: "sync", "ops/commit"
-  // The most specific row: "attention.verify", then "attention", then the default. While drafting, first the same among
-  // the rows "draft/...": a drafter's code may be of another hand than the target's.
+  // The cost by the most specific row: "attention.verify", then "attention", then the default. While drafting, the rows
+  // "draft/..." come first, as a drafter's code may have other authors than the target's.
   OpCost cost_of(std::string_view op_key, bool drafting = false) const;
 };
 
@@ -95,7 +98,8 @@ Engine for_prompt(const Engine&, int rows);
 // The op keys that a profile may name, sorted.
 std::span<const std::string_view> op_keys();
 
-// Rows of an object like a profile's "ops", over those that the engine has: what another hand's code makes of some ops.
+// Adds the rows of an object like a profile's "ops" to the engine, in place of rows of the same name: what other code
+// makes of some ops.
 void read_op_costs(Reader ops, Engine&);
 
 // Order of version names, number by number: "0.9" < "0.10" < "0.10.1"; an engine's newest profile is the greatest.

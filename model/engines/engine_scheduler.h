@@ -30,7 +30,7 @@ struct EngineScheduler {
   CardLimits on(Bytes device_memory, const std::string& device_name) const;  // no limits if none of the cards holds
 };
 
-// The name of the value is added to `guesses` if nobody knows it.
+// Reads "scheduler" of a profile. The name of the value is added to `guesses` if nobody measured or documented it.
 EngineScheduler read_engine_scheduler(const Reader&, std::vector<std::string>& guesses);
 
 }  // namespace draftline

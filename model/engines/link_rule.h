@@ -29,13 +29,13 @@ struct EngineLinks {
   Seconds rank_skew;
 };
 
-// One call among `ranks` devices, with the wait for the last of them (expected_largest); nothing on one.
-// What no table knows takes the time of an all-reduce that sends as much: of half the bytes for an all-gather and a
-// reduce-scatter; an all-to-all is taken for a whole one, which sends twice as much: an upper bound.
-// InputErrors, which name the device, if no table knows so many ranks.
+// The time of one call among `ranks` devices, with the wait for the last of them (expected_largest); 0 on one device.
+// An operation of which no table is known takes the time of an all-reduce that sends as much: one of half the bytes for
+// an all-gather or a reduce-scatter. For an all-to-all it is an all-reduce of all the bytes, which sends twice as much:
+// an upper bound. Throws InputErrors, which name the device, if no table knows so many ranks.
 Seconds collective_time(const Links&, const EngineLinks&, const CollectiveCall&, const std::string& device);
 
-// "links" of a profile; the names of values that nobody measured are added to `guesses`.
+// Reads "links" of a profile. The names of values that nobody measured are added to `guesses`.
 EngineLinks read_engine_links(const Reader&, std::vector<std::string>& guesses);
 
 }  // namespace draftline

@@ -8,15 +8,15 @@ namespace draftline {
 
 inline constexpr int kCpuPanelColumns = 16, kCpuRowGroup = 4;
 
-// `distance`: of the weights; infinite: they come from memory.
+// `distance`: the reuse distance of the weights; infinite: they come from memory.
 Seconds cpu_time(const CpuModel&, const Gemm&, const ReuseDistance& distance);
-// `distance`: of the keys and values of earlier steps.
+// `distance`: the reuse distance of the keys and values of earlier steps.
 Seconds cpu_time(const CpuModel&, const Attention&, Span, const ReuseDistance& distance);
 Bytes cpu_cache_bytes(const Attention&, Span);  // of keys and values, as they are held
-// `distance`: of the cache lines that it accessed a step ago.
+// `distance`: the reuse distance of the cache lines that the op accessed a step ago.
 Seconds cpu_time(const CpuModel&, const Copy&, const ReuseDistance& distance);
-// Lines that appended keys and values are written to: a key's columns have one each, which the keys of a panel share;
-// of a value's, sixteen share one.
+// The bytes of the cache lines to which appended keys and values are written. Each column of a key has a line of its
+// own, which the keys of a panel share; sixteen columns of a value share a line.
 Bytes cpu_lines_appended(int sequences, int rows, int kv_heads, int head_dim);
 Seconds cpu_time(const CpuModel&, const ExpertMlp&);
 

@@ -14,10 +14,10 @@ struct GemmTile {
 
 inline constexpr int kMostTiles = 10;  // to choose from
 
-// Those that the library may take for so many rows.
+// The tiles that the library may take for so many rows.
 std::span<const GemmTile> gemm_tiles(GemmTiles, int rows);
 
-// May it divide the inputs among multiprocessors and join the sums?
+// Whether the library may divide the inputs among multiprocessors and join the sums.
 constexpr bool splits_inputs(GemmTiles t) { return t == GemmTiles::fastest; }
 
 }  // namespace draftline

@@ -113,8 +113,8 @@ double join_share(double context) {
 
 }  // namespace
 
-// Of an indexer, whose kernels were measured on no device: the roofline, at the arithmetic and the bandwidth that the
-// attention library reaches, and a launch for the choice of the best.
+// The time of an indexer, whose kernels were measured on no device: the roofline, at the arithmetic and the bandwidth
+// that the attention library reaches, and a launch for the choice of the best.
 static Seconds index_time(const Device& d, const AttentionFit& fit, const Attention& k, Span s) {
   const Work w = work(k, s);
   const Seconds arithmetic = w.flops / (fit.prefill.peak_share * matrix_rate(d, k.activations, k.cache)),

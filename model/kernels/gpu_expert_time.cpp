@@ -23,8 +23,9 @@ double touched_bytes(const ExpertMlp& k, const ExpertLoad& load) {
   return weight_bytes(k.weights, load.touched * 3.0 * k.hidden * k.intermediate, k.scale_bits).value;
 }
 
-// Where no layer was measured: two grouped GEMMs over the experts touched, each with its share of the rows padded to
-// the smallest tile. An expert's weights are read once if any row meets it: a wide verify step reads more of them.
+// The time where no layer was measured: two grouped GEMMs over the experts touched, each with its share of the rows
+// padded to the smallest tile. An expert's weights are read once if any row meets it: a wide verify step reads more of
+// them.
 Seconds by_gemm_fit(const Device& d, const ExpertMlp& k) {
   constexpr double kRowTile = 16;
   const GemmFit& f = gemm_fit(d, operands_of(k)).fit;

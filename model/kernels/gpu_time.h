@@ -16,8 +16,8 @@ enum class CacheState {
   cold,      // in memory: between two passes of a layer the weights of all others went through L2
   repeated,  // a probe that runs one shape again and again finds in L2 what fits there
 };
-// As the chosen fit has it, one of the device's. Where the widest sequence has several rows and the kernel's have one
-// each, it is the part of a launch that also computes a prompt's chunk.
+// The time of attention by the chosen fit, one of the device's. Where the widest sequence has several rows and the
+// kernel's sequences have one row each, it is the part that they have in a launch that also computes a prompt's chunk.
 Seconds gpu_time(const Device&, const AttentionChoice&, const Attention&, Span, CacheState);
 Seconds gpu_time(const Device&, const Copy&);
 Seconds gpu_time(const Device&, const ExpertMlp&);

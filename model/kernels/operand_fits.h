@@ -20,12 +20,12 @@ Operands operands_of(const ExpertMlp&);
 Operands operands_of(NarrowFormat);  // both operands in this format
 Operands operands_of(const LinearFormat&, DType activations);
 
-// The format that these operands are multiplied in; none: 16 bits, to which a library widens what is narrower than the
-// other operand, or has no rate on this device.
+// The narrow format in which the device multiplies these operands. None: they are multiplied in 16 bits, to which a
+// library widens the narrower operand, or both if the device has no rate in their format.
 std::optional<NarrowFormat> multiplied_in(const Device&, const Operands&);
 
-// A fit, and whether it is a guess for these operands: the shares and times of another format's kernels, at the rate of
-// this one.
+// A fit, and whether it is a guess for these operands. A guess has the shares and times of another format's kernels, at
+// the rate of this format.
 struct ChosenGemmFit {
   const GemmFit& fit;
   bool guess = false;

@@ -10,7 +10,7 @@ namespace draftline::config {
 // DrafterConfig::kind, one of dflash, dspark and dflash2, says what is read. Mistakes are noted, also for what the
 // networks of methods/ do not have. What costs nothing is ignored: scales, caps and sinks.
 void read_block_drafter(const Reader&, DrafterConfig&);
-// Notes these, of a drafter that is to be decoded.
+// Notes scales and caps as mistakes, as a drafter that has them can be priced but not decoded.
 void refuse_scales(const Reader&);
 
 }  // namespace draftline::config

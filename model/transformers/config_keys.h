@@ -20,8 +20,8 @@ std::optional<Reader> given(const Reader&, std::string_view key);
 std::optional<Reader> given(const Reader&, std::initializer_list<std::string_view> keys);  // the first that is there
 int needed(const Reader&, std::initializer_list<std::string_view> keys, int most);
 bool flag(const Reader&, std::string_view key, bool otherwise);
-void refuse(const Reader&, std::string_view key, std::string why);                  // true
-void demand(const Reader&, std::string_view key, bool otherwise, std::string why);  // what is not true
+void refuse(const Reader&, std::string_view key, std::string why);                  // notes a mistake if it is true
+void demand(const Reader&, std::string_view key, bool otherwise, std::string why);  // ... if it is not
 
 void read_epsilon(const Reader&, std::string_view key, double otherwise, TransformerShape&);
 void read_tied(const Reader&, bool otherwise, TransformerShape&);
@@ -30,22 +30,25 @@ void read_activation(const Reader&, std::string_view key, std::initializer_list<
 // `kv_default`: whether an absent num_key_value_heads means as many as heads (else transformers has a constant of its
 // own, which no real file relies on, and the key is demanded).
 void read_heads(const Reader&, TransformerShape&, bool kv_default);
-// `otherwise`: of an absent key; 0: the hidden size's share.
+// `otherwise`: the value of an absent key; 0: the hidden size divided by the heads.
 void read_head_dim(const Reader&, TransformerShape&, std::string_view key = "head_dim", int otherwise = 0);
-// What must hold of heads, whichever the family.
+// Notes a mistake if the heads are no multiple of the KV heads, have too many columns, or rotate an odd number of
+// columns.
 void check_heads(const Reader&, const TransformerShape&);
 double yarn_scale(double factor, double mscale);  // by which YaRN lets attention grow (Peng et al. 2023, equation 22)
-// What `rope_scaling` holds. `config`: around it, whose positions matter to some.
+// Reads `rope_scaling`. `config`: the object that holds it, whose maximum positions some kinds of scaling need.
 void read_scaling(const Reader&, const Reader& config, TransformerShape&);
-// rope_theta and rope_scaling, or both in rope_parameters, there perhaps by kind of layer
+// Reads rope_theta and rope_scaling, or rope_parameters, which holds both and may hold them by kind of layer.
 void read_rope(const Reader&, TransformerShape&);
 void read_positions(const Reader&, int otherwise, TransformerShape&);
-// The kinds of attention of layers: layer_types, or, without that key, the windowed kind where `windowed` says so. A
-// window that no text fills is none. The shape's layers and positions must be known.
+// Reads the kinds of attention of the layers from layer_types, or, without that key, gives the windowed kind to the
+// layers for which `windowed` is true. A window that no text fills counts as none. The shape's layers and positions
+// must be known.
 using WhichLayers = std::function<bool(int)>;
 void read_layer_types(const Reader&, AttentionKind windowed_kind, std::optional<int> window,
                       const WhichLayers& windowed, TransformerShape&);
-// `sliding_window`, of all layers unless layer_types says otherwise. `otherwise`: of an absent key; null is none.
+// Reads `sliding_window`, which holds for all layers unless layer_types says otherwise. `otherwise`: the value of an
+// absent key. A null means no window.
 void read_sliding_window(const Reader&, std::optional<int> otherwise, TransformerShape&);
 
 }  // namespace draftline::config

@@ -7,7 +7,7 @@ namespace draftline::config {
 
 inline constexpr auto kNoOutputBias = "a bias on the attention's output is not modelled";
 
-// Sizes, activation and rope; the MLP's columns are `intermediate_size`.
+// Reads sizes, activation and rope; the MLP's columns are `intermediate_size`.
 void read_gated(const Reader&, TransformerShape&);
 
 // What families built like Llama take absent keys to mean.

@@ -23,7 +23,7 @@ struct BlockDrafterConfig {
 
 struct DrafterConfig {
   DrafterKind kind = DrafterKind::eagle;
-  // Of its decoder layer; `vocabulary`: the target's, 0 if the file does not say. Medusa has none.
+  // The shape of its decoder layer; Medusa has none. `vocabulary` is the target's, or 0 if the file does not say it.
   TransformerShape layer;
   int layers = 1;      // P-EAGLE and block drafters have several
   int vocabulary = 0;  // rows of its own LM head; 0: it has the target's
@@ -44,7 +44,7 @@ struct DrafterConfig {
   BlockDrafterConfig block;           // of block drafters
 };
 
-// A drafter's config.json; mistakes are noted, also for what the networks of methods/ do not have.
+// Reads a drafter's config.json. Mistakes are noted, and so is what the networks of methods/ do not have.
 DrafterConfig read_drafter(const Reader&, DrafterKind);
 
 }  // namespace draftline

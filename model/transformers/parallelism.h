@@ -15,7 +15,8 @@ struct Parallelism {
   // Rows of other replicas reach only the devices of their experts, not all (DeepEP and its like). Replicas are then
   // single devices.
   bool all_to_all = false;
-  // Of whole experts: mean over maximum of the rows that devices get, 1 / devices to 1; 0: that of independent draws.
+  // With expert parallelism: the mean over the maximum of the rows that the devices get, 1 / devices to 1. 0: it is
+  // estimated from independent draws.
   double expert_balancedness = 0;
 
   int tensor() const { return devices / attention_replicas; }  // devices that share a layer's attention

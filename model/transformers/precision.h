@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which formats a network is served, by class of tensor (docs/prediction.md, "Precision"). The format of a linear
-// layer is that of its weights with their scales, and of what its products take: where that is narrower than the
-// activations, an engine quantises them at run time, with scales of their own.
+// The formats in which a network is served, one for each class of tensor (docs/prediction.md, "Precision"). The format
+// of a linear layer is that of its weights with their scales, and that of the inputs that its products take. Where the
+// inputs are narrower than the activations, an engine quantises the activations at run time, with scales of their own.
 #pragma once
 #include <compare>
 #include <optional>

@@ -100,7 +100,8 @@ LinearFormat compressed(const Reader& group) {
       f.input_scales.group = std::max(0, block_size(*inputs, "group_size", 128));
       if (bits_of(*f.inputs) == 4) f.input_scales.format = DType::fp8;
     }
-    // Not dynamic unless it says so, as compressed-tensors reads it; scales of a token can't be known in advance.
+    // The scales are static unless "dynamic" says otherwise, as compressed-tensors reads it; a token's scales can't be
+    // known in advance.
     const auto dynamic = given(*inputs, "dynamic");
     const bool known = !dynamic || (dynamic->is_boolean() && !dynamic->boolean());
     const bool whole = !strategy || strategy->text() == "tensor";

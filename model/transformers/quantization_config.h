@@ -10,8 +10,8 @@
 
 namespace draftline {
 
-// None if the checkpoint is not quantised, or by a method that is not known, which shape.notes tells; so they do of
-// modules left out that are only a part of a class. Mistakes are noted at the reader.
+// The formats of a checkpoint. None if it is not quantised, or by a method that is not known, of which shape.notes then
+// tells. The notes also tell of modules left out that are only a part of a class. Mistakes are noted at the reader.
 std::optional<Precision> read_checkpoint_precision(const Reader& config, TransformerShape& shape);
 
 }  // namespace draftline

@@ -92,7 +92,7 @@ struct DeltaNet {
   bool operator==(const DeltaNet&) const = default;
 };
 
-// As config.json may describe it: frequencies stretched for a longer context.
+// Rope whose frequencies are stretched for a longer context, as config.json may describe it.
 struct RopeScaling {
   enum class Kind { linear, llama3, yarn, longrope } kind = Kind::linear;
   double factor = 1, low_frequency_factor = 1, high_frequency_factor = 4;
@@ -157,29 +157,30 @@ struct TransformerShape {
 };
 
 bool all_windowed(const TransformerShape&);  // whether each layer gives back what lies before its window
-// Whether engines find prefixes of other texts in its KV cache: not where all layers have windows, nor beside states.
+// Whether engines reuse the KV cache of prefixes that texts share. They do not if all layers have windows, or if some
+// keep recurrent states.
 bool shares_prefixes(const TransformerShape&);
 
 // Parameters of the matrices, in symbols: A, F, Y = A + F, H.
 double attention_parameters(const TransformerShape&, AttentionKind = AttentionKind::full);  // A
 double mlp_parameters(const TransformerShape&);    // F; of all experts and their router, where there are any
 double layer_parameters(const TransformerShape&);  // Y
-// Of all layers: Y each, but for dense ones before those with experts.
+// The parameters of all layers: A of each layer's kind of attention, and F, or a dense MLP in a layer without experts.
 double matrix_parameters(const TransformerShape&);
 double head_parameters(const TransformerShape&);    // H: the LM head, equal in size to the embedding
 double parameters(const TransformerShape&);         // all, embeddings and norms included, tied ones once
 double active_parameters(const TransformerShape&);  // read for one token: its experts alone, no embedding table
 
-// One device's share; KV heads are replicated where there are fewer of them than devices, and what the devices don't
-// divide evenly (MLP columns, experts, vocabulary) is rounded up.
-// InputErrors if the devices don't divide the heads, or neither divide nor are a multiple of the KV heads; if replicas
-// do not divide the devices; if there are no experts to divide.
+// The share of one device. KV heads are replicated where there are fewer of them than devices; what the devices don't
+// divide evenly (MLP columns, experts, vocabulary) is rounded up. Throws InputErrors if refuses_shards() has a reason:
+// if the devices don't divide the heads, or neither divide nor are a multiple of the KV heads; if replicas do not
+// divide the devices; if there are no experts to divide.
 TransformerShape shard(const TransformerShape&, const Parallelism&);
 std::optional<std::string> refuses_shards(const TransformerShape&, const Parallelism&);  // why shard() throws, if so
 
-// A config.json: keys that are not needed are left alone; a mistake for an architecture that is not known and for what
-// the shape can't express. Its name is that of the file, or of the folder of a "config.json". (In
-// transformer_config.cpp.)
+// Reads a config.json. Keys that are not needed are left alone. An architecture that is not known is noted as a
+// mistake, and so is what the shape can't express. The name of the shape is that of the file, or of the folder of a
+// "config.json". (In transformer_config.cpp.)
 TransformerShape read_transformer(Reader);
 
 }  // namespace draftline

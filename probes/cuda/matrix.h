@@ -17,7 +17,8 @@ using cuda::must;
 using cuda::Pinned;
 using cuda::View;
 
-// Of results in bf16, relative to their size: 2^-8 for rounding the result, and room for the rounding of its terms.
+// The tolerance of results in bf16, relative to their size: 2^-8 for rounding the result, and room for the rounding of
+// its terms.
 inline constexpr double kTolerance = 1.0 / 64;
 inline constexpr const char* kDiffers = "its result differs from the reference";
 

@@ -23,7 +23,7 @@ bool drawable(const ChartAxis& axis, double v) { return std::isfinite(v) && (!ax
 bool drawable(const Chart& c, const ChartPoint& p) { return drawable(c.x, p.x) && drawable(c.y, p.y); }
 
 std::string text_of(const ChartAxis& axis, double v) { return axis.text ? axis.text(v) : significant(v); }
-// Of a round value, which needs fewer digits: "5 ms" for "5.00 ms".
+// The text of a mark. A round value needs fewer digits: "5 ms" for "5.00 ms".
 std::string mark_text(const ChartAxis& axis, double v) {
   const std::string text = text_of(axis, v), number = text.substr(0, text.find(' '));
   const auto last = number.find_last_not_of('0');
@@ -153,7 +153,7 @@ class Drawing {
     return tag("g", {{"class", styles_[index]}}, "\n" + inside + dots);
   }
 
-  // Of points, as far as they have room: the first series' first.
+  // The names of points, as far as they have room: the first series' first.
   std::string names() const {
     LabelPlaces places({kLeft, kTop - 8, kLeft + kWidth + kRight, kTop + kHeight});
     std::vector<const ChartPoint*> named;

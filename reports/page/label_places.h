@@ -44,7 +44,8 @@ class LabelPlaces {
   }
 
  private:
-  // Of a point; of text of 12 pixels: a character's usual width, and what lies above and below the baseline.
+  // kRadius is that of a point. The others are of text of 12 pixels: a character's usual width, and what lies above and
+  // below the baseline.
   static constexpr double kRadius = 4, kCharacter = 6.7, kAbove = 10, kBelow = 3;
 
   Box within_;

@@ -112,9 +112,9 @@ __device__ inline bool attends_to(const PassView& p, Window window, int row, int
   return (entry < 0 ? key : length + ancestors(p, row, entry)) >= window.first_key(position);
 }
 
-// Of a warp's scores in the layout of mma's results (lane: rows g and g + 8 of the tile, columns 2 t and 2 t + 1 of
-// each eight keys from `first_key` on) those become -INFINITY whose key the row may not attend to. `index`: of the two
-// rows in their sequence.
+// Hides those of a warp's scores whose key the row may not attend to: they become -INFINITY. The scores lie as mma's
+// results do (lane: rows g and g + 8 of the tile, columns 2 t and 2 t + 1 of each eight keys from `first_key` on).
+// `index`: of the two rows in their sequence.
 template <int keys, class T>
 __device__ void hide_unseen(float (&score)[keys / 8][4], const AttendArguments<T>& a, const AttendWork& w,
                             const int (&index)[2], int first_key) {

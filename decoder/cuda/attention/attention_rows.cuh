@@ -58,7 +58,7 @@ __device__ Share attend_row(int columns, int begin, int end, Score score_of, Val
   return {top, warp_reduce(sum, Plus{})};
 }
 
-// Of a latent cache a query's last columns come from q_rope, and a value is the beginning of its key.
+// Where the cache is latent, a query's last columns come from q_rope, and a value is the beginning of its key.
 template <class T>
 __global__ void attend_rows(AttendArguments<T> a) {
   const AttendWork w = work_of_block(a, kRowWarps, 32);

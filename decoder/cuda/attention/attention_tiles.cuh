@@ -18,10 +18,10 @@ struct Tiles {
   static constexpr int row_warps = many_rows ? 4 : 1, key_warps = many_rows ? 1 : stage / 16;
   static constexpr int warps = row_warps * key_warps, threads = 32 * warps, rows = 16 * row_warps;
   static constexpr int keys = stage / key_warps;  // of a warp in a stage
-  // Of a stage: padded, so that eight rows lie in different banks.
+  // A stage's rows are padded, so that eight rows lie in different banks.
   static constexpr int row = dim + 8, value_row = value_dim + 8;
   static constexpr bool hold_queries = narrow;  // in registers; wider ones are read again from L1
-  // Of an SM. Asked for, as nvcc would spill more to fit in one more.
+  // The CTAs of an SM. They are asked for, as nvcc would spill more to fit in one more.
   static constexpr int blocks = many_rows && dim > 96 ? 2 : 3;
   static constexpr int result_row = value_dim + 4;
   static constexpr std::size_t stage_bytes = sizeof(bf16) * stage * (row + value_row);
@@ -47,7 +47,7 @@ __device__ void fill_stage(const AttendArguments<bf16>& a, const AttendWork& w, 
   end_batch();
 }
 
-// The same of keys and values that are not in a cache.
+// Fills a stage with keys and values that are not in a cache.
 template <class S>
 __device__ void fill_stage(const ExpandedArguments<bf16>& a, const AttendWork& w, int from, bf16* keys, bf16* values) {
   constexpr int chunks = S::dim / 8, value_chunks = S::value_dim / 8;

@@ -6,7 +6,7 @@
 
 namespace draftline::cuda {
 
-// Of row r, the i-th of its sequence, which has `length` committed entries.
+// The position of row r, the i-th of its sequence, which has `length` committed entries.
 __device__ inline float position_of(const PassView& pass, int r, int i, int length) {
   int visible = pass.tail + i + 1;  // entries of the tail to which the row may attend
   if (pass.tree_mask.data != nullptr) {

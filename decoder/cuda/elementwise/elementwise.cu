@@ -37,7 +37,7 @@ __global__ void silu_mul_kernel(View<const T> x, View<T> y) {
   if (c < y.cols) y.row(row())[c] = from_float<T>(silu(to_float(x.row(row())[c])) * to_float(x.row(row())[y.cols + c]));
 }
 
-// By the tanh formula.
+// The gate's GELU is computed by the tanh formula.
 template <class T>
 __global__ void gelu_mul_kernel(View<const T> x, View<T> y) {
   await_previous();

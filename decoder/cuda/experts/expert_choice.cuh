@@ -14,7 +14,7 @@ struct RowChoice {
   const T* bias;       // [experts] of the choice, or null
   float top;           // the largest logit
 
-  // By softmax: before it is divided by the sum over all experts.
+  // The score of an expert; by softmax, before it is divided by the sum over all experts.
   __device__ float score(int e) const { return m.sigmoid ? 1 / (1 + expf(-logit[e])) : expf(logit[e] - top); }
   // What an expert is chosen by. Scores rise with logits, which don't saturate.
   __device__ float rank(int e) const { return bias != nullptr ? score(e) + to_float(bias[e]) : logit[e]; }

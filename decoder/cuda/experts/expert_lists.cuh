@@ -107,7 +107,7 @@ __device__ inline void rank_choices(const ExpertShape& m, const ExpertLists& l, 
   }
 }
 
-// By one warp: finds where each expert's choices begin, and cuts them into groups. On entry `first` holds their
+// Finds where each expert's choices begin, and cuts them into groups. One warp runs it. On entry `first` holds their
 // numbers.
 __device__ inline void cut_groups(const ExpertShape& m, const ExpertLists& l) {
   const int lane = lane_of();

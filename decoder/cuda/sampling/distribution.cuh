@@ -46,8 +46,8 @@ __device__ double block_sum(int n, Weight weight, const T*... rows) {
   return block_reduce(mine.value(), Plus{});
 }
 
-// By one warp: the first i in [begin, end) at which the weights from `begin` on add up to more than `target`; if there
-// is none, the last i of weight > 0, or -1. `before` receives the sum of the weights before i.
+// Finds the first i in [begin, end) at which the weights from `begin` on add up to more than `target`; if there is
+// none, the last i of weight > 0, or -1. One warp runs it. `before` receives the sum of the weights before i.
 template <class Weight>
 __device__ int warp_locate(int begin, int end, double target, Weight weight, double& before) {
   const int lane = lane_of(), each = ceil_div(end - begin, 32);
@@ -84,8 +84,8 @@ __device__ int warp_locate(int begin, int end, double target, Weight weight, dou
   return __shfl_sync(kWarp, found, source);
 }
 
-// The same over [0, n), by the whole block, of weight(i, values of the rows at i...): first it finds the tile, then the
-// index in it.
+// Finds the same index over [0, n), where weight(i, values of the rows at i...) is the weight: first the tile, then the
+// index in it. The whole block runs it.
 template <class Weight, class... T>
 __device__ int block_locate(int n, double target, Weight weight, const T*... rows) {
   constexpr int kMostTiles = 512, kOfWarp = 32 * kEight;
@@ -135,7 +135,7 @@ struct Distribution {
   W norm;  // 1 / sum
 
   __device__ static unsigned order(float v) { return order_of(v) >> kShift; }
-  // Of token i, whose logit is v.
+  // Whether token i, whose logit is v, is kept.
   __device__ bool kept(int i, float v) const {
     const unsigned o = order(v);
     return o > cut || (o == cut && i <= last_at_cut);
@@ -152,7 +152,7 @@ struct Distribution {
   }
   __device__ W probability(int i) const { return probability(i, to_float(x[i])); }
 
-  // By the whole block.
+  // The whole block runs this.
   __device__ Distribution(const T* logits, int count, const Sampling& s)
       : x(logits),
         n(count),

@@ -10,7 +10,7 @@ namespace {
 // The purposes of random numbers, equal to those in decoder/cpu/verify.cpp.
 constexpr std::uint64_t kChildDraw = std::uint64_t{1} << 32, kDraftDraw = std::uint64_t{1} << 33;
 
-// By one CTA per row: writes the warped distribution to q. Tokens are drawn from the rounded values that are stored.
+// Writes the warped distribution to q, one CTA for each row. Tokens are drawn from the rounded values that are stored.
 template <class T>
 __device__ void write_distribution(const T* logits, int n, const Sampling& sampling, float* q) {
   const Distribution<T> p(logits, n, sampling);

@@ -21,7 +21,7 @@ struct Tree {  // of one sequence
   }
 };
 
-// By one thread: writes the path to `row`. next_token(row, following) is the token that follows a row of the path;
+// Writes the path to `row`; one thread runs it. next_token(row, following) is the token that follows a row of the path;
 // `following` is the next row of the path, or -1.
 template <class NextToken>
 __device__ void put_verdict(const VerdictView& v, int b, const Tree& tree, int row, int bonus, NextToken next_token) {
@@ -62,8 +62,8 @@ __global__ void verify_greedy_kernel(View<const int> predicted, TreesView trees,
   put_verdict(verdict, b, tree, row, expected[row], [&](int r, int) { return expected[r]; });
 }
 
-// By one warp: the rows whose parent survived in level depth - 1, in order. `marks`: the level in which a row survived,
-// or -1.
+// Finds the rows whose parent survived in level depth - 1, in order; one warp runs it. `marks`: the level in which a
+// row survived, or -1.
 __device__ inline int children_of_level(const Tree& tree, const int* marks, int depth, int* children) {
   int count = 0;
   for (int base = 1; base < tree.rows; base += 32) {
