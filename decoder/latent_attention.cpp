@@ -7,7 +7,8 @@
 
 namespace draftline {
 
-LatentWeights make_latent(WeightStore& store, const std::string& prefix, const TransformerShape& s, int inputs) {
+LatentWeights make_latent(WeightStore& store, const std::string& prefix, const TransformerShape& s,
+                          const LayerKind& kind, int inputs) {
   const LatentAttention& l = *s.latent;
   const int queries = l.q_rank > 0 ? l.q_rank : s.q_columns();
   LatentWeights w;
@@ -23,7 +24,7 @@ LatentWeights make_latent(WeightStore& store, const std::string& prefix, const T
   // MLACommonImpl.process_weights_after_loading).
   const bool narrow = bits_of(w.kv_up.dtype) < bits_of(store.precision().activations);
   w.absorbed = narrow ? store.table(prefix + "latent.kv_up.absorbed", l.kv_rank, expanded) : w.kv_up;
-  if (const auto& i = l.indexer)
+  if (const auto& i = l.indexer; s.has_indexer(kind))
     w.indexer = {.q_up = store.attention(prefix + "indexer.q_up", l.q_rank, i->heads * i->head_dim),
                  .key_and_weights = store.table(prefix + "indexer.key_and_weights", inputs, i->head_dim + i->heads),
                  .k_norm = store.vector(prefix + "indexer.k_norm", i->head_dim),
@@ -42,7 +43,7 @@ static Tensor indexed_tokens(Ops& ops, Tensor y, Tensor queries, const IndexerWe
 }
 
 Tensor latent_attention(Ops& ops, Tensor y, const LatentWeights& w, const TransformerShape& s, PassRef pass,
-                        Cache cache, int layer) {
+                        Cache cache, int layer, std::optional<Tensor>& chosen) {
   const LatentAttention& l = *s.latent;
   const auto epsilon = static_cast<float>(l.norm_epsilon);
   const auto scale = static_cast<float>(s.query_scale.value_or(1 / std::sqrt(static_cast<double>(s.head_dim))));
@@ -53,13 +54,12 @@ Tensor latent_attention(Ops& ops, Tensor y, const LatentWeights& w, const Transf
   const Tensor latent = ops.rms_norm(columns(down, queries, l.kv_rank), w.kv_norm, epsilon);
   const LatentAppend rotated =
       ops.latent_append(q, latent, columns(down, queries + l.kv_rank, l.rope_dim), l, rope_of(s), pass, cache, layer);
-  std::optional<Tensor> tokens;
-  if (w.indexer) tokens = indexed_tokens(ops, y, q_latent, *w.indexer, *l.indexer, rope_of(s), pass, cache, layer);
+  if (w.indexer) chosen = indexed_tokens(ops, y, q_latent, *w.indexer, *l.indexer, rope_of(s), pass, cache, layer);
   const int most_absorbed = bits_of(cache.dtype) < 16 ? l.most_absorbed_8bit : l.most_absorbed;
-  if (!tokens && ops.rows(pass).prompts && ops.rows(pass).widest > most_absorbed)
+  if (!chosen && ops.rows(pass).prompts && ops.rows(pass).widest > most_absorbed)
     return ops.expanded_attend(q, ops.linear(latent, w.kv_up), rotated, scale, pass);
   const Tensor absorbed = ops.absorb_queries(q, w.absorbed, l);
-  return ops.expand_values(ops.latent_attend(absorbed, rotated.q_rope, scale, pass, cache, layer, tokens), w.absorbed,
+  return ops.expand_values(ops.latent_attend(absorbed, rotated.q_rope, scale, pass, cache, layer, chosen), w.absorbed,
                            l);
 }
 

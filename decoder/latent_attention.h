@@ -28,9 +28,12 @@ struct LatentWeights {
   std::optional<IndexerWeights> indexer;
 };
 // `inputs`: columns of what it reads.
-LatentWeights make_latent(WeightStore&, const std::string& prefix, const TransformerShape&, int inputs);
+LatentWeights make_latent(WeightStore&, const std::string& prefix, const TransformerShape&, const LayerKind&,
+                          int inputs);
 
-// y [n, inputs] -> [n, heads * value_dim]; `layer` of a latent cache.
-Tensor latent_attention(Ops&, Tensor y, const LatentWeights&, const TransformerShape&, PassRef, Cache, int layer);
+// y [n, inputs] -> [n, heads * value_dim]; `layer` of a latent cache. `chosen`: the tokens that the rows attend to. A
+// layer with an indexer sets it; one that shares the choice of a layer before it reads it.
+Tensor latent_attention(Ops&, Tensor y, const LatentWeights&, const TransformerShape&, PassRef, Cache, int layer,
+                        std::optional<Tensor>& chosen);
 
 }  // namespace draftline

@@ -24,8 +24,8 @@ Tensor Stream::value(Ops& ops) {
   return h;
 }
 
-Cache make_cache(Ops& ops, const TransformerShape& s, int layers, int capacity, Window window) {
-  if (s.latent) return ops.latent_cache(layers, *s.latent, capacity);
+Cache make_cache(Ops& ops, const TransformerShape& s, int layers, int capacity, Window window, const LayerKind& kind) {
+  if (s.latent) return ops.latent_cache(layers, *s.latent, s.has_indexer(kind), capacity);
   return ops.cache(layers, s.kv_heads, s.head_dim, capacity, window);
 }
 
@@ -58,7 +58,7 @@ static int attention_inputs(const TransformerShape& s) {
 static void add_attention(LayerWeights& w, WeightStore& store, const std::string& prefix, const TransformerShape& s,
                           int in) {
   const int qkv = attention_inputs(s);
-  if (s.latent) w.latent = make_latent(store, prefix, s, in);
+  if (s.latent) w.latent = make_latent(store, prefix, s, w.kind, in);
   else w.qkv = store.attention(prefix + "qkv", in, qkv);
   if (s.qkv_bias) w.qkv_bias = store.vector(prefix + "qkv_bias", qkv);
   if (s.qk_norm != QkNorm::none) {
@@ -108,9 +108,12 @@ LayerWeights make_layer(WeightStore& store, const std::string& prefix, const Tra
 }
 
 Tensor self_attention(Ops& ops, Tensor y, const LayerWeights& w, const TransformerShape& s, PassRef pass, Cache cache,
-                      int layer, int ranks, const std::optional<EntryChoice>& choice) {
-  if (w.latent)
-    return ops.sum_over_ranks(ops.linear(latent_attention(ops, y, *w.latent, s, pass, cache, layer), w.o), ranks);
+                      int layer, int ranks, const std::optional<EntryChoice>& choice, std::optional<Tensor>* chosen) {
+  if (w.latent) {
+    std::optional<Tensor> own;
+    const Tensor values = latent_attention(ops, y, *w.latent, s, pass, cache, layer, chosen != nullptr ? *chosen : own);
+    return ops.sum_over_ranks(ops.linear(values, w.o), ranks);
+  }
   const int q_cols = s.q_columns(), kv_cols = s.kv_columns();
   const auto epsilon = static_cast<float>(s.norm_epsilon);
   const Tensor qkv = ops.linear(y, w.qkv, w.qkv_bias);

@@ -41,7 +41,7 @@ struct LayerOptions {
   LayerKind kind = {};
 };
 // A cache for layers with keys and values, or with latents.
-Cache make_cache(Ops&, const TransformerShape&, int layers, int capacity, Window = {});
+Cache make_cache(Ops&, const TransformerShape&, int layers, int capacity, Window = {}, const LayerKind& = {});
 LayerWeights make_layer(WeightStore&, const std::string& prefix, const TransformerShape&, const LayerOptions& = {});
 
 struct EntryChoice {  // as of Ops::select_entries
@@ -49,9 +49,11 @@ struct EntryChoice {  // as of Ops::select_entries
   int window, pool;
 };
 // An attention sublayer without its norm: y [n, inputs] -> [n, hidden], summed over tensor-parallel ranks. `choice`: of
-// a pass of prompts, the entries that go into a ring too.
+// a pass of prompts, the entries that go into a ring too. `chosen`: as in latent_attention(), if several layers run one
+// after another; null: the layer stands alone.
 Tensor self_attention(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, PassRef, Cache, int layer,
-                      int ranks = 1, const std::optional<EntryChoice>& choice = {});
+                      int ranks = 1, const std::optional<EntryChoice>& choice = {},
+                      std::optional<Tensor>* chosen = nullptr);
 // A gated delta network as a sublayer without its norm: y [n, hidden] -> [n, hidden], summed over tensor-parallel
 // ranks.
 Tensor delta_net(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, PassRef, StateCache, int layer,

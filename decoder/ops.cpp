@@ -89,9 +89,10 @@ Cache Ops::cache(int layers, int kv_heads, int head_dim, int capacity, Window wi
   return make_cache({static_cast<int>(caches_.size()), layers, kv_heads, head_dim, cache_format_, window}, capacity);
 }
 
-Cache Ops::latent_cache(int layers, const LatentAttention& l, int capacity) {
+Cache Ops::latent_cache(int layers, const LatentAttention& l, bool indexed, int capacity) {
   const int columns = l.kv_rank + l.rope_dim, id = static_cast<int>(caches_.size());
-  return make_cache({id, layers, 1, columns, cache_format_, {}, l.kv_rank, l.indexer}, capacity);
+  const auto indexer = indexed ? l.indexer : std::nullopt;
+  return make_cache({id, layers, 1, columns, cache_format_, {}, l.kv_rank, indexer}, capacity);
 }
 
 Cache Ops::make_cache(const Cache& c, int capacity) {

@@ -36,8 +36,8 @@ class Ops {
   Rows uniform(int sequences, int rows_each);
   Rows ragged(const std::string& name, const std::vector<int>& each);
   Cache cache(int layers, int kv_heads, int head_dim, int capacity, Window = {});
-  // A cache of latents, with the shared key beside each, and an indexer's key where there is one.
-  Cache latent_cache(int layers, const LatentAttention&, int capacity);
+  // A cache of latents, with the shared key beside each and, `indexed`, the indexer's key.
+  Cache latent_cache(int layers, const LatentAttention&, bool indexed, int capacity);
   // A cache of states of delta networks. `states`: how many of each sequence, one more than the rows of its widest pass
   // but prompts.
   StateCache state_cache(int layers, const DeltaNet&, int states);

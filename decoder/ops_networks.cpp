@@ -154,7 +154,7 @@ Tensor Ops::select_tokens(Tensor q, Tensor weights, PassRef p, Cache c, int laye
 
 Tensor Ops::latent_attend(Tensor q, Tensor q_rope, float scale, PassRef p, Cache c, int layer,
                           std::optional<Tensor> tokens) {
-  check(tokens.has_value() == c.indexer.has_value(), "latent_attend: the tokens of an indexer, where there is one");
+  check(tokens || !c.indexer, "latent_attend: the tokens of an indexer, where there is one");
   check(
       q.rows == tape_.pass(p).rows.total && c.latent > 0 && q.cols / c.latent == q_rope.cols / (c.head_dim - c.latent),
       "latent_attend: rows of the pass, as many heads in both");

@@ -24,7 +24,7 @@ Transformer::Transformer(const TransformerShape& s, WeightStore& store, Ops& ops
   if (s.norm == NormKind::layer) final_norm_bias = store.vector(prefix + "final_norm_bias", s.hidden);
   head = store.lm_head(prefix + "lm_head", s.hidden, s.vocabulary, s.tied_embeddings);
   for (const auto kind : {AttentionKind::full, AttentionKind::sliding, AttentionKind::chunked})
-    add_cache(ops, kind, capacity);
+    for (const bool shares : {false, true}) add_cache(ops, {.attention = kind, .shares_choice = shares}, capacity);
   if (const int recurrent = s.layers_of(AttentionKind::delta_net); recurrent > 0) {
     states = ops.state_cache(recurrent, s.delta_net.value(), most_states);
     for (int i = 0, place = 0; i < s.layers; ++i)
@@ -33,14 +33,17 @@ Transformer::Transformer(const TransformerShape& s, WeightStore& store, Ops& ops
   }
 }
 
-void Transformer::add_cache(Ops& ops, AttentionKind kind, int capacity) {
-  const int count = shape.layers_of(kind);
+void Transformer::add_cache(Ops& ops, const LayerKind& kind, int capacity) {
   cache_of_layer_.resize(static_cast<std::size_t>(shape.layers));
-  if (count == 0) return;
-  const Window window{kind == AttentionKind::full ? 0 : shape.window, kind == AttentionKind::chunked};
-  caches.push_back(make_cache(ops, shape, count, capacity, window));
-  for (int i = 0, place = 0; i < shape.layers; ++i)
-    if (shape.layer(i).attention == kind) cache_of_layer_[static_cast<std::size_t>(i)] = {caches.back(), place++};
+  std::vector<int> alike;
+  for (int i = 0; i < shape.layers; ++i)
+    if (shape.layer(i).attention == kind.attention && shape.layer(i).shares_choice == kind.shares_choice)
+      alike.push_back(i);
+  if (alike.empty()) return;
+  const bool full = kind.attention == AttentionKind::full;
+  const Window window{full ? 0 : shape.window, kind.attention == AttentionKind::chunked};
+  caches.push_back(make_cache(ops, shape, static_cast<int>(alike.size()), capacity, window, kind));
+  for (int place = 0; const int i : alike) cache_of_layer_[static_cast<std::size_t>(i)] = {caches.back(), place++};
 }
 
 bool Transformer::owns(const Cache& cache) const {
@@ -64,16 +67,20 @@ void Transformer::commit(Ops& ops, Tensor path, const Rows& rows, const BatchSlo
   for (const Cache& cache : caches) ops.commit(cache, path, rows, slots);
 }
 
-Tensor Transformer::attention(Ops& ops, Tensor y, int layer, PassRef pass, const PromptSelection* selection) const {
+Tensor Transformer::attention(Ops& ops, Tensor y, int layer, PassRef pass, const PromptSelection* selection,
+                              std::optional<Tensor>& chosen) const {
   const auto index = static_cast<std::size_t>(layer);
   const LayerCache& at = cache_of_layer_[index];
   if (layers[index].kind.attention == AttentionKind::delta_net)
     return delta_net(ops, y, layers[index], shape, pass, *states, at.layer, ranks);
+  if (layers[index].kind.shares_choice && !chosen)
+    throw InputErrors(shape.name + ": layer " + std::to_string(layer) +
+                      " reads the tokens that an indexer before it chose, and no layer with one has run");
   std::optional<EntryChoice> choice;
   if (selection != nullptr)
     for (const RingOf& r : selection->rings)
       if (r.whole.id == at.cache.id) choice = {r.ring, selection->window, selection->pool};
-  return self_attention(ops, y, layers[index], shape, pass, at.cache, at.layer, ranks, choice);
+  return self_attention(ops, y, layers[index], shape, pass, at.cache, at.layer, ranks, choice, &chosen);
 }
 
 void Transformer::run(Ops& ops, Stream& x, PassRef pass, std::span<const LayerUse> use,
@@ -86,13 +93,14 @@ void Transformer::run(Ops& ops, Stream& x, PassRef pass, std::span<const LayerUs
   const auto post_norm = [&](Tensor y, const std::optional<Weight>& weight) {
     return weight ? ops.rms_norm(y, weight, epsilon) : y;
   };
+  std::optional<Tensor> chosen;  // by the last indexer
   for (const LayerUse& u : use) {
     const LayerWeights& w = layers[static_cast<std::size_t>(u.layer)];
     Tensor y;
     if (u.attention) y = norm(ops, x, *w.attention_norm, w.attention_norm_bias, epsilon);
     keep_state(u.layer);  // comes after the norm, which has added the pending branch already
     Tensor attended;
-    if (u.attention) attended = attention(ops, y, u.layer, pass, selection);
+    if (u.attention) attended = attention(ops, y, u.layer, pass, selection, chosen);
     if (shape.parallel_attention) {
       const Tensor z = norm(ops, x, *w.mlp_norm, w.mlp_norm_bias, epsilon);
       if (u.attention) x.push(ops, attended);

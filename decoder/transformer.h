@@ -29,7 +29,8 @@ class Transformer {
   static constexpr int kMostStates = 65;
 
   // Runs layers on the stream. auxiliary_states[i] gets the state that enters layer i (layers = before the final norm).
-  // `selection`: of a pass of prompts, what each layer puts into rings.
+  // `selection`: of a pass of prompts, what each layer puts into rings. InputErrors if a layer shares the choice of an
+  // indexer, and none has run before it.
   void run(Ops&, Stream&, PassRef, std::span<const LayerUse>, std::map<int, Tensor>* auxiliary_states = nullptr,
            const PromptSelection* selection = nullptr) const;
   void run(Ops& ops, Stream& x, PassRef p, std::map<int, Tensor>* auxiliary_states = nullptr) const {
@@ -67,8 +68,8 @@ class Transformer {
     Cache cache;
     int layer = 0;
   };
-  void add_cache(Ops&, AttentionKind, int capacity);
-  Tensor attention(Ops&, Tensor y, int layer, PassRef, const PromptSelection*) const;
+  void add_cache(Ops&, const LayerKind&, int capacity);  // of the layers of that attention that share or don't share
+  Tensor attention(Ops&, Tensor y, int layer, PassRef, const PromptSelection*, std::optional<Tensor>& chosen) const;
 
   std::vector<LayerUse> all_;
   std::vector<LayerCache> cache_of_layer_;

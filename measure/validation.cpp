@@ -28,7 +28,14 @@ Validation::Validation(const Device& device, const Engine& engine, std::map<std:
 Validation::~Validation() = default;
 
 Setup Validation::setup(const std::string& transformer, int batch_size, int context) const {
-  return {&device_, &engine_, &targets_.at(transformer), precision_, {}, batch_size, context, 2};
+  return {.device = &device_,
+          .engine = &engine_,
+          .transformer = &targets_.at(transformer),
+          .precision = precision_,
+          .parallel = {},
+          .batch_size = batch_size,
+          .prompt_tokens = context,
+          .output_tokens = 2};
 }
 
 Seconds Validation::expected(const std::string& transformer, const MethodSpec& method, int batch_size, int context) {

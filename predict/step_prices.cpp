@@ -89,9 +89,8 @@ std::optional<MethodChoice> StepPrices::with_sharded_draft(const Setup& s, const
 }
 
 std::optional<std::string> StepPrices::refuses(RecordedMethod& m, int sequences) {
-  if (m.decoder.ops.state_caches().empty()) return std::nullopt;
   try {
-    step_of(m, sequences);
+    step_of(m, sequences, true);
   } catch (const InputErrors& e) { return e.messages().front(); }
   return std::nullopt;
 }

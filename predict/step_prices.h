@@ -67,7 +67,7 @@ class StepPrices {
   StepPrice prompt_price(RecordedMethod&, const Setup&, int tokens, int rows);  // on the target's device
   Seconds prefill_time(RecordedMethod&, const Setup&);  // of what is computed of a prompt, the drafter's part included
 
-  // Why the method can't verify on this transformer (Ops::gated_delta_rule); none: it can.
+  // Why the method can't run on this transformer (Ops::gated_delta_rule, Transformer::run); none: it can.
   std::optional<std::string> refuses(RecordedMethod&, int sequences);
   // Why the method's drafter can't have a device of its own here; none: it can, or it has none.
   std::optional<std::string> refuses_drafter_device(const Setup&, const MethodChoice&);

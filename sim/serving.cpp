@@ -211,8 +211,15 @@ const ServingRun& ServingPoint::run_without_load(std::uint64_t seed, const Laten
 }
 
 RunInputs ServingPoint::run_inputs(std::uint64_t seed, const LatencyTargets& targets) const {
-  RunInputs inputs{seed,   mean_rate(workload), workload.requests,  fleet, limits, {},
-                   choice, setup.prompt_tokens, setup.output_tokens};
+  RunInputs inputs{.seed = seed,
+                   .rate = mean_rate(workload),
+                   .requests = workload.requests,
+                   .fleet = fleet,
+                   .limits = limits,
+                   .targets = {},
+                   .choice = choice,
+                   .prompt_tokens = setup.prompt_tokens,
+                   .output_tokens = setup.output_tokens};
   for (const LatencyTargets::Target& t : targets.targets) inputs.targets.push_back(t.limit);
   return inputs;
 }

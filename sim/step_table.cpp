@@ -64,7 +64,7 @@ StepCost::Line StepTable::decode(const DecodeBatch& decoding) {
   if (sequences == 0) {
     const HostTime host = chunks_.host(0);
     const Ticks alone = step_ticks(host.alone);
-    return {0, kForever, alone, 0, alone, alone - step_ticks(host.least)};
+    return {.to = kForever, .start = alone, .host = alone, .slack = alone - step_ticks(host.least)};
   }
   Batch& b = batch(sequences, decoding.drafts);
   const std::size_t cell = context_cell(decoding.context / sequences);
@@ -77,14 +77,14 @@ StepCost::Line StepTable::decode(const DecodeBatch& decoding) {
     const Ticks start = step_ticks(first.time + handing_on),
                 end = step_ticks((*b.price)(static_cast<double>(to)) + handing_on);
     const std::int64_t tokens = sequences * (to - from);
-    line = {sequences * from,
-            sequences * to,
-            start,
-            (end - start + tokens / 2) / tokens,
-            step_ticks(first.host()),
-            step_ticks(b.price->idle(first)),
-            step_ticks(b.price->host_idle(static_cast<double>(from))),
-            step_ticks(first.of(Phase::draft))};
+    line = {.from = sequences * from,
+            .to = sequences * to,
+            .start = start,
+            .per_token = (end - start + tokens / 2) / tokens,
+            .host = step_ticks(first.host()),
+            .slack = step_ticks(b.price->idle(first)),
+            .host_slack = step_ticks(b.price->host_idle(static_cast<double>(from))),
+            .drafting = step_ticks(first.of(Phase::draft))};
   }
   return line;
 }

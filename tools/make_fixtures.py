@@ -236,6 +236,12 @@ if USED == NEWER:  # of which the older versions know nothing
             config=transformers.GlmMoeDsaConfig(
                 index_n_heads=22, n_group=1, topk_group=1,
                 rope_parameters=dict(rope_type="default", rope_theta=500.0), **SPARSE)),
+        # GLM-5.2: the second layer reads the tokens that the first one's indexer chose.
+        "glm_moe_dsa_shared": dict(
+            make=transformers.GlmMoeDsaForCausalLM, dtype=torch.bfloat16,
+            config=transformers.GlmMoeDsaConfig(
+                index_n_heads=22, n_group=1, topk_group=1, indexer_types=["full", "shared", "full"],
+                rope_parameters=dict(rope_type="default", rope_theta=500.0), **SPARSE)),
         # GLM-4.7-Flash: latent attention and GLM's router, with a bias on the choice.
         "glm4_moe_lite": dict(
             make=transformers.Glm4MoeLiteForCausalLM, dtype=torch.bfloat16,

@@ -31,6 +31,8 @@ static void add_shape(Fingerprint& f, const TransformerShape& s) {
   for (const int n : {s.hidden, s.layers, s.heads, s.kv_heads, s.head_dim, s.intermediate, s.vocabulary}) f.add(n);
   if (s.latent && s.latent->indexer)
     for (const int n : {s.latent->indexer->heads, s.latent->indexer->head_dim, s.latent->indexer->top_k}) f.add(n);
+  for (std::size_t i = 0; i < s.layer_kinds.size(); ++i)
+    if (s.layer_kinds[i].shares_choice) f.add(i);
   for (const bool b : {s.qkv_bias, s.tied_embeddings, s.qk_norm != QkNorm::none, s.experts.has_value()}) f.add(b);
 }
 

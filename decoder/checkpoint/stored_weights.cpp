@@ -65,6 +65,12 @@ StoredWeight stored_norm(const TransformerShape& s, const std::string& name, con
 using Parts = std::vector<StoredPart>;
 using Weights = std::vector<StoredWeight>;
 
+static StoredPart rotated(std::string tensor, int in, int out, StoredPart::Pairs pairs) {
+  StoredPart part{std::move(tensor), in, out};
+  part.pairs = pairs;
+  return part;
+}
+
 static bool is_llama4(const TransformerShape& s) { return s.architecture.starts_with("Llama4"); }
 
 static void add_latent(const TransformerShape& s, const std::string& ours, const std::string& theirs, Weights& all) {
@@ -72,9 +78,9 @@ static void add_latent(const TransformerShape& s, const std::string& ours, const
   const auto pairs = [&](int before) {
     return l.paired ? StoredPart::Pairs{before + l.rope_dim, before} : StoredPart::Pairs{};
   };
-  const StoredPart latents{
-      theirs + "kv_a_proj_with_mqa.weight", s.hidden, l.kv_rank + l.rope_dim, 0, 0, true, pairs(l.kv_rank)};
-  StoredPart queries{theirs + "q_proj.weight", s.hidden, s.q_columns(), 0, 0, true, pairs(l.nope_dim)};
+  const StoredPart latents =
+      rotated(theirs + "kv_a_proj_with_mqa.weight", s.hidden, l.kv_rank + l.rope_dim, pairs(l.kv_rank));
+  StoredPart queries = rotated(theirs + "q_proj.weight", s.hidden, s.q_columns(), pairs(l.nope_dim));
   if (l.q_rank > 0) {
     queries.tensor = theirs + "q_b_proj.weight";
     queries.in = l.q_rank;
@@ -91,16 +97,16 @@ static void add_latent(const TransformerShape& s, const std::string& ours, const
 static void add_indexer(const TransformerShape& s, const std::string& ours, const std::string& theirs, Weights& all) {
   const Indexer& i = *s.latent->indexer;
   const StoredPart::Pairs pairs = i.paired ? StoredPart::Pairs{i.head_dim, 0, s.latent->rope_dim} : StoredPart::Pairs{};
-  const auto rotated = [&](const std::string& tensor, int in, int out) {
-    return StoredPart{theirs + tensor, in, out, 0, 0, true, pairs};
-  };
   const int q_rank = s.latent->q_rank, queries = i.heads * i.head_dim;
-  all.push_back(side_by_side(ours + "q_up", q_rank, queries, {rotated("wq_b.weight", q_rank, queries)}));
   all.push_back(
-      side_by_side(ours + "key_and_weights", s.hidden, i.head_dim + i.heads,
-                   {rotated("wk.weight", s.hidden, i.head_dim), {theirs + "weights_proj.weight", s.hidden, i.heads}}));
-  all.push_back(side_by_side(ours + "k_norm", 1, i.head_dim, {rotated("k_norm.weight", 1, i.head_dim)}));
-  all.push_back(side_by_side(ours + "k_norm_bias", 1, i.head_dim, {rotated("k_norm.bias", 1, i.head_dim)}));
+      side_by_side(ours + "q_up", q_rank, queries, {rotated(theirs + "wq_b.weight", q_rank, queries, pairs)}));
+  all.push_back(side_by_side(ours + "key_and_weights", s.hidden, i.head_dim + i.heads,
+                             {rotated(theirs + "wk.weight", s.hidden, i.head_dim, pairs),
+                              {theirs + "weights_proj.weight", s.hidden, i.heads}}));
+  all.push_back(
+      side_by_side(ours + "k_norm", 1, i.head_dim, {rotated(theirs + "k_norm.weight", 1, i.head_dim, pairs)}));
+  all.push_back(
+      side_by_side(ours + "k_norm_bias", 1, i.head_dim, {rotated(theirs + "k_norm.bias", 1, i.head_dim, pairs)}));
 }
 
 // Rows of a stored matrix whose groups of rows, one for each head or so, hold several of ours one after the other: the
@@ -152,19 +158,19 @@ static void add_delta_net(const TransformerShape& s, const std::string& ours, co
   all.push_back(stored_matrix(ours + "o", theirs + "out_proj.weight", values, hidden));
 }
 
-static void add_attention(const TransformerShape& s, const std::string& ours, const std::string& theirs, int inputs,
-                          Weights& all) {
+static void add_attention(const TransformerShape& s, const LayerKind& kind, const std::string& ours,
+                          const std::string& theirs, int inputs, Weights& all) {
   const int q = s.q_columns(), kv = s.kv_columns(), results = s.latent ? s.heads * s.latent->value_dim : q;
   const auto qkv = [&](const std::string& kind, int in) -> Parts {
     if (s.output_gate) return gated_parts(s, theirs, in);
     if (s.architecture == "Phi3ForCausalLM") return {{theirs + "qkv_proj." + kind, in, q + 2 * kv}};
     const StoredPart::Pairs pairs{is_llama4(s) ? s.head_dim : 0};
-    return {{theirs + "q_proj." + kind, in, q, 0, 0, true, pairs},
-            {theirs + "k_proj." + kind, in, kv, 0, 0, true, pairs},
+    return {rotated(theirs + "q_proj." + kind, in, q, pairs),
+            rotated(theirs + "k_proj." + kind, in, kv, pairs),
             {theirs + "v_proj." + kind, in, kv}};
   };
   all.push_back(stored_matrix(ours + "o", theirs + "o_proj.weight", results, s.hidden));
-  if (s.latent && s.latent->indexer) add_indexer(s, ours + "indexer.", theirs + "indexer.", all);
+  if (s.has_indexer(kind)) add_indexer(s, ours + "indexer.", theirs + "indexer.", all);
   if (s.latent) add_latent(s, ours + "latent.", theirs, all);
   else all.push_back(side_by_side(ours + "qkv", inputs, (s.output_gate ? 2 : 1) * q + 2 * kv, qkv("weight", inputs)));
   if (s.o_bias) all.push_back(stored_vector(ours + "o_bias", theirs + "o_proj.bias", s.hidden));
@@ -281,7 +287,7 @@ std::vector<StoredWeight> stored_layer(const CheckpointFiles& files, const Trans
   };
   if (options.input_norm) norm("input_norm", "input_layernorm");
   if (options.kind.attention == AttentionKind::delta_net) add_delta_net(s, ours, theirs + "linear_attn.", all);
-  else add_attention(s, ours, theirs + "self_attn.", options.inputs.value_or(hidden), all);
+  else add_attention(s, options.kind, ours, theirs + "self_attn.", options.inputs.value_or(hidden), all);
   if (s.post_norms) norm("attention_post_norm", "post_attention_layernorm");
   if (!options.mlp) return all;
   norm("mlp_norm", s.post_norms ? "pre_feedforward_layernorm" : "post_attention_layernorm");

@@ -177,21 +177,48 @@ static void read_indexer(const Reader& in, bool paired, TransformerShape& s) {
   s.latent->indexer = i;
 }
 
-void read_deepseek_v32(const Reader& in, TransformerShape& s) {
-  read_deepseek_v3(in, s);
-  read_indexer(in, false, s);
+// Tells which layers share the choice of an indexer before them. The file has a word for each layer, or a letter (F or
+// S), or it says that every so many layers, counted from an offset, one has an indexer of its own (transformers:
+// GlmMoeDsaConfig; vLLM: the index cache of deepseek_v2.py).
+static std::vector<bool> read_shared_choices(const Reader& in, int layers) {
+  std::vector<bool> shares;
+  const auto one_for_each = [&](const Reader& list, std::size_t size) {
+    if (size != static_cast<std::size_t>(layers))
+      list.fail("must have one entry for each of the " + std::to_string(layers) + " layers");
+    else if (shares.front()) list.fail("the first layer has no indexer before it, whose choice it could share");
+  };
+  if (const auto types = given(in, "indexer_types")) {
+    static constexpr std::array<std::string_view, 2> words{"full", "shared"};
+    for (const Reader& type : types->items()) shares.push_back(type.word(words) == "shared");
+    one_for_each(*types, shares.size());
+  } else if (const auto pattern = given(in, "index_topk_pattern")) {
+    for (const char letter : pattern->text()) {
+      if (letter != 'F' && letter != 'S') pattern->fail("must have the letters F (full) and S (shared)");
+      shares.push_back(letter == 'S');
+    }
+    one_for_each(*pattern, shares.size());
+  } else {
+    const auto every = given(in, "index_topk_freq"), offset = given(in, "index_skip_topk_offset");
+    const int of = every ? every->positive_int(kMostLayers) : 1, from = offset ? offset->integer(0, kMostLayers) : 2;
+    for (int i = 0; i < layers; ++i) shares.push_back(std::max(i - from + 1, 0) % of != 0);
+    if (offset && layers > 0 && shares.front())
+      offset->fail("the first layer has no indexer before it, whose choice it could share");
+  }
+  return shares;
 }
 
-void read_glm_moe_dsa(const Reader& in, TransformerShape& s) {
+static void read_sparse(const Reader& in, bool paired, TransformerShape& s) {
   read_deepseek_v3(in, s);
-  read_indexer(in, true, s);
-  const std::string own = "layers that take the tokens of another layer's indexer are not modelled; each needs its own";
-  if (const auto every = given(in, "index_topk_freq"); every && every->positive_int() != 1) every->fail(own);
-  if (const auto pattern = given(in, "index_topk_pattern")) pattern->fail(own);
-  if (const auto types = given(in, "indexer_types"))
-    for (const Reader& type : types->items())
-      if (const std::string word = type.text(); word != "full" && !word.empty()) return type.fail(own);
+  read_indexer(in, paired, s);
+  const std::vector<bool> shares = read_shared_choices(in, s.layers);
+  if (in.failed() || std::find(shares.begin(), shares.end(), true) == shares.end()) return;
+  if (s.layer_kinds.empty()) s.layer_kinds.assign(shares.size(), {.experts = s.experts.has_value()});
+  for (std::size_t i = 0; i < shares.size(); ++i) s.layer_kinds[i].shares_choice = shares[i];
 }
+
+void read_deepseek_v32(const Reader& in, TransformerShape& s) { read_sparse(in, false, s); }
+
+void read_glm_moe_dsa(const Reader& in, TransformerShape& s) { read_sparse(in, true, s); }
 
 void read_glm4_moe(const Reader& in, TransformerShape& s) {
   read_like_llama(in, {.kv_heads_may_lack = false, .positions = 131072, .epsilon = 1e-5, .head_dim = 128}, s);

@@ -14,14 +14,14 @@ int share_of(int columns, int ranks) { return columns / ranks + (columns % ranks
 double norm_columns(const TransformerShape& s) { return (s.norm == NormKind::layer ? 2.0 : 1.0) * s.hidden; }
 
 // Vectors of one layer's attention: norms, biases, sinks, convolutions.
-double attention_vectors(const TransformerShape& s, AttentionKind kind) {
-  if (kind == AttentionKind::delta_net) {
+double attention_vectors(const TransformerShape& s, const LayerKind& layer) {
+  if (layer.attention == AttentionKind::delta_net) {
     const DeltaNet& d = s.delta_net.value();
     return static_cast<double>(d.convolved_columns()) * d.kernel + 2.0 * d.value_heads + d.value_dim;
   }
   const double sinks = s.attention_sinks ? s.heads : 0, o_bias = s.o_bias ? s.hidden : 0;
   if (s.latent) {
-    const double of_index = s.latent->indexer ? 2.0 * s.latent->indexer->head_dim : 0;  // a norm with a bias
+    const double of_index = s.has_indexer(layer) ? 2.0 * s.latent->indexer->head_dim : 0;  // a norm with a bias
     return s.latent->q_rank + s.latent->kv_rank + of_index + sinks + o_bias;
   }
   const double qk_norm = s.qk_norm == QkNorm::none        ? 0
@@ -40,8 +40,7 @@ double vector_parameters(const TransformerShape& s) {
   double sum = norm_columns(s);
   for (int i = 0; i < s.layers; ++i) {
     const LayerKind layer = s.layer(i);
-    sum += (s.post_norms ? 4 : 2) * norm_columns(s) + attention_vectors(s, layer.attention) +
-           mlp_vectors(s, layer.experts);
+    sum += (s.post_norms ? 4 : 2) * norm_columns(s) + attention_vectors(s, layer) + mlp_vectors(s, layer.experts);
   }
   return sum;
 }
@@ -76,9 +75,9 @@ Bytes Indexer::key_bytes() const {
   return bytes_of(keys, head_dim) + (bits_of(keys) < 16 ? bytes_of(DType::fp32, 1) : Bytes{});
 }
 
-double attention_parameters(const TransformerShape& s, AttentionKind kind) {
+double attention_parameters(const TransformerShape& s, const LayerKind& layer) {
   const double hidden = s.hidden;
-  if (kind == AttentionKind::delta_net) {  // queries, keys, values, gates; two numbers a head; the output
+  if (layer.attention == AttentionKind::delta_net) {  // queries, keys, values, gates; two numbers a head; the output
     const DeltaNet& d = s.delta_net.value();
     return hidden * (d.convolved_columns() + 2.0 * d.value_columns() + 2.0 * d.value_heads);
   }
@@ -86,7 +85,8 @@ double attention_parameters(const TransformerShape& s, AttentionKind kind) {
     const LatentAttention& l = *s.latent;
     const double queries = l.q_rank > 0 ? l.q_rank * (hidden + s.q_columns()) : hidden * s.q_columns();
     double chosen = 0;
-    if (const auto& i = l.indexer) chosen = 1.0 * l.q_rank * i->heads * i->head_dim + hidden * (i->head_dim + i->heads);
+    if (const auto& i = l.indexer; s.has_indexer(layer))
+      chosen = 1.0 * l.q_rank * i->heads * i->head_dim + hidden * (i->head_dim + i->heads);
     return queries + chosen + hidden * (l.kv_rank + l.rope_dim) +
            static_cast<double>(s.heads) * (l.kv_rank * (l.nope_dim + l.value_dim) + hidden * l.value_dim);
   }
@@ -105,7 +105,7 @@ double matrix_parameters(const TransformerShape& s) {
   double sum = 0;
   for (int i = 0; i < s.layers; ++i) {
     const LayerKind layer = s.layer(i);
-    sum += attention_parameters(s, layer.attention) + (layer.experts ? mlp_parameters(s) : dense_mlp_parameters(s));
+    sum += attention_parameters(s, layer) + (layer.experts ? mlp_parameters(s) : dense_mlp_parameters(s));
   }
   return sum;
 }

@@ -30,6 +30,9 @@ struct LayerKind {  // how a layer differs from others of its network
   AttentionKind attention = AttentionKind::full;
   bool experts = false;  // whether its MLP is the mixture of experts
   bool rope = true;      // whether queries and keys are rotated
+  // Sparse attention without an indexer of its own: it reads the tokens that the last indexer before it chose (GLM-5.2,
+  // vLLM's IndexCache).
+  bool shares_choice = false;
   bool operator==(const LayerKind&) const = default;
 };
 
@@ -151,6 +154,7 @@ struct TransformerShape {
 
   LayerKind layer(int index) const;  // counted from 0
   int layers_of(AttentionKind) const;
+  bool has_indexer(const LayerKind& k) const { return latent && latent->indexer && !k.shares_choice; }
   int q_columns() const { return heads * head_dim; }
   int kv_columns() const { return kv_heads * head_dim; }
   bool operator==(const TransformerShape&) const = default;
@@ -162,7 +166,7 @@ bool all_windowed(const TransformerShape&);  // whether each layer gives back wh
 bool shares_prefixes(const TransformerShape&);
 
 // Parameters of the matrices, in symbols: A, F, Y = A + F, H.
-double attention_parameters(const TransformerShape&, AttentionKind = AttentionKind::full);  // A
+double attention_parameters(const TransformerShape&, const LayerKind& = {});  // A
 double mlp_parameters(const TransformerShape&);    // F; of all experts and their router, where there are any
 double layer_parameters(const TransformerShape&);  // Y
 // The parameters of all layers: A of each layer's kind of attention, and F, or a dense MLP in a layer without experts.

@@ -39,7 +39,11 @@ inline TransformerShape tiny_shape(Network kind) {
     s.latent = LatentAttention{.q_rank = 20, .kv_rank = 18, .nope_dim = 6, .rope_dim = 4, .value_dim = 5};
     s.head_dim = 10;
     s.kv_heads = s.heads;
-    if (kind == Network::sparse) s.latent->indexer = Indexer{.heads = 7, .head_dim = 6, .top_k = 5};
+    if (kind == Network::sparse) {
+      s.latent->indexer = Indexer{.heads = 7, .head_dim = 6, .top_k = 5};
+      s.layer_kinds.assign(6, {});
+      s.layer_kinds[2].shares_choice = s.layer_kinds[3].shares_choice = true;
+    }
   }
   if (kind == Network::deepseek) {
     Experts& e = *s.experts;

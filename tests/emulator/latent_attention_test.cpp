@@ -41,7 +41,7 @@ double compare_latents(const LatentCase& c, AttendPlan* plan = nullptr) {
   LatentAttention dims;
   dims.kv_rank = c.rank;
   dims.rope_dim = c.rope;
-  const Cache cache = ops.latent_cache(layers, dims, capacity);
+  const Cache cache = ops.latent_cache(layers, dims, dims.indexer.has_value(), capacity);
   const BatchSlots slots = slots_of(ops);
   ops.upload(slots.kv_slots, slots_at);
   ops.upload(slots.ids, slots_at);

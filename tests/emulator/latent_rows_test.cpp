@@ -73,7 +73,7 @@ TEST_CASE("a latent and the rotated key behind it are appended as on the CPU, an
                key = dice.normal<T>(product(batch.total(), 16));
     const auto mask = batch.mask(dice);
     Specification cpu(3);
-    const Cache cache = cpu.ops.latent_cache(2, l, capacity);
+    const Cache cache = cpu.ops.latent_cache(2, l, l.indexer.has_value(), capacity);
     const BatchSlots slots = slots_of(cpu.ops);
     cpu.ops.upload(slots.kv_slots, batch.reversed_slots());
     cpu.ops.upload(slots.ids, batch.reversed_slots());

@@ -36,7 +36,7 @@ void compare(const SparseCase& c) {
   dims.kv_rank = c.rank;
   dims.rope_dim = c.rope;
   dims.indexer = Indexer{.heads = c.index_heads, .head_dim = c.index_dim, .top_k = c.top_k};
-  const Cache cache = ops.latent_cache(layers, dims, capacity);
+  const Cache cache = ops.latent_cache(layers, dims, dims.indexer.has_value(), capacity);
   const BatchSlots slots = slots_of(ops);
   ops.upload(slots.kv_slots, slots_at);
   ops.upload(slots.ids, slots_at);

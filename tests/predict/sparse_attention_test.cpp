@@ -21,9 +21,10 @@ Prediction at(int batch, int prompt, const std::string& transformer = "deepseek-
       R"(, "batch_size": )" + std::to_string(batch) + R"(, "prompt_tokens": )" + std::to_string(prompt), transformer));
 }
 
-Seconds of_op(const std::string& op, int batch, int prompt) {
+Seconds of_op(const std::string& op, int batch, int prompt, const std::string& transformer = "deepseek-v3.2") {
   const auto s = ScenarioText(sparse(R"(, "batch_size": )" + std::to_string(batch) + R"(, "prompt_tokens": )" +
-                                     std::to_string(prompt)))
+                                         std::to_string(prompt),
+                                     transformer))
                      .sweep();
   const Point p = point_at(s->scenario(), 0);
   Seconds sum;
@@ -49,6 +50,29 @@ TEST_CASE("beyond the chosen tokens a step grows by the indexer's keys and score
   const Seconds near = of_op("attention", 8, 3000);
   CHECK(of_op("attention", 8, 30000) == near);
   CHECK(of_op("attention", 8, 1000) < near);
+}
+
+TEST_CASE("layers that share a choice keep no key of an indexer and score nothing") {
+  const std::string own = R"(glm-5", "precision": "fp8)", shared = R"(glm-5.2", "precision": "fp8)";
+  const auto grown = [](const std::string& network) {
+    return at(1, 2608, network).memory.cache - at(1, 1008, network).memory.cache;
+  };
+  CHECK(grown(own) - grown(shared) == Bytes{1600 * 57 * kKeyBytes});
+  const auto ratio = [&](const char* op) { return of_op(op, 4, 30000, shared) / of_op(op, 4, 30000, own); };
+  CHECK(ratio("select_tokens") == Approx(21.0 / 78).epsilon(1e-6));
+  CHECK(ratio("attention") == Approx(1).epsilon(1e-6));
+}
+
+TEST_CASE("a draft that begins behind the last indexer can't run, and the prediction says why") {
+  const auto skipping = [](int exit) {
+    return R"({"device": "cpu", "engine": "draftline", "transformer": ")" +
+           (test::kFixtures / "glm_moe_dsa_shared").string() +
+           R"(", "method": {"name": "layerskip", "draft_length": 2, "exit": )" + std::to_string(exit) +
+           R"(, "acceptance": {"rate": 0.5}}, "prompt_tokens": 20, "output_tokens": 20})";
+  };
+  CHECK(prediction(skipping(2)).step_time.value > 0);
+  const auto why = ScenarioText(skipping(1)).mistakes();
+  CHECK(contains(why, "layer 1 reads the tokens that an indexer before it chose"));
 }
 
 TEST_CASE("an indexer is no faster than the arithmetic and the bandwidth that the engine's attention reaches") {

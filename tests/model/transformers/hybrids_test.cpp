@@ -66,7 +66,7 @@ TEST_CASE("the parameters of a hybrid add up by head") {
   // delta networks: 2 x 8 key and 24 value columns: 16 x (40 + 24 gates + 2 x 4) + 24 x 16 out = 1536; convolution
   // 40 x 4 + 2 x 4 + a norm of 6 = 174. Attention: 16 x (16 q + 16 gates + 2 x 8) + 16 x 16 = 1024, norms of heads 16.
   const auto s = shape_from(tiny_hybrid());
-  CHECK(attention_parameters(s, AttentionKind::delta_net) == 1536);
+  CHECK(attention_parameters(s, {.attention = AttentionKind::delta_net}) == 1536);
   CHECK(attention_parameters(s) == 1024);
   const double mlp = 3 * 16 * 24, norms = 32;
   CHECK(parameters(s) == 3 * (1536 + 174) + 1024 + 16 + 4 * (mlp + norms) + 16 + 2 * 160);

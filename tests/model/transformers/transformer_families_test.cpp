@@ -56,9 +56,44 @@ TEST_CASE("an indexer's sizes are read where attention is sparse, and every rank
   CHECK(contains(mistake("deepseek-v3.2.json", "index_topk", nullptr), "#/index_topk"));
   CHECK(contains(mistake("deepseek-v3.2.json", "index_head_dim", 32), "must be at least qk_rope_head_dim, 64"));
   CHECK(contains(mistake("deepseek-v3.2.json", "q_lora_rank", nullptr), "#/q_lora_rank"));
-  CHECK(mistake("glm-5.json", "indexer_types", {"full", "full"}) == "none");
-  CHECK(contains(mistake("glm-5.json", "indexer_types", {"full", "shared"}), "#/indexer_types/1: layers that take"));
-  CHECK(contains(mistake("glm-5.json", "index_topk_freq", 4), "#/index_topk_freq: layers that take"));
+}
+
+TEST_CASE("layers that share an indexer's choice have neither its weights nor its keys") {
+  const auto own = shape_of("glm-5"), shared = shape_of("glm-5.2");
+  std::vector<int> full;
+  for (int i = 0; i < shared.layers; ++i)
+    if (shared.has_indexer(shared.layer(i))) full.push_back(i);
+  CHECK(full.size() == 21);  // of 78 layers: the first three, then every fourth
+  CHECK(std::vector(full.begin(), full.begin() + 5) == std::vector{0, 1, 2, 6, 10});
+  // Queries of 32 x 128 from a latent of 2048, a key of 128 and 32 weights from 6144, a norm with a bias.
+  CHECK(parameters(own) - parameters(shared) == 57.0 * (2048 * 4096 + 6144 * 160 + 2 * 128));
+
+  json c = json::parse(std::ifstream(kTransformers / "glm-5.json"));
+  c["num_hidden_layers"] = 5;
+  const auto kinds = [&](const char* key, json value) {
+    json with = c;
+    with[key] = std::move(value);
+    std::string letters;
+    for (const LayerKind& k : shape_from(with).layer_kinds) letters += k.shares_choice ? 'S' : 'F';
+    return letters;
+  };
+  CHECK(kinds("indexer_types", {"full", "shared", "full", "full", "shared"}) == "FSFFS");
+  CHECK(kinds("index_topk_pattern", "FFSSF") == "FFSSF");
+  CHECK(kinds("index_topk_freq", 2) == "FFSFS");  // from the second layer on
+  CHECK(kinds("index_topk_freq", 1) == "FFFFF");
+  const auto mistake = [&](const char* key, json value) {
+    json with = c;
+    with[key] = std::move(value);
+    return mistakes_of(with);
+  };
+  CHECK(
+      contains(mistake("indexer_types", {"full", "shared"}), "#/indexer_types: must have one entry for each of the 5"));
+  CHECK(
+      contains(mistake("indexer_types", {"full", "none", "full", "full", "full"}), "#/indexer_types/1: unknown value"));
+  CHECK(contains(mistake("index_topk_pattern", "SFFFF"), "the first layer has no indexer before it"));
+  CHECK(contains(mistake("index_topk_pattern", "FFTFF"), "must have the letters F (full) and S (shared)"));
+  c["index_topk_freq"] = 4;
+  CHECK(contains(mistake("index_skip_topk_offset", 0), "#/index_skip_topk_offset: the first layer"));
 }
 
 TEST_CASE("GLM-4.7-Flash has DeepSeek's attention, and says of each layer whether it has experts") {
