@@ -1,205 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // The figures of `advise` (docs/output.md): of a method on a setup, of each batch size, and of the best draft lengths.
 #pragma once
-#include <algorithm>
-#include <cmath>
-
 #include "reports/figure.h"
 #include "sim/advice.h"
 
 namespace draftline {
 
-// Whether LoadAdvice::pays_to has a value.
-inline bool pays_to_some_load(const Advice& a) { return a.rate && a.rate->pays(); }
-
-// "1-560", "1, 12-150", "none"
-inline std::string batches_text(const Advice& a) {
-  std::string text;
-  for (const Stretch<int>& s : a.pays_at)
-    text += (text.empty() ? "" : ", ") + std::to_string(s.from) + (s.to > s.from ? "-" + std::to_string(s.to) : "");
-  return text.empty() ? "none" : text;
-}
-
-inline const Figures<Advice>& advise_figures() {
-  using A = const Advice&;
-  const auto of = [](auto get) {  // of a method that can run
-    return [get](A a) { return a.obstacle.empty() ? Reading(get(a)) : Reading(); };
-  };
-  const auto rate = [&of](auto get) {
-    return of([get](A a) { return pays_to_some_load(a) ? Reading(get(*a.rate)) : Reading(); });
-  };
-  using R = const LoadAdvice&;
-  constexpr auto predicted = FigureKind::predicted;
-  static const Figures<Advice> all{
-      // clang-format off
-      {"skipped", "", "", "", {}, [](A a) { return a.obstacle.empty() ? Reading() : Reading(a.obstacle); },
-       "why nothing can be said"},
-      {"largest_batch", "", "", "", {}, of([](A a) { return a.largest_batch; }), "largest batch that fits the device"},
-      {"pays_to_batch", "", "", "", {}, of([](A a) { return a.pays_to_batch(); }),
-       "the largest batch at which requests gain, their prompts included; 0: none"},
-      {"gain", "", "", "", predicted, of([](A a) { return a.gain; }),
-       "speedup of requests, geometric mean over the batches below; 1 where they would lose and it is switched off"},
-      {"kv_pool_lost", "", "", "", predicted, of([](A a) { return a.pool_lost; }),
-       "share of the plain server's KV pool that speculation takes: a drafter, its cache, and room for more verified rows"},
-      {"rate", "", "", "", {}, of([](A a) { return pays_to_some_load(a) ? Reading() : Reading(nullptr); }),
-       "null where no load bounds it"},
-      {"rate/pays_from", "", "", "requests/s", predicted, rate([](R r) { return r.pays_from; }),
-       "the load from which on mean end-to-end latency is lower; 0: also without load"},
-      {"rate/pays_to", "", "", "requests/s", predicted, rate([](R r) { return r.pays_to; }),
-       "the load up to which it is lower"},
-      {"rate/overloaded", "", "", "", {}, rate([](R r) { return r.until_overload(); }),
-       "that is the most that a plainly decoding server serves, and speculation is not overtaken before"},
-      // clang-format on
-  };
-  return all;
-}
+const Figures<Advice>& advise_figures();  // of a method on a setup
 
 // The costs of a step beyond those of a plain step. A table leaves out parts that round to 0 % in all rows.
-inline const Figures<BatchAdvice, Advice>& loss_figures() {
-  using Part = double StepLosses::*;
-  const auto part = [](const char* json, const char* title, Part loss, const char* meaning) {
-    const auto shows = [loss](const Advice& a) {
-      return std::any_of(a.batches.begin(), a.batches.end(),
-                         [&](const BatchAdvice& b) { return std::lround(100 * (b.losses.*loss)) != 0; });
-    };
-    // clang-format off
-    return Figure<BatchAdvice, Advice>{json, "", title, "plain steps", FigureKind::predicted,
-                                       [loss](const BatchAdvice& b) { return b.losses.*loss; }, meaning,
-                                       {.text = percent, .show_if = shows, .detail = true}};
-    // clang-format on
-  };
-  static const Figures<BatchAdvice, Advice> all{
-      part("losses/draft", "draft", &StepLosses::draft,
-           "what the drafter takes, in plain steps (157 %: 1.57 plain steps)"),
-      part("losses/gemm", "GEMM", &StepLosses::products,
-           "what GEMMs and elementwise ops of more verified rows take, in plain steps"),
-      part("losses/cache_reads", "KV reads", &StepLosses::cache_reads,
-           "what attention of more query rows takes, in plain steps"),
-      part("losses/experts", "experts", &StepLosses::experts, "what more activated experts take, in plain steps"),
-      part("losses/communication", "comm", &StepLosses::communication, "what longer all-reduces take, in plain steps"),
-      part("losses/commit", "commit", &StepLosses::commit,
-           "what verification and moving cache entries take, in plain steps"),
-      part("losses/cpu", "CPU", &StepLosses::host,
-           "waiting for the CPU: draft passes, lost overlap, cost per emitted token; in plain steps"),
-  };
-  return all;
-}
+const Figures<BatchAdvice, Advice>& loss_figures();
 
 // The columns of the table of batch sizes. With several prompt lengths each has its own column of best draft lengths.
-inline Figures<BatchAdvice, Advice> batch_figures(const Advice& advice = {}) {
-  using B = const BatchAdvice&;
-  constexpr auto predicted = FigureKind::predicted, input = FigureKind::input;
-  Figures<BatchAdvice, Advice> all{
-      // clang-format off
-      {"batch_size", "", "batch", "", {}, [](B b) { return b.batch_size; }, "sequences in one step"},
-      {"plain_step_time", "", "plain step", "s", predicted, [](B b) { return b.plain_step; }, "step of plain decoding"},
-      {"step_time", "", "its step", "s", predicted, [](B b) { return b.step; },
-       "step of the method, drafting included"},
-      {"speedup", "", "decode speedup", "", predicted, [](B b) { return b.speedup; },
-       "of decoding: throughput over that of plain decoding"},
-      {"speedup_with_prefill", "", "request speedup", "", predicted, [](B b) { return b.request_speedup; },
-       "what a request sees of it, its prompt included"},
-      {"break_even_acceptance_length", "", "break-even", "tokens", predicted, [](B b) { return b.break_even_length; },
-       "tokens that a step must emit for a speedup of 1: its cost in plain steps"},
-      {"acceptance_length", "", "tok/step", "tokens", input, [](B b) { return b.acceptance_length; },
-       "tokens that a step emits by the given acceptance"},
-      // clang-format on
-  };
-  all.insert(all.end(), loss_figures().begin(), loss_figures().end());
-  std::vector<int> prompts;
-  for (const BestLength& b : advice.best)
-    if (prompts.empty() || prompts.back() != b.prompt_tokens) prompts.push_back(b.prompt_tokens);
-  // clang-format off
-  for (const int prompt : prompts)
-    all.push_back({"", "", prompts.size() > 1 ? "best at " + std::to_string(prompt) : "best", "", {},
-                   [prompt, best = advice.best](B b) {
-                     for (const BestLength& x : best)
-                       if (x.prompt_tokens == prompt && x.batch_size == b.batch_size) return Reading(x.draft_length);
-                     return Reading();
-                   },
-                   "draft length with the highest speedup of requests, of those that the given acceptance knows"});
-  all.push_back({"sharded_drafter_speedup", "", "sharded", "", predicted, [](B b) { return b.sharded_speedup; },
-                 "speedup with the draft network divided among the devices",
-                 {.show_if = [](const Advice& a) { return a.batches.front().sharded_speedup.has_value(); }}});
-  // clang-format on
-  return all;
-}
+Figures<BatchAdvice, Advice> batch_figures(const Advice& advice = {});
 
-inline const Figures<BestLength>& best_length_figures() {
-  using B = const BestLength&;
-  static const Figures<BestLength> all{
-      // clang-format off
-      {"prompt_tokens", "", "", "", {}, [](B b) { return b.prompt_tokens; }, "tokens of the prompt"},
-      {"batch_size", "", "", "", {}, [](B b) { return b.batch_size; }, "sequences in one step"},
-      {"draft_length", "", "", "", {}, [](B b) { return b.draft_length; }, "the best one; 0: better not to draft"},
-      {"speedup", "", "", "", FigureKind::predicted, [](B b) { return b.speedup; },
-       "what a request sees of it, its prompt included"},
-      // clang-format on
-  };
-  return all;
-}
-
-inline const Figures<Stretch<int>>& stretch_figures() {
-  using S = const Stretch<int>&;
-  static const Figures<Stretch<int>> all{
-      {"from", "", "", "", {}, [](S s) { return s.from; }, "the smallest batch of a stretch at which requests gain"},
-      {"to", "", "", "", {}, [](S s) { return s.to; }, "the largest"},
-  };
-  return all;
-}
-
-inline const Figures<ScheduledLength>& schedule_figures() {
-  using S = const ScheduledLength&;
-  static const Figures<ScheduledLength> all{
-      // clang-format off
-      {"prompt_tokens", "", "", "", {}, [](S s) { return s.prompt_tokens; }, "tokens of the prompt"},
-      {"from_batch", "", "", "", {}, [](S s) { return s.from_batch; }, "from this batch size on"},
-      {"to_batch", "", "", "", {}, [](S s) { return s.to_batch; }, "up to this one; the last: the largest that fits"},
-      {"draft_length", "", "", "", {}, [](S s) { return s.draft_length; }, "the best one, to 3 %; 0: better not to draft"},
-      // clang-format on
-  };
-  return all;
-}
+const Figures<BestLength>& best_length_figures();
+const Figures<Stretch<int>>& stretch_figures();
+const Figures<ScheduledLength>& schedule_figures();
 
 // The columns of the table that ranks methods. `batches`: those whose speedups are shown; `common`: one that all
 // methods report, 0 if there is none.
-inline Figures<Advice, Scenario> ranking_figures(const std::vector<int>& batches = {8}, int common = 8) {
-  using A = const Advice&;
-  Figures<Advice, Scenario> all{
-      // clang-format off
-      {"", "", "pays at batch", "", {}, [](A a) { return batches_text(a); }, "where requests gain: `pays_at`"},
-      // clang-format on
-  };
-  for (const int batch : batches)
-    all.push_back({"", "", "batch " + std::to_string(batch), "", FigureKind::predicted,
-                   [batch](A a) {
-                     for (const BatchAdvice& b : a.batches)
-                       if (b.batch_size == batch) return Reading(b.request_speedup);
-                     return Reading();
-                   },
-                   "speedup of requests at that batch"});
-  if (common > 0)
-    all.push_back({"", "", "tok/s at " + std::to_string(common), "tokens/s", FigureKind::predicted,
-                   [common](A a) {
-                     for (const BatchAdvice& b : a.batches)
-                       if (b.batch_size == common) return Reading(b.batch_size * b.acceptance_length / b.step);
-                     return Reading();
-                   },
-                   "what the whole batch decodes there: gains of setups are over plain decoding of their own"});
-  // clang-format off
-  all.push_back({"", "", "mean gain", "", FigureKind::predicted, [](A a) { return a.gain; },
-                 "`gain`, by which methods are ranked on each setup"});
-  all.push_back({"", "", "largest cost", "", {},
-                 [](A a) {
-                   const Figure<BatchAdvice, Advice>* most = nullptr;
-                   const auto cost = [&](const auto& f) { return std::get<double>(f.get(a.batches.back()).value); };
-                   for (const auto& f : loss_figures())
-                     if (most == nullptr || cost(f) > cost(*most)) most = &f;
-                   return Reading(most->title + " " + significant(cost(*most), 2));
-                 },
-                 "what costs most of a step at the largest batch, in plain steps", {.detail = true}});
-  // clang-format on
-  return all;
-}
+Figures<Advice, Scenario> ranking_figures(const std::vector<int>& batches = {8}, int common = 8);
 
 }  // namespace draftline

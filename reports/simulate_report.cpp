@@ -49,7 +49,7 @@ void SimulateReport::add(const ServingOutcome& o) {
     };
     for (const std::string& w : r.warnings) warn(w);
     preemptions_ = std::max(preemptions_, r.runs.front().figures.preemptions);
-    if (const std::string text = served::overload(r); !text.empty()) {
+    if (const std::string text = overload_text(r); !text.empty()) {
       ++overloaded_;
       overload_ = text;
     }

@@ -108,7 +108,7 @@ const DraftOutcomes& ServingSweep::outcomes(const Point& p, const Setup& s, bool
 }
 
 // The largest batch that grows to its size in steps within the token budget.
-static int batch_limit(const SchedulerLimits& limits, const Drafting& drafting) {
+static int largest_batch_within_budget(const SchedulerLimits& limits, const Drafting& drafting) {
   const auto rows = [&](int sequences) {
     const int each =
         drafting.outcomes == nullptr ? 1 : drafting.rows_of(most_drafts(drafting.policy, drafting.lengths, sequences));
@@ -122,16 +122,9 @@ static int batch_limit(const SchedulerLimits& limits, const Drafting& drafting) 
   return most;
 }
 
-std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
-  const ServingChoice& choice = scenario().serving->choices[p.serving];
-  const MethodChoice& method = scenario().method(p);
-  Predictor& predictor = sweep_.predictor();
-  auto point = std::make_unique<ServingPoint>();
-  Setup& setup = point->setup = sweep_.setup(p);
-  if (const auto why = refuses_sharing(*setup.device, *setup.transformer, setup.parallel)) throw InputErrors(*why);
-
-  Workload& workload = point->workload = choice.workload;
-  workload.drawn = &drawn_;
+// The choice's workload, its texts as long as the scenario says where it is silent.
+static Workload workload_of(const ServingChoice& choice, const MethodChoice& method, const Setup& setup) {
+  Workload workload = choice.workload;
   if (std::holds_alternative<ScenarioLength>(workload.prompt)) workload.prompt = FixedLength{setup.prompt_tokens};
   if (std::holds_alternative<ScenarioLength>(workload.output)) workload.output = FixedLength{setup.output_tokens};
   if (workload.lengths_of_acceptance) {
@@ -141,28 +134,66 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
       lengths->requests.push_back({0, trace.prompt_tokens(i), trace.positions(i), 0});
     workload.length_trace = lengths;
   }
+  return workload;
+}
 
+static void refuse_long_texts(const Workload& workload, const TransformerShape& network) {
   // Recorded requests are checked one by one, as each has a place of its own to be told at.
-  const bool recorded = is_recorded(workload.prompt) || is_recorded(workload.output);
-  const double text = recorded ? 0 : mean_prompt(workload) + mean_output(workload);
-  if (const auto most = setup.transformer->max_positions; most && text > *most)
-    throw InputErrors("texts of " + std::to_string(std::llround(text)) + " tokens on average, " +
-                      setup.transformer->name + " has " + std::to_string(*most) + " positions");
+  if (is_recorded(workload.prompt) || is_recorded(workload.output)) return;
+  const double text = mean_prompt(workload) + mean_output(workload);
+  if (const auto most = network.max_positions; most && text > *most)
+    throw InputErrors("texts of " + std::to_string(std::llround(text)) + " tokens on average, " + network.name +
+                      " has " + std::to_string(*most) + " positions");
+}
+
+// What the method drafts, by which policy, and what will be accepted.
+void ServingSweep::add_drafting(ServingPoint& point, const Point& p) {
+  const MethodChoice& method = scenario().method(p);
+  StepPrices& steps = sweep_.predictor().steps();
+  Drafting& drafting = point.drafting;
+  drafting.draft_length = steps.method(point.setup, method).usual_depth();
+  if (drafting.draft_length == 0) return;
+  point.outcomes = outcomes(p, point.setup, point.workload.lengths_of_acceptance);
+  drafting.draft_length = std::min(drafting.draft_length, point.outcomes.depth());
+  drafting.outcomes = &point.outcomes;
+  drafting.rows = std::max(steps.verified_rows(point.setup, method), point.outcomes.depth() + 1);
+  drafting.policy = scenario().serving->choices[p.serving].policy;
+  if (drafting.policy.kind == DraftPolicy::Kind::confidence) {
+    point.confidence.emplace(point.outcomes.conditional_rates(), drafting.policy.concentration);
+    drafting.confidence = &*point.confidence;
+  }
+}
+
+// The KV pool in what the server's memory leaves, and what moving its entries costs.
+static void add_kv_pool(ServingPoint& point, const ServingChoice& choice, const ServerMemory& memory) {
+  const Setup& setup = point.setup;
+  SchedulerLimits& limits = point.limits;
+  const Bytes taken = memory.taken(choice.fleet.stages), usable = setup.gpu_memory_utilization * setup.device->memory;
+  limits.kept = memory.kept;
+  limits.kv_blocks = choice.kv_blocks.value_or(
+      static_cast<std::int64_t>(std::max(0.0, memory.tokens(usable - taken) / limits.block_size)));
+  if (limits.kv_blocks * limits.block_size <= point.drafting.rows)
+    throw InputErrors("no room for a KV cache: " + to_text(taken) + " are taken of " + to_text(usable) +
+                      " on each device");
+  if (limits.swap) limits.swap_per_token = memory.per_token / choice.host_link;
+  point.fleet.transfer_fixed = choice.transfer_fixed;
+  if (point.fleet.prefill_replicas > 0) point.fleet.transfer_per_token = memory.per_token / choice.transfer_rate;
+}
+
+std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
+  const ServingChoice& choice = scenario().serving->choices[p.serving];
+  const MethodChoice& method = scenario().method(p);
+  auto point = std::make_unique<ServingPoint>();
+  Setup& setup = point->setup = sweep_.setup(p);
+  if (const auto why = refuses_sharing(*setup.device, *setup.transformer, setup.parallel)) throw InputErrors(*why);
+  point->workload = workload_of(choice, method, setup);
+  point->workload.drawn = &drawn_;
+  refuse_long_texts(point->workload, *setup.transformer);
+  point->fleet = choice.fleet;
+  point->fleet.parts = setup.parallel.attention_replicas;
+  add_drafting(*point, p);
 
   Drafting& drafting = point->drafting;
-  drafting.draft_length = predictor.steps().method(setup, method).usual_depth();
-  if (drafting.draft_length > 0) {
-    point->outcomes = outcomes(p, setup, workload.lengths_of_acceptance);
-    drafting.draft_length = std::min(drafting.draft_length, point->outcomes.depth());
-    drafting.outcomes = &point->outcomes;
-    drafting.rows = std::max(predictor.steps().verified_rows(setup, method), point->outcomes.depth() + 1);
-    drafting.policy = choice.policy;
-    if (drafting.policy.kind == DraftPolicy::Kind::confidence) {
-      point->confidence.emplace(point->outcomes.conditional_rates(), drafting.policy.concentration);
-      drafting.confidence = &*point->confidence;
-    }
-  }
-
   SchedulerLimits& limits = point->limits =
       limits_on(choice, *setup.engine, *setup.device, speculation_with(drafting.draft_length));
   const int stages = choice.fleet.stages, most_sequences = limits.max_num_seqs;
@@ -171,23 +202,11 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   const auto& by_drafts = point->prices->by_drafts;
   for (std::size_t k = 0; k < by_drafts.size(); ++k)
     if (by_drafts[k]) drafting.lengths.push_back(static_cast<int>(k));
-  limits.max_num_seqs = batch_limit(limits, drafting);
+  limits.max_num_seqs = largest_batch_within_budget(limits, drafting);
   setup.batch_size = limits.max_num_seqs * setup.parallel.attention_replicas;
   point->prices->table->allow(setup.batch_size);
-  const ServerMemory memory =
-      server_memory(predictor.steps(), setup, method, most_sequences, limits.max_num_batched_tokens);
-  const Bytes usable = setup.gpu_memory_utilization * setup.device->memory, left = usable - memory.taken(stages);
-  limits.kept = memory.kept;
-  limits.kv_blocks =
-      choice.kv_blocks.value_or(static_cast<std::int64_t>(std::max(0.0, memory.tokens(left) / limits.block_size)));
-  if (limits.kv_blocks * limits.block_size <= drafting.rows)
-    throw InputErrors("no room for a KV cache: " + to_text(memory.taken(stages)) + " are taken of " + to_text(usable) +
-                      " on each device");
-  if (limits.swap) limits.swap_per_token = memory.per_token / choice.host_link;
-  point->fleet = choice.fleet;
-  point->fleet.parts = setup.parallel.attention_replicas;
-  point->fleet.transfer_fixed = choice.transfer_fixed;
-  if (point->fleet.prefill_replicas > 0) point->fleet.transfer_per_token = memory.per_token / choice.transfer_rate;
+  add_kv_pool(*point, choice,
+              server_memory(sweep_.predictor().steps(), setup, method, most_sequences, limits.max_num_batched_tokens));
   point->choice = without_load_axes(*scenario().serving, choice);
   return point;
 }

@@ -134,6 +134,7 @@ class ServingSweep {
   std::shared_ptr<MethodPrices> prices(const Point&, const Setup&, int stages);
   std::vector<std::unique_ptr<MethodChoice>> variants(const Setup&, const MethodChoice&);
   const DraftOutcomes& outcomes(const Point&, const Setup&, bool from_start);
+  void add_drafting(ServingPoint&, const Point&);
   Sweep sweep_;
   DrawnRequests drawn_;
   // Outcomes by transformer, engine and method, rows and texts: points on other devices have the same, draws included.

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/simulate_figures.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace draftline {
+
+// Functions that get figures of a result; an empty Reading if the point was skipped.
+namespace served {
+namespace {
+
+using Result = const ServingResult&;
+using Run = const ServingRun&;
+using Latency = Histogram ServingFigures::*;
+
+auto of(auto get) {
+  return [get](const ServingOutcome& o) {
+    const auto* r = std::get_if<ServingResult>(&o.result);
+    return r ? Reading(get(*r)) : Reading();
+  };
+}
+Reading mean_of_runs(Result r, const std::function<double(Run)>& figure) {
+  const Estimate e = estimate(r.runs, figure);
+  return {e.value, e.interval};
+}
+auto mean(auto figure) {
+  return of([figure](Result r) { return mean_of_runs(r, [&](Run run) { return figure(r, run); }); });
+}
+// A column of a latency. It is empty if the run has none: requests with one token have no time between tokens.
+auto latency(Latency h, auto figure) {
+  return of([h, figure](Result r) {
+    const bool none = (r.runs.front().figures.*h).count() == 0;
+    return none ? Reading() : mean_of_runs(r, [&](Run run) { return figure(run.figures.*h).value; });
+  });
+}
+auto mean(Latency h) {
+  return latency(h, [](const Histogram& all) { return all.mean(); });
+}
+auto quantile(Latency h, double share) {
+  return latency(h, [share](const Histogram& all) { return all.quantile(share); });
+}
+auto count(auto get) {
+  return of([get](Result r) { return get(r.runs.front().figures); });
+}
+auto oracle(auto get) {
+  return of([get](Result r) { return r.oracle ? Reading(get(r, r.oracle->figures)) : Reading(); });
+}
+double share_of_blocks(Result r, double blocks) {
+  return r.kv_blocks > 0 ? blocks / static_cast<double>(r.kv_blocks) : 0;
+}
+// The cost of a million output tokens, idle time included; empty without prices.
+Reading cost(Result r) {
+  if (!r.cost_per_hour) return {};
+  return mean_of_runs(r, [&](Run run) { return *r.cost_per_hour / 3600 / run.figures.throughput().value * 1e6; });
+}
+Reading warnings(Result r) {
+  nlohmann::json all = r.warnings;
+  if (const std::string text = overload_text(r); !text.empty()) all.push_back(text);
+  return Reading::Tree(std::make_shared<const nlohmann::json>(std::move(all)));
+}
+// Energy in J of all devices at their design power, for a share of the makespan; empty if that power is unknown.
+Reading energy(Result r, const std::function<double(Run)>& share) {
+  if (r.power_watts <= 0) return {};
+  return mean_of_runs(r,
+                      [&](Run run) { return r.devices * r.power_watts * share(run) * run.figures.makespan().value; });
+}
+Reading energy_of_steps(Result r) {
+  return energy(r, [&](Run run) { return run.figures.busy_share(r.servers); });
+}
+Reading energy_at_most(Result r) {
+  return energy(r, [](Run) { return 1.0; });
+}
+// The mean TPOT over that under the oracle, minus 1; empty if no request had a second token.
+Reading oracle_gap(Result r, const ServingFigures& oracle) {
+  const double gap = r.runs.front().figures.tpot.mean() / oracle.tpot.mean() - 1;
+  return std::isfinite(gap) ? Reading(gap) : Reading();
+}
+
+}  // namespace
+}  // namespace served
+
+std::string overload_text(const ServingResult& r) {
+  if (!r.runs.front().diverges) return "";
+  return "the load is more than can be served (utilization " + percent(r.runs.front().figures.busy_share(r.servers)) +
+         "): the queue grows, and latencies with the length of the run";
+}
+
+Figures<ServingOutcome> simulate_figures(const LatencyTargets& targets) {
+  using R = served::Result;
+  using Run = served::Run;
+  using F = const ServingFigures&;
+  using S = ServingFigures;
+  using served::of, served::mean, served::quantile, served::count, served::oracle;
+  constexpr auto predicted = FigureKind::predicted;
+  const auto met = [targets](R r) {
+    auto each = std::make_shared<nlohmann::json>(nlohmann::json::object());
+    for (const auto& t : targets.targets)
+      (*each)[t.name] = std::all_of(r.runs.begin(), r.runs.end(), [&](Run run) { return run.figures.meets(t); });
+    return Reading::Tree(std::move(each));
+  };
+  Figures<ServingOutcome> all{
+      // clang-format off
+      {"throughput", "throughput_per_s", "tokens/s", "tokens/s", predicted,
+       mean([](R, Run r) { return r.figures.throughput().value; }),
+       "output tokens over the time from the first arrival to the last token: below capacity it is the load's, not the "
+       "server's", {.text = to_digits<4>}},
+      {"goodput", "goodput_per_s", "goodput", "requests/s", predicted,
+       mean([](R, Run r) { return r.figures.goodput().value; }),
+       "requests a second that meet every limit of `slo`",
+       {.show_if = has_targets, .in_csv_if = has_targets}},
+      {"ttft/mean", "ttft_mean_s", "TTFT", "s", predicted, mean(&S::ttft),
+       "time to first token, from the arrival on: mean"},
+      {"ttft/p50", "ttft_p50_s", "", "s", predicted, quantile(&S::ttft, 0.5), "TTFT: median"},
+      {"ttft/p90", "ttft_p90_s", "", "s", predicted, quantile(&S::ttft, 0.9), "TTFT: 90th percentile"},
+      {"ttft/p99", "ttft_p99_s", "p99", "s", predicted, quantile(&S::ttft, 0.99), "TTFT: 99th percentile"},
+      {"tpot/mean", "tpot_mean_s", "TPOT", "s", predicted, mean(&S::tpot),
+       "time per output token, (last - first token) / (output tokens - 1) of a request: mean"},
+      {"tpot/p50", "tpot_p50_s", "", "s", predicted, quantile(&S::tpot, 0.5), "TPOT: median"},
+      {"tpot/p90", "tpot_p90_s", "", "s", predicted, quantile(&S::tpot, 0.9), "TPOT: 90th percentile"},
+      {"tpot/p99", "tpot_p99_s", "p99", "s", predicted, quantile(&S::tpot, 0.99), "TPOT: 99th percentile"},
+      {"inter_token_latency/mean", "", "", "s", predicted, mean(&S::inter_token),
+       "gap between two emissions of a sequence (a step that emits several tokens counts once): mean"},
+      {"inter_token_latency/p50", "", "", "s", predicted, quantile(&S::inter_token, 0.5),
+       "inter-token latency: median"},
+      {"inter_token_latency/p90", "", "", "s", predicted, quantile(&S::inter_token, 0.9),
+       "inter-token latency: 90th percentile"},
+      {"inter_token_latency/p99", "", "", "s", predicted, quantile(&S::inter_token, 0.99),
+       "inter-token latency: 99th percentile"},
+      {"e2e/mean", "e2e_mean_s", "e2e", "s", predicted, mean(&S::e2e),
+       "end-to-end latency, from arrival to last token: mean", {.detail = true}},
+      {"e2e/p50", "e2e_p50_s", "", "s", predicted, quantile(&S::e2e, 0.5), "end-to-end latency: median"},
+      {"e2e/p90", "e2e_p90_s", "", "s", predicted, quantile(&S::e2e, 0.9), "end-to-end latency: 90th percentile"},
+      {"e2e/p99", "e2e_p99_s", "", "s", predicted, quantile(&S::e2e, 0.99), "end-to-end latency: 99th percentile"},
+      {"queueing/mean", "", "", "s", predicted, mean(&S::queueing), "queueing time, from arrival to admission: mean"},
+      {"queueing/p50", "", "", "s", predicted, quantile(&S::queueing, 0.5), "queueing time: median"},
+      {"queueing/p90", "", "", "s", predicted, quantile(&S::queueing, 0.9), "queueing time: 90th percentile"},
+      {"queueing/p99", "", "", "s", predicted, quantile(&S::queueing, 0.99), "queueing time: 99th percentile"},
+      {"acceptance_length", "acceptance_length", "tok/step", "tokens", predicted,
+       mean([](R, Run r) { return r.figures.acceptance_length(); }),
+       "mean acceptance length: tokens that a sequence emitted per step", {.detail = true}},
+      {"utilization", "utilization", "util", "", predicted,
+       mean([](R r, Run run) { return run.figures.busy_share(r.servers); }), "share of the time that a step ran",
+       {.text = percent, .detail = true}},
+      {"", "", "queue", "", {},
+       of([](R r) { return r.runs.front().diverges ? Reading(std::string("grows")) : Reading(); }),
+       "`grows`: until the last arrival, so that latencies depend on how long the run is; a column only where a row's "
+       "does", {.mark = true}},
+      {"cpu_share", "", "", "", predicted, mean([](R r, Run run) { return run.figures.host_share(r.servers); }),
+       "share of the time that steps waited for the CPU"},
+      {"kv_utilization", "kv_utilization", "KV", "", predicted,
+       mean([](R r, Run run) { return served::share_of_blocks(r, run.figures.mean_blocks(r.servers)); }),
+       "share of the KV blocks that were in use: mean over the time", {.text = percent, .detail = true}},
+      {"kv_utilization_peak", "", "", "", predicted,
+       mean([](R r, Run run) { return served::share_of_blocks(r, static_cast<double>(run.figures.most_blocks)); }),
+       "largest share of the KV blocks that was in use"},
+      {"cost_per_million_tokens", "cost_per_million_tokens", "cost/1M", "price", predicted, of(served::cost),
+       "with `prices`: of a million output tokens, idle time included",
+       {.text = to_digits<4>, .show_if = has_prices, .in_csv_if = has_prices}},
+      {"energy_of_steps", "", "", "J", predicted, of(served::energy_of_steps),
+       "of all devices at their design power, for the share of the makespan in which steps run; what they draw when idle is "
+       "not in it"},
+      {"energy_at_most", "", "", "J", predicted, of(served::energy_at_most),
+       "of all devices at their design power, over the makespan: an upper bound"},
+      {"requests_in_flight", "", "", "requests", predicted,
+       mean([](R, Run r) { return r.figures.mean_in_system(); }),
+       "requests that have arrived and are not served yet: mean over the time"},
+      {"preemptions", "preemptions", "", "", {}, count([](F f) { return f.preemptions; }),
+       "sequences whose KV blocks were taken"},
+      {"requests", "requests_served", "", "", {}, count([](F f) { return f.requests; }),
+       "requests that were served, those of the warm-up apart"},
+      {"refused_requests", "", "", "", {},
+       count([](F f) { return f.refused > 0 ? Reading(f.refused) : Reading(); }),
+       "requests that no KV pool can hold; not there if none"},
+      {"steps", "steps", "", "", {}, count([](F f) { return f.steps; }), "steps of all servers"},
+      {"makespan", "makespan_s", "", "s", predicted, mean([](R, Run r) { return r.figures.makespan().value; }),
+       "from the first arrival after the warm-up to the last token"},
+      {"output_tokens", "", "", "", {}, count([](F f) { return f.output_tokens; }),
+       "output tokens of the requests served"},
+      {"prompt_tokens", "", "", "", {}, count([](F f) { return f.prompt_tokens; }),
+       "prompt tokens of the requests served"},
+      {"reused_prompt_tokens", "", "", "", {}, count([](F f) { return f.reused_tokens; }),
+       "of these, tokens that came from the prefix cache"},
+      {"devices", "", "", "", {}, of([](R r) { return r.devices; }), "devices of all servers"},
+      {"kv_blocks", "", "", "", {}, of([](R r) { return r.kv_blocks; }), "KV blocks of a server"},
+      {"batch_limit", "", "", "", {}, of([](R r) { return r.batch_limit; }), "sequences that a step can hold"},
+      {"targets", "", "", "", {}, of(met), "which latency targets are met, in every replication, by their names"},
+      {"oracle/tpot_mean", "", "", "s", predicted,
+       oracle([](R, F o) { return o.tpot.count() == 0 ? Reading() : Reading(o.tpot.mean()); }),
+       "mean TPOT if draft lengths had been chosen knowing what each step accepts"},
+      {"oracle/throughput", "", "", "tokens/s", predicted, oracle([](R, F o) { return Reading(o.throughput()); }),
+       "throughput under the oracle"},
+      {"oracle/gap", "", "", "", predicted, oracle(served::oracle_gap),
+       "how much longer a token takes than under the oracle, as a share"},
+      {"event_fingerprint", "", "", "", {}, count([](F f) { return to_hex(f.fingerprint()); }),
+       "hash of the event stream: equal hashes mean equal runs"},
+      {"diverges", "diverges", "", "", {}, of([](R r) { return r.runs.front().diverges; }),
+       "the queue grew until the last arrival: latencies depend on how long the run is"},
+      {"warnings", "", "", "", {}, of(served::warnings), "what a reader should know of the run, as sentences"},
+      {"skipped", "skipped", "", "", {},
+       [](const ServingOutcome& o) {
+         const auto* why = std::get_if<std::string>(&o.result);
+         return why ? Reading(*why) : Reading();
+       },
+       "why the point could not run"},
+      // clang-format on
+  };
+  return all;
+}
+
+const Figures<ServingRun>& timing_figures() {
+  static const Figures<ServingRun> all{
+      {"event_loop_wall_time", "", "", "s", FigureKind::measured, [](const ServingRun& r) { return r.wall_time; },
+       "with --timing: that the event loop took on this machine"},
+      {"pricing_wall_time", "", "", "s", FigureKind::measured, [](const ServingRun& r) { return r.pricing_time; },
+       "with --timing: that prices took which were not known yet"},
+  };
+  return all;
+}
+
+}  // namespace draftline
