@@ -87,17 +87,19 @@ LayerWeights make_layer(WeightStore& store, const std::string& prefix, const Tra
   LayerWeights w;
   w.kind = options.kind;
   const bool biased_norm = s.norm == NormKind::layer;
-  if (options.input_norm) {
+  if (options.input_norm && s.norms_before()) {
     w.attention_norm = store.vector(prefix + "input_norm", s.hidden);
     if (biased_norm) w.attention_norm_bias = store.vector(prefix + "input_norm_bias", s.hidden);
   }
   if (options.kind.attention == AttentionKind::delta_net) add_delta_net(w, store, prefix, s);
   else add_attention(w, store, prefix, s, options.inputs.value_or(s.hidden));
-  if (s.post_norms) w.attention_post_norm = store.vector(prefix + "attention_post_norm", s.hidden);
+  if (s.norms_behind()) w.attention_post_norm = store.vector(prefix + "attention_post_norm", s.hidden);
   if (!options.mlp) return w;
-  w.mlp_norm = store.vector(prefix + "mlp_norm", s.hidden);
-  if (biased_norm) w.mlp_norm_bias = store.vector(prefix + "mlp_norm_bias", s.hidden);
-  if (s.post_norms) w.mlp_post_norm = store.vector(prefix + "mlp_post_norm", s.hidden);
+  if (s.norms_before()) {
+    w.mlp_norm = store.vector(prefix + "mlp_norm", s.hidden);
+    if (biased_norm) w.mlp_norm_bias = store.vector(prefix + "mlp_norm_bias", s.hidden);
+  }
+  if (s.norms_behind()) w.mlp_post_norm = store.vector(prefix + "mlp_post_norm", s.hidden);
   if (options.kind.experts) {
     make_experts(store, prefix, s, w);
   } else {

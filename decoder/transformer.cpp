@@ -59,8 +59,10 @@ Transformer Transformer::over(const std::vector<RingOf>& rings) const {
 }
 
 // A LayerNorm has no fused kernel that adds the pending branch, so that is added first.
-static Tensor norm(Ops& ops, Stream& x, Weight w, const std::optional<Weight>& bias, float epsilon) {
-  return bias ? ops.layer_norm(x.value(ops), w, *bias, epsilon) : x.norm(ops, w, epsilon);
+static Tensor norm(Ops& ops, Stream& x, const std::optional<Weight>& w, const std::optional<Weight>& bias,
+                   float epsilon) {
+  if (!w) return x.value(ops);  // the norm stands behind the sublayer
+  return bias ? ops.layer_norm(x.value(ops), *w, *bias, epsilon) : x.norm(ops, *w, epsilon);
 }
 
 void Transformer::commit(Ops& ops, Tensor path, const Rows& rows, const BatchSlots& slots) const {
@@ -97,19 +99,19 @@ void Transformer::run(Ops& ops, Stream& x, PassRef pass, std::span<const LayerUs
   for (const LayerUse& u : use) {
     const LayerWeights& w = layers[static_cast<std::size_t>(u.layer)];
     Tensor y;
-    if (u.attention) y = norm(ops, x, *w.attention_norm, w.attention_norm_bias, epsilon);
+    if (u.attention) y = norm(ops, x, w.attention_norm, w.attention_norm_bias, epsilon);
     keep_state(u.layer);  // comes after the norm, which has added the pending branch already
     Tensor attended;
     if (u.attention) attended = attention(ops, y, u.layer, pass, selection, chosen);
     if (shape.parallel_attention) {
-      const Tensor z = norm(ops, x, *w.mlp_norm, w.mlp_norm_bias, epsilon);
+      const Tensor z = norm(ops, x, w.mlp_norm, w.mlp_norm_bias, epsilon);
       if (u.attention) x.push(ops, attended);
       if (u.mlp) x.push(ops, mlp(ops, z, w, shape, ranks, sequences));
       continue;
     }
     if (u.attention) x.push(ops, post_norm(attended, w.attention_post_norm));
     if (u.mlp) {
-      const Tensor z = norm(ops, x, *w.mlp_norm, w.mlp_norm_bias, epsilon);
+      const Tensor z = norm(ops, x, w.mlp_norm, w.mlp_norm_bias, epsilon);
       x.push(ops, post_norm(mlp(ops, z, w, shape, ranks, sequences), w.mlp_post_norm));
     }
   }

@@ -21,6 +21,7 @@ TransformerShape module_shape(const TransformerShape& target) {
     return s;
   }
   s.layer_kinds.clear();
+  s.norms = NormPlacement::before;
   return s;
 }
 

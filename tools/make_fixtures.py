@@ -242,6 +242,59 @@ if USED == NEWER:  # of which the older versions know nothing
             config=transformers.GlmMoeDsaConfig(
                 index_n_heads=22, n_group=1, topk_group=1, indexer_types=["full", "shared", "full"],
                 rope_parameters=dict(rope_type="default", rope_theta=500.0), **SPARSE)),
+        # Biases on q, k and v alone, and a head_dim of its own.
+        "seed_oss": dict(
+            make=transformers.SeedOssForCausalLM, dtype=torch.bfloat16,
+            config=transformers.SeedOssConfig(
+                hidden_size=40, intermediate_size=56, num_hidden_layers=2, num_attention_heads=4,
+                num_key_value_heads=2, head_dim=12, rope_parameters=dict(rope_type="default", rope_theta=500.0),
+                tie_word_embeddings=False, **COMMON)),
+        # The second and the fourth layer have no rope, and see a window instead.
+        "smollm3": dict(
+            make=transformers.SmolLM3ForCausalLM, dtype=torch.bfloat16,
+            config=transformers.SmolLM3Config(
+                hidden_size=40, intermediate_size=56, num_hidden_layers=4, num_attention_heads=4,
+                num_key_value_heads=2, no_rope_layer_interval=2, use_sliding_window=True, sliding_window=7,
+                rope_parameters=dict(rope_type="default", rope_theta=500.0), **COMMON)),
+        # Experts with a bias on the choice, behind one dense layer, and norms of each head.
+        "dots1": dict(
+            make=transformers.Dots1ForCausalLM, dtype=torch.bfloat16,
+            config=transformers.Dots1Config(
+                hidden_size=40, intermediate_size=56, moe_intermediate_size=20, num_hidden_layers=3,
+                num_attention_heads=4, num_key_value_heads=2, n_shared_experts=2, n_routed_experts=8,
+                num_experts_per_tok=3, first_k_dense_replace=1, n_group=4, topk_group=2, norm_topk_prob=True,
+                routed_scaling_factor=2.5, sliding_window=None,
+                rope_parameters=dict(rope_type="default", rope_theta=500.0), **COMMON)),
+        # The pairs of rope lie side by side in each head.
+        "ernie4_5": dict(
+            make=transformers.Ernie4_5ForCausalLM, dtype=torch.bfloat16,
+            config=transformers.Ernie4_5Config(
+                hidden_size=40, intermediate_size=56, num_hidden_layers=3, num_attention_heads=4,
+                num_key_value_heads=2, head_dim=12, rope_parameters=dict(rope_type="default", rope_theta=500.0),
+                **COMMON)),
+        # Norms behind each sublayer alone, and of all heads at once.
+        "olmo2": dict(
+            make=transformers.Olmo2ForCausalLM, dtype=torch.bfloat16,
+            config=transformers.Olmo2Config(
+                hidden_size=40, intermediate_size=56, num_hidden_layers=3, num_attention_heads=4,
+                num_key_value_heads=2, rope_parameters=dict(rope_type="default", rope_theta=500.0), **COMMON)),
+        # The same with windows in three of four layers, and YaRN in the others.
+        "olmo3": dict(
+            make=transformers.Olmo3ForCausalLM, dtype=torch.bfloat16,
+            config=transformers.Olmo3Config(
+                hidden_size=40, intermediate_size=56, num_hidden_layers=4, num_attention_heads=4,
+                num_key_value_heads=2, sliding_window=7,
+                rope_parameters=dict(
+                    full_attention=dict(rope_type="yarn", rope_theta=500.0, factor=8.0, beta_fast=4.0, beta_slow=1.0,
+                                        attention_factor=1.2, original_max_position_embeddings=32),
+                    sliding_attention=dict(rope_type="default", rope_theta=500.0)), **COMMON)),
+        # Norms behind each sublayer and of each head; windows in three of four layers, and no rope in the others.
+        "exaone4": dict(
+            make=transformers.Exaone4ForCausalLM, dtype=torch.bfloat16,
+            config=transformers.Exaone4Config(
+                hidden_size=40, intermediate_size=56, num_hidden_layers=4, num_attention_heads=4,
+                num_key_value_heads=2, sliding_window=7,
+                rope_parameters=dict(rope_type="default", rope_theta=500.0), **COMMON)),
         # GLM-4.7-Flash: latent attention and GLM's router, with a bias on the choice.
         "glm4_moe_lite": dict(
             make=transformers.Glm4MoeLiteForCausalLM, dtype=torch.bfloat16,

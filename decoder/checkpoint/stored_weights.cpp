@@ -72,6 +72,8 @@ static StoredPart rotated(std::string tensor, int in, int out, StoredPart::Pairs
 }
 
 static bool is_llama4(const TransformerShape& s) { return s.architecture.starts_with("Llama4"); }
+// Whether the columns that rope rotates together are stored side by side, in all of a head.
+static bool has_paired_heads(const TransformerShape& s) { return is_llama4(s) || s.architecture.starts_with("Ernie"); }
 
 static void add_latent(const TransformerShape& s, const std::string& ours, const std::string& theirs, Weights& all) {
   const LatentAttention& l = *s.latent;
@@ -164,7 +166,7 @@ static void add_attention(const TransformerShape& s, const LayerKind& kind, cons
   const auto qkv = [&](const std::string& kind, int in) -> Parts {
     if (s.output_gate) return gated_parts(s, theirs, in);
     if (s.architecture == "Phi3ForCausalLM") return {{theirs + "qkv_proj." + kind, in, q + 2 * kv}};
-    const StoredPart::Pairs pairs{is_llama4(s) ? s.head_dim : 0};
+    const StoredPart::Pairs pairs{has_paired_heads(s) ? s.head_dim : 0};
     return {rotated(theirs + "q_proj." + kind, in, q, pairs),
             rotated(theirs + "k_proj." + kind, in, kv, pairs),
             {theirs + "v_proj." + kind, in, kv}};
@@ -285,13 +287,13 @@ std::vector<StoredWeight> stored_layer(const CheckpointFiles& files, const Trans
   const auto norm = [&](const std::string& name, const std::string& tensor) {
     all.push_back(stored_norm(s, ours + name, theirs + tensor, hidden));
   };
-  if (options.input_norm) norm("input_norm", "input_layernorm");
+  if (options.input_norm && s.norms_before()) norm("input_norm", "input_layernorm");
   if (options.kind.attention == AttentionKind::delta_net) add_delta_net(s, ours, theirs + "linear_attn.", all);
   else add_attention(s, options.kind, ours, theirs + "self_attn.", options.inputs.value_or(hidden), all);
-  if (s.post_norms) norm("attention_post_norm", "post_attention_layernorm");
+  if (s.norms_behind()) norm("attention_post_norm", "post_attention_layernorm");
   if (!options.mlp) return all;
-  norm("mlp_norm", s.post_norms ? "pre_feedforward_layernorm" : "post_attention_layernorm");
-  if (s.post_norms) norm("mlp_post_norm", "post_feedforward_layernorm");
+  if (s.norms_before()) norm("mlp_norm", s.norms_behind() ? "pre_feedforward_layernorm" : "post_attention_layernorm");
+  if (s.norms_behind()) norm("mlp_post_norm", "post_feedforward_layernorm");
   if (options.kind.experts) {
     add_experts(files, s, ours, theirs, all);
     return all;

@@ -46,7 +46,8 @@ TransformerShape drafter_layer_shape(const TransformerShape& target) {
   s.layer_kinds.clear();
   if (s.latent) s.latent->indexer.reset();
   s.qk_norm = QkNorm::none;
-  s.qkv_bias = s.rotated_qk_norm = s.o_bias = s.attention_sinks = s.post_norms = s.output_gate = false;
+  s.qkv_bias = s.rotated_qk_norm = s.o_bias = s.attention_sinks = s.output_gate = false;
+  s.norms = NormPlacement::before;
   s.query_scale.reset();
   s.query_growth.reset();
   s.window_rope_theta.reset();

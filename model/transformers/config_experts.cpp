@@ -233,6 +233,20 @@ void read_glm4_moe_lite(const Reader& in, TransformerShape& s) {
   read_experts_with_bias(in, 1.8, s, 1);
 }
 
+void read_dots1(const Reader& in, TransformerShape& s) {
+  read_like_llama(in, {.kv_heads_may_lack = true, .positions = 2048, .epsilon = 1e-6}, s);
+  s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
+  s.qk_norm = QkNorm::each_head;
+  read_experts_with_bias(in, 1, s);
+  s.experts->normalise = flag(in, "norm_topk_prob", false);
+  const auto first = given(in, "max_window_layers"), window = given(in, "sliding_window");
+  std::optional<int> tokens = in.has("sliding_window") ? std::nullopt : std::optional(4096);
+  if (window) tokens = window->positive_int(kMostPositions);
+  const int full = first ? first->integer(0, kMostLayers) : 62;
+  read_layer_types(
+      in, AttentionKind::sliding, tokens, [full](int layer) { return layer >= full; }, s);
+}
+
 void read_minimax_m2(const Reader& in, TransformerShape& s) {
   read_like_llama(in, {.kv_heads_may_lack = false, .positions = 196608, .epsilon = 1e-6, .head_dim = 128}, s);
   if (const auto rotary = given(in, "rotary_dim"))

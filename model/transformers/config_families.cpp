@@ -57,6 +57,20 @@ void read_qwen3_moe(const Reader& in, TransformerShape& s) {
     dense->fail("layers with and without experts in one model are not modelled; must be empty");
 }
 
+void read_seed_oss(const Reader& in, TransformerShape& s) {
+  read_like_llama(in, {.kv_heads_may_lack = true, .positions = 524288, .epsilon = 1e-6, .head_dim = 128}, s);
+  s.qkv_bias = flag(in, "attention_bias", true);
+  s.o_bias = flag(in, "attention_out_bias", false);
+  refuse(in, "mlp_bias", "a bias in the MLP is not modelled");
+}
+
+void read_ernie(const Reader& in, TransformerShape& s) {
+  s.rope_theta = 500000;
+  read_like_llama(in, {.kv_heads_may_lack = true, .positions = 131072, .epsilon = 1e-5, .head_dim = 128}, s);
+  read_tied(in, true, s);
+  refuse(in, "use_bias", "a bias in the linear layers is not modelled");
+}
+
 void read_mistral(const Reader& in, TransformerShape& s) {
   read_like_llama(in, {.kv_heads_may_lack = false, .positions = 131072, .epsilon = 1e-6}, s);
   const auto type = given(in, "model_type");
@@ -191,6 +205,13 @@ constexpr std::array kFamilies{
     Family{"MixtralForCausalLM", "mixtral", read_mixtral},
     Family{"MiniMaxM2ForCausalLM", "minimax_m2", read_minimax_m2},
     Family{"MiMoForCausalLM", "mimo", read_qwen2},
+    Family{"Dots1ForCausalLM", "dots1", read_dots1},
+    Family{"SeedOssForCausalLM", "seed_oss", read_seed_oss},
+    Family{"SmolLM3ForCausalLM", "smollm3", read_smollm3},
+    Family{"Ernie4_5ForCausalLM", "ernie4_5", read_ernie},
+    Family{"Olmo2ForCausalLM", "olmo2", read_olmo2},
+    Family{"Olmo3ForCausalLM", "olmo3", read_olmo3},
+    Family{"Exaone4ForCausalLM", "exaone4", read_exaone4},
     Family{"MistralForCausalLM", "mistral", read_mistral},
     Family{"Mistral3ForConditionalGeneration", "mistral3", read_mistral},
     Family{"Ministral3ForCausalLM", "ministral3", read_mistral},

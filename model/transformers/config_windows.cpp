@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/transformers/config_keys.h"
+#include "model/transformers/config_llama.h"
 
 namespace draftline::config {
 
@@ -58,7 +58,7 @@ void read_gemma3(const Reader& in, TransformerShape& s) {
   read_tied(in, true, s);
   s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
   s.qk_norm = QkNorm::each_head;
-  s.post_norms = true;
+  s.norms = NormPlacement::both;
   s.embedding_scale = std::sqrt(static_cast<double>(s.hidden));
   const auto scalar = given(in, "query_pre_attn_scalar");
   s.query_scale = 1 / std::sqrt(scalar ? scalar->number(1e-3, 1e9) : 256);
@@ -101,6 +101,78 @@ void read_gpt_oss(const Reader& in, TransformerShape& s) {
       [](int layer) { return layer % 2 == 0; }, s);
 }
 
+// Tells which of the layer kinds have no rope: every fourth, every "no_rope_layer_interval", or those listed.
+static void read_no_rope_layers(const Reader& in, TransformerShape& s) {
+  const int interval = size_or(in, "no_rope_layer_interval", 4, kMostLayers);
+  for (std::size_t i = 0; i < s.layer_kinds.size(); ++i)
+    s.layer_kinds[i].rope = (i + 1) % static_cast<std::size_t>(interval) != 0;
+  const auto listed = given(in, "no_rope_layers");
+  if (!listed || listed->items().empty()) return;
+  const auto flags = listed->items();  // 1: the layer has rope, for all that the key says
+  if (flags.size() != s.layer_kinds.size())
+    return listed->fail("has " + std::to_string(flags.size()) + " entries for " + std::to_string(s.layers) + " layers");
+  for (std::size_t i = 0; i < flags.size(); ++i) s.layer_kinds[i].rope = flags[i].integer(0, 1) == 1;
+}
+
+void read_smollm3(const Reader& in, TransformerShape& s) {
+  s.rope_theta = 2e6;
+  read_like_llama(in, {.kv_heads_may_lack = true, .positions = 32768, .epsilon = 1e-6}, s);
+  read_tied(in, true, s);
+  s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
+  refuse(in, "mlp_bias", "a bias in the MLP is not modelled");
+  if (in.failed()) return;
+  s.layer_kinds.assign(static_cast<std::size_t>(s.layers), {});
+  read_no_rope_layers(in, s);
+  if (in.failed()) return;
+  const auto window = given(in, "sliding_window");
+  std::optional<int> tokens;
+  if (window && flag(in, "use_sliding_window", false)) tokens = window->positive_int(kMostPositions);
+  const std::vector<LayerKind> kinds = s.layer_kinds;
+  read_layer_types(
+      in, AttentionKind::sliding, tokens, [&](int layer) { return !kinds[static_cast<std::size_t>(layer)].rope; }, s);
+}
+
+static void read_olmo(const Reader& in, TransformerShape& s) {
+  read_like_llama(in, {.kv_heads_may_lack = true, .positions = 2048, .epsilon = 1e-5}, s);
+  s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
+  s.qk_norm = QkNorm::all_heads;
+  s.norms = NormPlacement::behind;
+}
+
+void read_olmo2(const Reader& in, TransformerShape& s) { read_olmo(in, s); }
+
+void read_olmo3(const Reader& in, TransformerShape& s) {
+  s.rope_theta = 500000;
+  read_olmo(in, s);
+  if (!s.window_rope_theta) s.window_rope_theta = s.rope_theta;  // "rope_scaling" is of layers without a window
+  const auto window = given(in, "sliding_window");
+  std::optional<int> tokens = in.has("sliding_window") ? std::nullopt : std::optional(4096);
+  if (window) tokens = window->positive_int(kMostPositions);
+  read_layer_types(
+      in, AttentionKind::sliding, tokens, [](int layer) { return (layer + 1) % 4 != 0; }, s);
+  if (s.window == 0) s.window_rope_theta.reset();
+}
+
+// Beside layers with a window, those that see the whole text have no rope.
+void read_exaone4(const Reader& in, TransformerShape& s) {
+  read_like_llama(in, {.kv_heads_may_lack = false, .positions = 2048, .epsilon = 1e-5}, s);
+  s.qk_norm = QkNorm::each_head;
+  s.norms = NormPlacement::behind;
+  const auto window = given(in, "sliding_window"), listed = given(in, "sliding_window_pattern");
+  std::optional<int> tokens = in.has("sliding_window") ? std::nullopt : std::optional(4096);
+  if (window) tokens = window->positive_int(kMostPositions);
+  if (!tokens || in.failed()) return;
+  int pattern = 4;
+  if (listed && listed->is_number()) pattern = listed->positive_int(kMostLayers);
+  else if (listed && !given(in, "layer_types"))
+    listed->fail("must be a number, or \"layer_types\" say it of each layer");
+  if (*tokens >= *s.max_positions)
+    return in.fail("sliding_window must be less than max_position_embeddings, " + std::to_string(*s.max_positions));
+  read_layer_types(
+      in, AttentionKind::sliding, tokens, [pattern](int layer) { return (layer + 1) % pattern != 0; }, s);
+  for (LayerKind& kind : s.layer_kinds) kind.rope = kind.attention == AttentionKind::sliding;
+}
+
 void read_llama4(const Reader& in, TransformerShape& s) {
   read_sizes(in, {202048, 5120, 8192, 48, 40, 8, 128}, s);
   read_activation(in, "hidden_act", {"silu"});
@@ -124,10 +196,8 @@ void read_llama4(const Reader& in, TransformerShape& s) {
   s.intermediate = size_or(in, "intermediate_size_mlp", 16384, kMostColumns);
   if (in.failed()) return;
 
-  const int step = size_or(in, "interleave_moe_layer_step", 1, kMostLayers),
-            interval = size_or(in, "no_rope_layer_interval", 4, kMostLayers);
-  for (int i = 0; i < s.layers; ++i)
-    s.layer_kinds.push_back({.experts = (i + 1) % step == 0, .rope = (i + 1) % interval != 0});
+  const int step = size_or(in, "interleave_moe_layer_step", 1, kMostLayers);
+  for (int i = 0; i < s.layers; ++i) s.layer_kinds.push_back({.experts = (i + 1) % step == 0});
   if (const auto listed = given(in, "moe_layers")) {
     for (LayerKind& kind : s.layer_kinds) kind.experts = false;
     for (const auto& layer : listed->items()) {
@@ -135,13 +205,8 @@ void read_llama4(const Reader& in, TransformerShape& s) {
       if (!in.failed()) s.layer_kinds[static_cast<std::size_t>(index)].experts = true;
     }
   }
-  if (const auto listed = given(in, "no_rope_layers"); listed && !listed->items().empty()) {
-    const auto flags = listed->items();  // 1: the layer has rope, for all that the key says
-    if (flags.size() != s.layer_kinds.size())
-      return listed->fail("has " + std::to_string(flags.size()) + " entries for " + std::to_string(s.layers) +
-                          " layers");
-    for (std::size_t i = 0; i < flags.size(); ++i) s.layer_kinds[i].rope = flags[i].integer(0, 1) == 1;
-  }
+  read_no_rope_layers(in, s);
+  if (in.failed()) return;
   const auto chunk = given(in, "attention_chunk_size");
   std::optional<int> tokens = 8192;
   if (chunk || in.has("attention_chunk_size"))

@@ -9,5 +9,9 @@ namespace draftline::config {
 void read_gemma3(const Reader&, TransformerShape&);
 void read_gpt_oss(const Reader&, TransformerShape&);
 void read_llama4(const Reader&, TransformerShape&);
+void read_smollm3(const Reader&, TransformerShape&);
+void read_olmo2(const Reader&, TransformerShape&);
+void read_olmo3(const Reader&, TransformerShape&);
+void read_exaone4(const Reader&, TransformerShape&);
 
 }  // namespace draftline::config

@@ -40,7 +40,8 @@ double vector_parameters(const TransformerShape& s) {
   double sum = norm_columns(s);
   for (int i = 0; i < s.layers; ++i) {
     const LayerKind layer = s.layer(i);
-    sum += (s.post_norms ? 4 : 2) * norm_columns(s) + attention_vectors(s, layer) + mlp_vectors(s, layer.experts);
+    sum += (s.norms == NormPlacement::both ? 4 : 2) * norm_columns(s) + attention_vectors(s, layer) +
+           mlp_vectors(s, layer.experts);
   }
   return sum;
 }

@@ -13,6 +13,9 @@
 namespace draftline {
 
 enum class NormKind { rms, layer };  // layer: with bias
+// Where the norms of a sublayer stand: before it (Llama), behind it (OLMo 2, EXAONE 4), or before and behind it (Gemma
+// 3). What is behind it normalises what it adds to the residual stream.
+enum class NormPlacement { before, behind, both };
 // RMSNorm of queries and of keys before rope: over each head (Qwen3), or over all heads at once (MiniMax-M2).
 enum class QkNorm { none, each_head, all_heads };
 // gelu: two matrices, no gate. gated_gelu: by the tanh formula (Gemma). clamped_swiglu: gpt-oss.
@@ -141,9 +144,11 @@ struct TransformerShape {
   bool attention_sinks = false;             // a learned score in each head's softmax that attends to nothing (gpt-oss)
   bool output_gate = false;                 // attention's result is multiplied by a gate of the token (Qwen3-Next)
   bool o_bias = false;                      // of the attention's output matrix (gpt-oss)
-  bool post_norms = false;                  // a norm behind each sublayer as well as before it (Gemma 3)
-  double embedding_scale = 1;               // Gemma: the root of the hidden size
-  std::optional<double> query_scale;        // of queries against keys; none: 1 / sqrt(head_dim)
+  NormPlacement norms = NormPlacement::before;
+  bool norms_before() const { return norms != NormPlacement::behind; }
+  bool norms_behind() const { return norms != NormPlacement::before; }
+  double embedding_scale = 1;         // Gemma: the root of the hidden size
+  std::optional<double> query_scale;  // of queries against keys; none: 1 / sqrt(head_dim)
   std::optional<QueryGrowth> query_growth;
   std::optional<LatentAttention> latent;  // heads then have nope_dim + rope_dim columns, and kv_heads is heads
   std::optional<DeltaNet> delta_net;      // of layers of that kind

@@ -30,6 +30,7 @@ inline TransformerShape tiny_shape(Network kind) {
   s.qkv_bias = kind == Network::qwen2;
   s.tied_embeddings = false;
   if (kind == Network::qwen3) s.qk_norm = QkNorm::each_head;
+  if (kind == Network::qwen2) s.norms = NormPlacement::behind;
   if (kind == Network::mixture || kind == Network::deepseek) {
     s.experts = Experts{5, 2, 24, true, 40};  // behind two dense layers, and one that all tokens pass
     s.layer_kinds.assign(6, {.experts = true});
@@ -61,7 +62,8 @@ inline TransformerShape tiny_shape(Network kind) {
     s.layer_kinds[2] = s.layer_kinds[5] = {.rope = false};
     s.window_rope_theta = 100;
     s.query_growth = QueryGrowth{5, 0.3};
-    s.attention_sinks = s.o_bias = s.post_norms = s.rotated_qk_norm = true;
+    s.attention_sinks = s.o_bias = s.rotated_qk_norm = true;
+    s.norms = NormPlacement::both;
     s.mlp = MlpKind::gated_gelu;
     s.query_scale = 0.3;
     s.embedding_scale = 2;

@@ -4,6 +4,7 @@
 
 #include "tests/catch.h"
 #include "tests/model/transformers/config_text.h"
+#include "tests/source_folder.h"
 
 using namespace draftline;
 using nlohmann::json;
@@ -134,6 +135,68 @@ TEST_CASE("Ministral 3's queries grow with the text in every layer, and it has n
   json latent = json::parse(std::ifstream(kTransformers / "deepseek-v3.json"));
   latent["rope_scaling"]["llama_4_scaling_beta"] = 0.1;  // Mistral Small 4
   CHECK(contains(mistakes_of(latent), "latent attention whose queries grow"));
+}
+
+TEST_CASE("Seed-OSS has biases on queries, keys and values; SmolLM3 has no rope in every fourth layer") {
+  CHECK(parameters(shape_of("seed-oss-36b")) == 36'151'104'512.0);  // of its files' index
+  CHECK((shape_of("seed-oss-36b").qkv_bias && !shape_of("seed-oss-36b").o_bias));
+  const auto small = shape_of("smollm3-3b");
+  CHECK(parameters(small) == Approx(3.08e9).epsilon(2e-3));  // "3B"
+  CHECK((small.layer(2).rope && !small.layer(3).rope && small.tied_embeddings && small.window == 0));
+  json c = json::parse(std::ifstream(kTransformers / "smollm3-3b.json"));
+  c["num_hidden_layers"] = 4;
+  c["use_sliding_window"] = true;
+  c["sliding_window"] = 128;
+  c["no_rope_layers"] = {1, 0, 1, 1};
+  const auto windowed = shape_from(c);
+  CHECK((windowed.layer(1).attention == AttentionKind::sliding && !windowed.layer(1).rope));
+  CHECK((windowed.layer(3).attention == AttentionKind::full && windowed.layer(3).rope && windowed.window == 128));
+  c["no_rope_layers"] = {1, 0};
+  CHECK(contains(mistakes_of(c), "#/no_rope_layers: has 2 entries for 4 layers"));
+}
+
+TEST_CASE("dots.llm1 has DeepSeek-V3's router over attention with norms of each head; ERNIE 4.5 refuses its biases") {
+  json c = json::parse(std::ifstream(test::kFixtures / "dots1" / "config.json"));
+  const auto dots = shape_from(c);
+  CHECK((dots.qk_norm == QkNorm::each_head && dots.experts->choice_bias && dots.experts->normalise));
+  CHECK((dots.experts->groups == 4 && dots.experts->shared == 40 && dots.experts->scale == 2.5));
+  CHECK((!dots.layer(0).experts && dots.layer(1).experts && dots.window == 0));
+  c.erase("norm_topk_prob");
+  CHECK_FALSE(shape_from(c).experts->normalise);
+  c.erase("layer_types");
+  c["sliding_window"] = 16;
+  c["max_window_layers"] = 2;
+  CHECK(shape_from(c).layers_of(AttentionKind::sliding) == 1);
+  json ernie = json::parse(std::ifstream(test::kFixtures / "ernie4_5" / "config.json"));
+  CHECK((shape_from(ernie).rope_theta == 500 && shape_from(ernie).tied_embeddings));
+  ernie["use_bias"] = true;
+  CHECK(contains(mistakes_of(ernie), "#/use_bias: a bias in the linear layers is not modelled"));
+}
+
+TEST_CASE("norms stand behind the sublayers of OLMo and EXAONE 4, which has no rope where it sees the whole text") {
+  const auto read = [](const char* name, const char* key = nullptr, json value = {}) {
+    json c = json::parse(std::ifstream(test::kFixtures / name / "config.json"));
+    if (key != nullptr) c[key] = std::move(value);
+    return c;
+  };
+  const auto second = shape_from(read("olmo2")), third = shape_from(read("olmo3")),
+             exaone = shape_from(read("exaone4"));
+  for (const TransformerShape& s : {second, third, exaone}) CHECK((!s.norms_before() && s.norms_behind()));
+  CHECK((second.qk_norm == QkNorm::all_heads && second.window == 0 && exaone.qk_norm == QkNorm::each_head));
+  // Three layers: two norms of 40, of queries and of keys (40 and 20); the last norm.
+  const double matrices = 3 * (2.0 * 40 * 40 + 2 * 40 * 20 + 3 * 40 * 56) + 2 * 96 * 40;
+  CHECK(parameters(second) == matrices + 3 * (2 * 40 + 60) + 40);
+  CHECK((third.layers_of(AttentionKind::sliding) == 3 && third.rope_scaling && third.window_rope_theta == 500));
+  json older = read("olmo3");
+  older.erase("rope_parameters");
+  older["rope_theta"] = 7000;
+  CHECK(shape_from(older).window_rope_theta == 7000);
+  CHECK((exaone.layer(0).rope && exaone.layer(0).attention == AttentionKind::sliding && !exaone.layer(3).rope));
+  json whole = read("exaone4", "sliding_window", nullptr);
+  whole.erase("layer_types");
+  CHECK((shape_from(whole).window == 0 && shape_from(whole).layer(3).rope));
+  CHECK(
+      contains(mistakes_of(read("exaone4", "sliding_window", 256)), "must be less than max_position_embeddings, 256"));
 }
 
 TEST_CASE("MiniMax-M2 has norms of all heads at once and a rotation of half a head") {
