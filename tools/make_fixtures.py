@@ -272,6 +272,13 @@ if USED == NEWER:  # of which the older versions know nothing
                 hidden_size=40, intermediate_size=56, num_hidden_layers=3, num_attention_heads=4,
                 num_key_value_heads=2, head_dim=12, rope_parameters=dict(rope_type="default", rope_theta=500.0),
                 **COMMON)),
+        # Experts under names of their own, behind one dense layer.
+        "hy_v3": dict(
+            make=transformers.HYV3ForCausalLM, dtype=torch.bfloat16,
+            config=transformers.HYV3Config(
+                hidden_size=40, intermediate_size=56, moe_intermediate_size=20, num_hidden_layers=3,
+                num_attention_heads=4, num_key_value_heads=2, head_dim=12, num_experts=6, num_experts_per_tok=2,
+                num_shared_experts=1, rope_parameters=dict(rope_type="default", rope_theta=500.0), **COMMON)),
         # Norms behind each sublayer alone, and of all heads at once.
         "olmo2": dict(
             make=transformers.Olmo2ForCausalLM, dtype=torch.bfloat16,

@@ -42,6 +42,7 @@ constexpr auto kArchitectures = std::to_array<std::string_view>({"LlamaForCausal
                                                                  "Gemma3ForConditionalGeneration",
                                                                  "Glm4MoeForCausalLM",
                                                                  "MixtralForCausalLM",
+                                                                 "HYV3ForCausalLM",
                                                                  "Dots1ForCausalLM",
                                                                  "SeedOssForCausalLM",
                                                                  "SmolLM3ForCausalLM",

@@ -189,6 +189,20 @@ static Parts gate_and_up(const std::string& theirs, int hidden, int inner) {
   return {{theirs + "gate_proj.weight", hidden, inner}, {theirs + "up_proj.weight", hidden, inner}};
 }
 
+// How a layer's mixture of experts names its tensors.
+struct ExpertNames {
+  std::string mlp, gate = "gate_proj", up = "up_proj", down = "down_proj", router = "gate.weight",
+                   bias = "gate.e_score_correction_bias", shared = "shared_experts.";
+};
+static ExpertNames expert_names(const TransformerShape& s) {
+  if (s.architecture == "MixtralForCausalLM" || s.architecture == "MiniMaxM2ForCausalLM")
+    return {.mlp = "block_sparse_moe.", .gate = "w1", .up = "w3", .down = "w2", .bias = "e_score_correction_bias"};
+  if (s.architecture == "HYV3ForCausalLM")
+    return {.mlp = "mlp.", .router = "router.gate.weight", .bias = "expert_bias", .shared = "shared_mlp."};
+  if (s.experts->shared_gate) return {.mlp = "mlp.", .shared = "shared_expert."};
+  return {.mlp = "mlp."};
+}
+
 static void add_shared_expert(const TransformerShape& s, const std::string& ours, const std::string& theirs,
                               Weights& all) {
   const int shared = s.experts->shared;
@@ -248,11 +262,8 @@ static bool inputs_first(const StoredTensor* stacked, int in, int out) {
 static void add_experts(const CheckpointFiles& files, const TransformerShape& s, const std::string& ours,
                         const std::string& theirs, Weights& all) {
   if (s.architecture == "GptOssForCausalLM" || is_llama4(s)) return add_stacked_experts(files, s, ours, theirs, all);
-  const bool minimax = s.architecture == "MiniMaxM2ForCausalLM",
-             mixtral = minimax || s.architecture == "MixtralForCausalLM";
-  const std::string mlp = theirs + (mixtral ? "block_sparse_moe." : "mlp.");
-  const std::string gate = mixtral ? "w1" : "gate_proj", up = mixtral ? "w3" : "up_proj",
-                    back = mixtral ? "w2" : "down_proj";
+  const ExpertNames names = expert_names(s);
+  const std::string mlp = theirs + names.mlp;
   const int hidden = s.hidden, count = s.experts->count, inner = s.experts->intermediate;
   const std::string experts = mlp + "experts.";
   Parts gate_up, down;
@@ -266,18 +277,16 @@ static void add_experts(const CheckpointFiles& files, const TransformerShape& s,
   } else {
     for (int e = 0; e < count; ++e) {
       const std::string expert = experts + std::to_string(e) + ".";
-      gate_up.push_back({expert + gate + ".weight", hidden, inner});
-      gate_up.push_back({expert + up + ".weight", hidden, inner});
-      down.push_back({expert + back + ".weight", inner, hidden});
+      gate_up.push_back({expert + names.gate + ".weight", hidden, inner});
+      gate_up.push_back({expert + names.up + ".weight", hidden, inner});
+      down.push_back({expert + names.down + ".weight", inner, hidden});
     }
   }
-  all.push_back(stored_matrix(ours + "router", mlp + "gate.weight", hidden, count));
-  if (s.experts->choice_bias)
-    all.push_back(
-        stored_vector(ours + "router.choice_bias", mlp + (minimax ? "" : "gate.") + "e_score_correction_bias", count));
+  all.push_back(stored_matrix(ours + "router", mlp + names.router, hidden, count));
+  if (s.experts->choice_bias) all.push_back(stored_vector(ours + "router.choice_bias", mlp + names.bias, count));
   all.push_back(side_by_side(ours + "experts.gate_up", count * hidden, 2 * inner, std::move(gate_up)));
   all.push_back(side_by_side(ours + "experts.down", count * inner, hidden, std::move(down)));
-  add_shared_expert(s, ours, mlp + (s.experts->shared_gate ? "shared_expert." : "shared_experts."), all);
+  add_shared_expert(s, ours, mlp + names.shared, all);
 }
 
 std::vector<StoredWeight> stored_layer(const CheckpointFiles& files, const TransformerShape& s, const std::string& ours,

@@ -32,7 +32,7 @@ void first_layers_dense(const Reader& in, TransformerShape& s, int otherwise = 0
 }
 
 void read_shared(const Reader& in, Experts& e) {
-  const auto shared = given(in, "n_shared_experts");
+  const auto shared = given(in, {"n_shared_experts", "num_shared_experts"});
   if (!shared) return;
   e.shared = shared->integer(0, kMostExperts);
   if (static_cast<std::int64_t>(e.shared) * e.intermediate > kMostColumns) shared->fail("are too many");
@@ -51,7 +51,7 @@ void read_groups(const Reader& in, Experts& e) {
 }
 
 double read_scale(const Reader& in, double otherwise) {
-  const auto found = given(in, "routed_scaling_factor");
+  const auto found = given(in, {"routed_scaling_factor", "router_scaling_factor"});
   return found ? found->number(1e-6, 1e6) : otherwise;
 }
 
@@ -144,8 +144,9 @@ void read_deepseek_v2(const Reader& in, TransformerShape& s) {
 
 // Experts that are scored by sigmoid and chosen with a bias (DeepSeek-V3, GLM). `scale`, and how many layers before
 // them are `dense`: where the file doesn't say.
-static void read_experts_with_bias(const Reader& in, double scale, TransformerShape& s, int dense = 0) {
-  Experts e = read_experts(in, {.count = "n_routed_experts", .normalise = true}, s.hidden);
+static void read_experts_with_bias(const Reader& in, double scale, TransformerShape& s, int dense = 0,
+                                   std::string_view count = "n_routed_experts") {
+  Experts e = read_experts(in, {.count = count, .normalise = true}, s.hidden);
   read_shared(in, e);
   e.score = Experts::Score::sigmoid;
   e.choice_bias = true;
@@ -231,6 +232,15 @@ void read_glm4_moe(const Reader& in, TransformerShape& s) {
 void read_glm4_moe_lite(const Reader& in, TransformerShape& s) {
   read_latent(in, s);
   read_experts_with_bias(in, 1.8, s, 1);
+}
+
+void read_hy_v3(const Reader& in, TransformerShape& s) {
+  s.rope_theta = 11158840;
+  read_like_llama(in, {.kv_heads_may_lack = false, .positions = 131072, .epsilon = 1e-5, .head_dim = 128}, s);
+  s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
+  refuse(in, "mlp_bias", "a bias in the MLP is not modelled");
+  s.qk_norm = QkNorm::each_head;
+  read_experts_with_bias(in, 2.826, s, 1, "num_experts");
 }
 
 void read_dots1(const Reader& in, TransformerShape& s) {

@@ -21,6 +21,7 @@ void read_deepseek_v32(const Reader&, TransformerShape&);
 void read_glm_moe_dsa(const Reader&, TransformerShape&);    // GLM-5
 void read_glm4_moe_lite(const Reader&, TransformerShape&);  // GLM-4.7-Flash
 void read_glm4_moe(const Reader&, TransformerShape&);
+void read_hy_v3(const Reader&, TransformerShape&);  // Hunyuan 3
 void read_dots1(const Reader&, TransformerShape&);
 void read_minimax_m2(const Reader&, TransformerShape&);
 void read_mixtral(const Reader&, TransformerShape&);

@@ -49,6 +49,20 @@ std::string name_of(const std::filesystem::path& file) {
 
 }  // namespace
 
+// The text of a network that also sees may be of any family: it says of which. Null, and a mistake, if it is unknown.
+static const config::Family* family_of_text(const config::Family& whole, const Reader& text) {
+  const auto type = config::given(text, "model_type");
+  if (!type) return &whole;
+  const std::string word = type->text();
+  for (const config::Family& f : config::families())
+    if (f.model_type == word) return &f;
+  const bool own =
+      word == std::string(whole.model_type) + "_text" || (word == "kimi_k2" && whole.model_type == "kimi_k25");
+  if (own) return &whole;
+  type->fail("the text of this network, \"" + word + "\", is not modelled");
+  return nullptr;
+}
+
 static TransformerShape read_shape(const Reader& in, const config::Family* family, std::string architecture) {
   TransformerShape s;
   s.name = name_of(in.file());
@@ -57,6 +71,8 @@ static TransformerShape read_shape(const Reader& in, const config::Family* famil
   // A network that also sees or hears keeps the keys of its text tower apart.
   const auto tower = config::given(in, "text_config");
   if (tower && !tower->is_object()) tower->fail("must be an object");
+  if (tower) family = family_of_text(*family, *tower);
+  if (!family) return s;
   family->read(tower.value_or(in), s);
   if (in.failed()) return s;
   if (tower && config::given(in, "tie_word_embeddings")) config::read_tied(in, s.tied_embeddings, s);

@@ -23,6 +23,27 @@ TEST_CASE("a network that also sees keeps its text tower's keys apart") {
   CHECK(contains(mistakes_of(with(outer, "text_config", 7)), "#/text_config: must be an object"));
 }
 
+TEST_CASE("a network that also sees has the text that it says, or is refused") {
+  json c = json::parse(std::ifstream(kTransformers / "qwen3-8b.json"));
+  c["model_type"] = "mistral4";
+  c["q_lora_rank"] = 1024;
+  const json whole{
+      {"architectures", {"Mistral3ForConditionalGeneration"}}, {"model_type", "mistral3"}, {"text_config", c}};
+  CHECK(contains(mistakes_of(whole),
+                 R"(#/text_config/model_type: the text of this network, "mistral4", is not modelled)"));
+  json other = whole;
+  other["text_config"]["model_type"] = "qwen3";
+  CHECK(shape_from(other).qk_norm == QkNorm::each_head);
+}
+
+TEST_CASE("Hy3 has a router with a bias, and keys of its own for its experts") {
+  const auto s = shape_of("hy3");
+  CHECK(parameters(s) == Approx(295e9).epsilon(0.01));  // "295B-A21B"
+  CHECK(active_parameters(s) == Approx(21e9).epsilon(0.05));
+  CHECK((s.experts->choice_bias && s.experts->normalise && s.experts->scale == 2.826 && s.experts->shared == 1536));
+  CHECK((!s.layer(0).experts && s.layer(1).experts && s.mtp_modules == 1 && s.rope_theta == 11158840));
+}
+
 TEST_CASE("of a network that sees the text is rotated as in the network without eyes") {
   auto inner = llama();
   inner.erase("architectures");
