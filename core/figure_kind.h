@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <string_view>
+
 #include "core/named.h"
 
 namespace draftline {

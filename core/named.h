@@ -2,6 +2,7 @@
 // The words that files and reports have for the values of an enumeration.
 #pragma once
 #include <array>
+#include <cstddef>
 #include <optional>
 #include <string_view>
 

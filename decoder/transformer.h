@@ -50,7 +50,8 @@ class Transformer {
 
   TransformerShape shape;
   int ranks;
-  // The KV caches: one for the layers of each kind of attention that has keys and values.
+  // The KV caches: one for the layers of each kind of attention that has keys and values, and another for those of them
+  // that share the choice of an indexer, and have no keys of one.
   std::vector<Cache> caches;
   std::optional<StateCache> states;  // of the layers with a recurrent state
   bool owns(const Cache&) const;

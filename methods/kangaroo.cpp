@@ -8,6 +8,7 @@
 #include "methods/drafting/batch_index.h"
 #include "methods/drafting/early_stop.h"
 #include "methods/drafting/feature_drafter.h"
+#include "methods/drafting/partial_target.h"
 #include "methods/entries.h"
 
 namespace draftline::methods {
@@ -107,8 +108,8 @@ Entry kangaroo() {
             const Reader& in = spec.in();
             const int layers = c.target.shape.layers, most = std::max(1, layers - 1);
             const int official = std::clamp((2 * layers + 15) / 30, 1, most);  // the authors': 2 of 32, 3 of 40
-            const auto exit = in.find("exit"), threshold = in.find("threshold");
-            return std::make_unique<Kangaroo>(c, exit ? exit->integer(1, most) : official,
+            const auto threshold = in.find("threshold");
+            return std::make_unique<Kangaroo>(c, read_exit(in, c.target.shape, official, most),
                                               spec.draft_length().value_or(6), threshold ? threshold->ratio() : 0.6);
           },
           .examples = {R"("draft_length": 4, "exit": 4, "threshold": 0.2)"},

@@ -3,6 +3,7 @@
 // draft. Verification runs only the later layers and reuses the hidden states and KV cache of the first. The target was
 // trained with layer dropout and early-exit losses.
 #include "methods/drafting/batch_index.h"
+#include "methods/drafting/partial_target.h"
 #include "methods/entries.h"
 
 namespace draftline::methods {
@@ -50,8 +51,7 @@ Entry layerskip() {
           .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
             const Reader& in = spec.in();
             const int layers = c.target.shape.layers;
-            const auto exit = in.find("exit");
-            return std::make_unique<LayerSkip>(c, exit ? exit->integer(1, layers) : std::max(1, layers / 4),
+            return std::make_unique<LayerSkip>(c, read_exit(in, c.target.shape, std::max(1, layers / 4), layers),
                                                spec.draft_length().value_or(6));
           },
           .examples = {R"("draft_length": 3, "exit": 5)"},

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "predict/prediction.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/notes.h"
@@ -38,7 +40,7 @@ void Predictor::validate(const Setup& s, const MethodChoice& m) {
   if (const Trace* trace = m.acceptance.trace())
     if (const auto why = trace->wrong_target(*s.transformer)) m.spec.in().at("acceptance").fail(*why);
   RecordedMethod& r = steps_.recorded(s, m);
-  if (const auto why = steps_.refuses(r, sequences)) return m.spec.in().fail(*why);
+  if (const auto why = steps_.refuses(r, sequences, false)) return m.spec.in().fail(*why);
   acceptance_length(m, r.method(), steps_.step_of(r, sequences).rows(), s);
 }
 

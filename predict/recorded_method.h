@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One method on one transformer. Its steps are recorded once per batch size, on the backend that computes nothing.
 #pragma once
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>

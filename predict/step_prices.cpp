@@ -88,9 +88,9 @@ std::optional<MethodChoice> StepPrices::with_sharded_draft(const Setup& s, const
   return m.with(m.spec.with_sharded_draft());
 }
 
-std::optional<std::string> StepPrices::refuses(RecordedMethod& m, int sequences) {
+std::optional<std::string> StepPrices::refuses(RecordedMethod& m, int sequences, bool with_activations) {
   try {
-    step_of(m, sequences, true);
+    step_of(m, sequences, with_activations);
   } catch (const InputErrors& e) { return e.messages().front(); }
   return std::nullopt;
 }

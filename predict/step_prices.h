@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "predict/expected_step.h"
@@ -68,7 +69,7 @@ class StepPrices {
   Seconds prefill_time(RecordedMethod&, const Setup&);  // of what is computed of a prompt, the drafter's part included
 
   // Why the method can't run on this transformer (Ops::gated_delta_rule, Transformer::run); none: it can.
-  std::optional<std::string> refuses(RecordedMethod&, int sequences);
+  std::optional<std::string> refuses(RecordedMethod&, int sequences, bool with_activations = true);
   // Why the method's drafter can't have a device of its own here; none: it can, or it has none.
   std::optional<std::string> refuses_drafter_device(const Setup&, const MethodChoice&);
   static double verifying_share(const RecordedMethod&, const MethodChoice&);  // Acceptance::verifying_share

@@ -122,6 +122,9 @@ void HuggingFaceFolder::check_tensors() const {
   check.refuse_others([&](const std::string& tensor) {
     const auto of_mtp = [&](int module) { return tensor.starts_with(trunk_ + layer_prefix(shape_.layers + module)); };
     bool ignored = !tensor.starts_with(trunk_) || tensor.ends_with("rotary_emb.inv_freq");
+    for (int layer = 0; layer < shape_.layers; ++layer)  // the file has an indexer, but was told to share a choice
+      ignored = ignored || (shape_.layer(layer).shares_choice &&
+                            tensor.starts_with(trunk_ + layer_prefix(layer) + "self_attn.indexer."));
     if (mtp_modules_ > 0) ignored = ignored || tensor.starts_with(trunk_ + "mtp_layers.");
     for (int module = 0; module < mtp_modules_; ++module) ignored = ignored || of_mtp(module);
     return ignored;

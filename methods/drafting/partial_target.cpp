@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "methods/drafting/partial_target.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -38,6 +39,22 @@ std::vector<LayerUse> read_kept_layers(const Reader& method, int layers) {
     return kept(layers, layers, layers);
   }
   return kept(before, after - 1, layers);
+}
+
+int read_exit(const Reader& method, const TransformerShape& target, int usual, int most) {
+  const auto next_usable = [&](int exit) {
+    while (exit < target.layers && target.layer(exit).shares_choice) ++exit;
+    return exit;
+  };
+  const auto in = method.find("exit");
+  if (!in) return std::min(next_usable(usual), most);
+  const int exit = in->integer(1, most);
+  if (const int next = next_usable(exit); next != exit)
+    in->fail(
+        "layer " + std::to_string(exit) + " of " + target.name +
+        ", counted from 0, reads the tokens that an indexer before it chose, and the target can't go on from it; " +
+        std::to_string(next) + " is the next that will do");
+  return exit;
 }
 
 bool has_positions(const TransformerShape& target, int rows) {

@@ -13,6 +13,11 @@ namespace draftline::methods {
 // "none" keeps all. Without it the same shares of the layers as 5->26 of 32. Mistakes are noted, and all layers kept.
 std::vector<LayerUse> read_kept_layers(const Reader& method, int layers);
 
+// Reads "exit" of a method's object: how many of the first layers draft, at most `most`; `usual` where the file is
+// silent. The target goes on from there, so that its next layer must not share the choice of an indexer before it:
+// `usual` is raised to such a layer, and another exit is a mistake.
+int read_exit(const Reader& method, const TransformerShape& target, int usual, int most);
+
 // Whether the target has at least `rows` positions, so that a step may reach so far beyond a text; check_positions()
 // notes a mistake otherwise.
 bool has_positions(const TransformerShape& target, int rows);

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/named.h"
 #include "core/quantity.h"
 #include "model/devices/origin.h"
 #include "model/transformers/dtype.h"

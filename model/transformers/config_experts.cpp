@@ -193,11 +193,11 @@ static std::vector<bool> read_shared_choices(const Reader& in, int layers) {
     for (const Reader& type : types->items()) shares.push_back(type.word(words) == "shared");
     one_for_each(*types, shares.size());
   } else if (const auto pattern = given(in, "index_topk_pattern")) {
-    for (const char letter : pattern->text()) {
-      if (letter != 'F' && letter != 'S') pattern->fail("must have the letters F (full) and S (shared)");
-      shares.push_back(letter == 'S');
-    }
-    one_for_each(*pattern, shares.size());
+    const std::string letters = pattern->text();
+    for (const char letter : letters) shares.push_back(letter == 'S');
+    if (letters.find_first_not_of("FS") != std::string::npos)
+      pattern->fail("must have the letters F (full) and S (shared)");
+    else one_for_each(*pattern, shares.size());
   } else {
     const auto every = given(in, "index_topk_freq"), offset = given(in, "index_skip_topk_offset");
     const int of = every ? every->positive_int(kMostLayers) : 1, from = offset ? offset->integer(0, kMostLayers) : 2;

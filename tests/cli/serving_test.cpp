@@ -313,6 +313,7 @@ TEST_CASE("plan recommends the cheapest fleet that meets the targets, and says w
   CHECK(d.at("replications") == 3);
   CHECK(best.at("recommended_in") == 3);
   const double load = 40, headroom = best.at("headroom").at("value");
+  CHECK(best.at("fleet_capacity").at("value").get<double>() / load - 1 == Approx(headroom));
   CHECK(best.at("capacity").at("value").get<double>() * best.at("replicas").get<int>() / load - 1 == Approx(headroom));
   CHECK(headroom > 0);
   CHECK(best.at("cost_with_spare").at("value").get<double>() == best.at("cost").at("value").get<double>() + 1);
