@@ -53,7 +53,7 @@ int read_exit(const Reader& method, const TransformerShape& target, int usual, i
     in->fail(
         "layer " + std::to_string(exit) + " of " + target.name +
         ", counted from 0, reads the tokens that an indexer before it chose, and the target can't go on from it; " +
-        std::to_string(next) + " is the next that will do");
+        (next <= most ? std::to_string(next) + " is the next that will do" : "none behind it will do"));
   return exit;
 }
 

@@ -27,10 +27,10 @@ struct ExpertColumns {
         experts(t.column("num_experts")),
         ranks(t.column("moe_tp_size")),
         owners(t.column("moe_ep_size")),
-        routing(t.column("distribution")),
+        distribution(t.column("distribution")),
         time(t.column("latency")),
         library(t.has("kernel_source") ? std::optional(t.column("kernel_source")) : std::nullopt) {}
-  std::size_t type, rows, hidden, inner, per_token, experts, ranks, owners, routing, time;
+  std::size_t type, rows, hidden, inner, per_token, experts, ranks, owners, distribution, time;
   std::optional<std::size_t> library;  // none: it is one, whichever
 };
 
@@ -53,11 +53,11 @@ bool of_static_scales(std::string_view kernels) {
          kernels.find("flashinfer_cutlass") != std::string_view::npos;
 }
 
-struct NamedRouting {
+struct NamedDistribution {
   ExpertDistribution distribution;
   double exponent;
 };
-NamedRouting routing_named(const Csv& t, std::size_t row, std::size_t column) {
+NamedDistribution distribution_named(const Csv& t, std::size_t row, std::size_t column) {
   constexpr std::string_view kPowerLaw = "power_law_";
   const std::string_view name = t.text(row, column);
   if (name == "balanced") return {ExpertDistribution::balanced, 0};
@@ -96,7 +96,7 @@ bool is_aligned(const ExpertPoint& p) {
 // Rows that choose alike share a load, which takes long to make.
 class SharedLoads {
  public:
-  const ExpertLoad& of(const ExpertPoint& p, const NamedRouting& named) {
+  const ExpertLoad& of(const ExpertPoint& p, const NamedDistribution& named) {
     const auto [load, fresh] = loads_.try_emplace({p.rows, p.experts, p.per_token, named.exponent});
     if (fresh)
       load->second = load_of(rows_of_experts(named.distribution, p.rows, p.experts, p.per_token, named.exponent));
@@ -146,12 +146,12 @@ PointsByLibrary read_layers(const Csv& t, std::optional<NarrowFormat> format, Ex
       continue;
     }
     ExpertPoint p = read_layer(t, i, columns, *operands);
-    const NamedRouting routing = routing_named(t, i, columns.routing);
+    const NamedDistribution distribution = distribution_named(t, i, columns.distribution);
     if (!is_aligned(p)) {
       table.unaligned += ours;
       continue;
     }
-    p.load = loads.of(p, routing);
+    p.load = loads.of(p, distribution);
     gates.see(p);
     if (ours) by_library[columns.library ? t.text(i, *columns.library) : ""].push_back(p);
   }

@@ -249,12 +249,10 @@ void read_dots1(const Reader& in, TransformerShape& s) {
   s.qk_norm = QkNorm::each_head;
   read_experts_with_bias(in, 1, s);
   s.experts->normalise = flag(in, "norm_topk_prob", false);
-  const auto first = given(in, "max_window_layers"), window = given(in, "sliding_window");
-  std::optional<int> tokens = in.has("sliding_window") ? std::nullopt : std::optional(4096);
-  if (window) tokens = window->positive_int(kMostPositions);
+  const auto first = given(in, "max_window_layers");
   const int full = first ? first->integer(0, kMostLayers) : 62;
   read_layer_types(
-      in, AttentionKind::sliding, tokens, [full](int layer) { return layer >= full; }, s);
+      in, AttentionKind::sliding, read_window(in, 4096), [full](int layer) { return layer >= full; }, s);
 }
 
 void read_minimax_m2(const Reader& in, TransformerShape& s) {

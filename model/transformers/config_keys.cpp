@@ -239,12 +239,14 @@ void read_layer_types(const Reader& in, AttentionKind windowed_kind, std::option
   s.layer_kinds = std::move(kinds);
 }
 
+std::optional<int> read_window(const Reader& in, std::optional<int> otherwise) {
+  if (const auto window = given(in, "sliding_window")) return window->positive_int(kMostPositions);
+  return in.has("sliding_window") ? std::nullopt : otherwise;
+}
+
 void read_sliding_window(const Reader& in, std::optional<int> otherwise, TransformerShape& s) {
-  const auto window = given(in, "sliding_window");
-  std::optional<int> tokens = in.has("sliding_window") ? std::nullopt : otherwise;
-  if (window) tokens = window->positive_int(kMostPositions);
   read_layer_types(
-      in, AttentionKind::sliding, tokens, [](int) { return true; }, s);
+      in, AttentionKind::sliding, read_window(in, otherwise), [](int) { return true; }, s);
 }
 
 }  // namespace draftline::config

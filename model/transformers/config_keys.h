@@ -47,6 +47,8 @@ void read_positions(const Reader&, int otherwise, TransformerShape&);
 using WhichLayers = std::function<bool(int)>;
 void read_layer_types(const Reader&, AttentionKind windowed_kind, std::optional<int> window,
                       const WhichLayers& windowed, TransformerShape&);
+// Reads the tokens of `sliding_window`. `otherwise`: the value of an absent key. A null means no window.
+std::optional<int> read_window(const Reader&, std::optional<int> otherwise);
 // Reads `sliding_window`, which holds for all layers unless layer_types says otherwise. `otherwise`: the value of an
 // absent key. A null means no window.
 void read_sliding_window(const Reader&, std::optional<int> otherwise, TransformerShape&);

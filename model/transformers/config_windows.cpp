@@ -124,9 +124,7 @@ void read_smollm3(const Reader& in, TransformerShape& s) {
   s.layer_kinds.assign(static_cast<std::size_t>(s.layers), {});
   read_no_rope_layers(in, s);
   if (in.failed()) return;
-  const auto window = given(in, "sliding_window");
-  std::optional<int> tokens;
-  if (window && flag(in, "use_sliding_window", false)) tokens = window->positive_int(kMostPositions);
+  const auto tokens = flag(in, "use_sliding_window", false) ? read_window(in, {}) : std::nullopt;
   const std::vector<LayerKind> kinds = s.layer_kinds;
   read_layer_types(
       in, AttentionKind::sliding, tokens, [&](int layer) { return !kinds[static_cast<std::size_t>(layer)].rope; }, s);
@@ -145,11 +143,8 @@ void read_olmo3(const Reader& in, TransformerShape& s) {
   s.rope_theta = 500000;
   read_olmo(in, s);
   if (!s.window_rope_theta) s.window_rope_theta = s.rope_theta;  // "rope_scaling" is of layers without a window
-  const auto window = given(in, "sliding_window");
-  std::optional<int> tokens = in.has("sliding_window") ? std::nullopt : std::optional(4096);
-  if (window) tokens = window->positive_int(kMostPositions);
   read_layer_types(
-      in, AttentionKind::sliding, tokens, [](int layer) { return (layer + 1) % 4 != 0; }, s);
+      in, AttentionKind::sliding, read_window(in, 4096), [](int layer) { return (layer + 1) % 4 != 0; }, s);
   if (s.window == 0) s.window_rope_theta.reset();
 }
 
@@ -158,9 +153,8 @@ void read_exaone4(const Reader& in, TransformerShape& s) {
   read_like_llama(in, {.kv_heads_may_lack = false, .positions = 2048, .epsilon = 1e-5}, s);
   s.qk_norm = QkNorm::each_head;
   s.norms = NormPlacement::behind;
-  const auto window = given(in, "sliding_window"), listed = given(in, "sliding_window_pattern");
-  std::optional<int> tokens = in.has("sliding_window") ? std::nullopt : std::optional(4096);
-  if (window) tokens = window->positive_int(kMostPositions);
+  const auto listed = given(in, "sliding_window_pattern");
+  const std::optional<int> tokens = read_window(in, 4096);
   if (!tokens || in.failed()) return;
   int pattern = 4;
   if (listed && listed->is_number()) pattern = listed->positive_int(kMostLayers);
