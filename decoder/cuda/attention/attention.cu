@@ -9,6 +9,8 @@ namespace draftline::cuda {
 
 namespace {
 
+constexpr int kFewRows = 16;  // rows x heads of a KV head, up to which a tile of one warp's rows does
+
 template <class T>
 __global__ void group_attend_rows(View<const T> q, View<const T> k, View<const T> v, int group, int dim, bool causal,
                                   float scale, View<T> y) {
@@ -31,33 +33,35 @@ __global__ void group_attend_rows(View<const T> q, View<const T> k, View<const T
     if (32 * i + lane < dim) y.row(row)[head * dim + 32 * i + lane] = from_float<T>(out[i] / share.sum);
 }
 
-template <int dim>
-void attend_tiles_of(const AttendArguments<bf16>& a, int tile_rows, dim3 grid, cudaStream_t stream) {
-  using Few = Tiles<dim, false>;
-  using Many = Tiles<dim, true>;
-  using A = AttendArguments<bf16>;
-  if (tile_rows == Few::rows)
-    launch_overlapping(attend_tiles_kernel<Few, A>, grid, grid_of(Few::threads), Few::shared, stream, a);
-  else launch_overlapping(attend_tiles_kernel<Many, A>, grid, grid_of(Many::threads), Many::shared, stream, a);
+// Calls f with the tiles for heads of so many columns; false if there are none.
+template <class F>
+bool with_tiles(int dim, bool many_rows, F f) {
+  const auto call = [&](auto few, auto many) {
+    if (many_rows) f(many);
+    else f(few);
+    return true;
+  };
+  switch (dim) {
+    case 16: return call(Tiles<16, false>{}, Tiles<16, true>{});
+    case 32: return call(Tiles<32, false>{}, Tiles<32, true>{});
+    case 64: return call(Tiles<64, false>{}, Tiles<64, true>{});
+    case 80: return call(Tiles<80, false>{}, Tiles<80, true>{});
+    case 96: return call(Tiles<96, false>{}, Tiles<96, true>{});
+    case 128: return call(Tiles<128, false>{}, Tiles<128, true>{});
+    case 256: return call(Tiles<256, false>{}, Tiles<256, true>{});
+    default: return false;
+  }
 }
 
-constexpr bool has_tiles(int dim) {
-  return dim == 16 || dim == 32 || dim == 64 || dim == 80 || dim == 96 || dim == 128 || dim == 256;
-}
-
-void attend_tiles(const AttendArguments<bf16>& a, int tile_rows, dim3 grid, cudaStream_t stream) {
+void attend_tiles(const AttendArguments<bf16>& a, const AttendPlan& plan, dim3 grid, int kv_heads,
+                  cudaStream_t stream) {
   check(a.q.stride % 2 == 0 && reinterpret_cast<std::uintptr_t>(a.q.data) % sizeof(unsigned) == 0,
         "attention: queries are read in pairs");
-  switch (a.cache.head_dim) {
-    case 16: return attend_tiles_of<16>(a, tile_rows, grid, stream);
-    case 32: return attend_tiles_of<32>(a, tile_rows, grid, stream);
-    case 64: return attend_tiles_of<64>(a, tile_rows, grid, stream);
-    case 80: return attend_tiles_of<80>(a, tile_rows, grid, stream);
-    case 96: return attend_tiles_of<96>(a, tile_rows, grid, stream);
-    case 128: return attend_tiles_of<128>(a, tile_rows, grid, stream);
-    case 256: return attend_tiles_of<256>(a, tile_rows, grid, stream);
-    default: check(false, "attention: no tiles for that head");
-  }
+  with_tiles(a.cache.head_dim, plan.tile_rows > kFewRows, [&](auto tiles) {
+    using S = decltype(tiles);
+    launch_overlapping(attend_tiles_kernel<S, AttendArguments<bf16>>, grid, grid_of(S::threads), S::shared, stream, a);
+    join_parts(a, plan, kv_heads, S::stage, stream);
+  });
 }
 
 float score_scale(int dim) { return kLog2E / std::sqrt(static_cast<float>(dim)); }
@@ -67,12 +71,15 @@ float score_scale(int dim) { return kLog2E / std::sqrt(static_cast<float>(dim));
 template <class T>
 AttendPlan plan_attend(const AttendShape& s) {
   const int stacked = s.widest * (s.heads / s.kv_heads);
-  AttendPlan p{};
-  p.tensor_cores = std::is_same_v<T, bf16> && has_tiles(s.head_dim);
-  p.tile_rows = !p.tensor_cores ? kRowWarps : stacked <= 16 ? 16 : 64;
+  AttendPlan p{.tile_rows = kRowWarps};
+  int blocks = 3;  // of an SM
+  if constexpr (std::is_same_v<T, bf16>)
+    p.tensor_cores = with_tiles(s.head_dim, stacked > kFewRows, [&](auto tiles) {
+      p.tile_rows = decltype(tiles)::rows;
+      blocks = decltype(tiles)::blocks;
+    });
   p.tiles = ceil_div(stacked, p.tile_rows);
-  constexpr int kBlocksPerSm = 3;  // as many as fit on an SM at the same time (docs/cuda.md)
-  p.splits = splits_for(std::int64_t{s.sequences} * s.kv_heads * p.tiles, kBlocksPerSm * s.sms, s.capacity);
+  p.splits = splits_for(std::int64_t{s.sequences} * s.kv_heads * p.tiles, blocks * s.sms, s.capacity);
   return p;
 }
 
@@ -100,19 +107,18 @@ void attend(View<const T> q, const PassView& pass, const CacheView<T>& cache, in
                              .cache = cache,
                              .layer = layer,
                              .group = heads / cache.kv_heads,
-                             .splits = plan.splits,
                              .value_dim = dim,
                              .window = scores.window,
                              .scale = scores.scale * kLog2E,
                              .sinks = static_cast<const T*>(scores.sinks),
-                             .counters = counters_of(scratch),
-                             .parts = behind_counters<float>(scratch),
+                             .parts = parts_in(scratch, plan, pass.sequences * cache.kv_heads, dim),
                              .y = y};
   const dim3 grid = grid_of(plan.splits * plan.tiles, cache.kv_heads, pass.sequences);
   if constexpr (std::is_same_v<T, bf16>) {
-    if (plan.tensor_cores) return attend_tiles(a, plan.tile_rows, grid, stream);
+    if (plan.tensor_cores) return attend_tiles(a, plan, grid, cache.kv_heads, stream);
   }
   launch(attend_rows<T>, grid, grid_of(32 * kRowWarps), rows_shared(dim), stream, a);
+  join_parts(a, plan, cache.kv_heads, kRowStage, stream);
 }
 
 template <class T>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention over the blocked KV cache. One kernel serves decode, chunked prefill and the verification of chains and
 // trees. The rows of a sequence times the query heads of a KV head form one matrix, which is cut into tiles, so that
-// keys and values are read once per tile. Long contexts are split among CTAs, and the last of them to finish joins the
-// parts: one launch per op.
+// keys and values are read once per tile. Long contexts are split among CTAs, and a second launch joins the parts.
 #pragma once
 #include <cuda_runtime.h>
 
@@ -20,8 +19,9 @@ struct AttendShape {
 // How an attention is cut: at most `splits` parts of the context, and `tiles` tiles of `tile_rows` rows x heads per KV
 // head.
 struct AttendPlan {
-  int splits, tiles, tile_rows;
-  bool tensor_cores;
+  int splits = 1, tiles = 1, tile_rows = 1;
+  bool tensor_cores = false;
+  int launches() const { return splits > 1 ? 2 : 1; }
 };
 template <class T>
 AttendPlan plan_attend(const AttendShape&);
@@ -37,8 +37,7 @@ struct Scores {
   const void* sinks = nullptr;  // [heads] in q's format: a score of each head's softmax that attends to nothing
 };
 
-// q [total, heads * head_dim] -> y of the same shape. Scratch: attend_scratch() bytes, of which the first kCounterBytes
-// are zero before the first use. A Bug if it is too small, or if a head has more than 512 columns.
+// q [total, heads * head_dim] -> y of the same shape. Scratch: attend_scratch() bytes. A Bug if it is too small, or if a head has more than 512 columns.
 template <class T>
 void attend(View<const T> q, const PassView&, const CacheView<T>&, int layer, const Scores&, int sms, const Scratch&,
             View<T> y, cudaStream_t);

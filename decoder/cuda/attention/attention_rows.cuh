@@ -58,10 +58,12 @@ __device__ Share attend_row(int columns, int begin, int end, Score score_of, Val
   return {top, warp_reduce(sum, Plus{})};
 }
 
+constexpr int kRowStage = 32;  // keys: one for each lane
+
 // Where the cache is latent, a query's last columns come from q_rope, and a value is the beginning of its key.
 template <class T>
 __global__ void attend_rows(AttendArguments<T> a) {
-  const AttendWork w = work_of_block(a, kRowWarps, 32);
+  const AttendWork w = work_of_block(a, kRowWarps, kRowStage);
   if (!w.any) return;
   const int dim = a.cache.head_dim, values = a.value_dim, warp = warp_of(), lane = lane_of();
   float* queries = dynamic_shared<float>();  // [warp][dim]; holds the results later
@@ -91,7 +93,7 @@ __global__ void attend_rows(AttendArguments<T> a) {
     if (lane == 0) shares[warp] = share;
   }
   __syncthreads();
-  finish_tile(a, w, queries, shares, 1, kRowWarps, dim);
+  finish_tile<1>(a, w, queries, shares, kRowWarps, dim);
 }
 
 }  // namespace draftline::cuda

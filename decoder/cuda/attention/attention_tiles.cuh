@@ -204,7 +204,7 @@ __global__ void __launch_bounds__(S::threads, S::blocks) attend_tiles_kernel(Arg
     }
   }
   __syncthreads();
-  finish_tile(a, w, results, shares, S::key_warps, S::rows, S::result_row);
+  finish_tile<S::key_warps, S::value_dim>(a, w, results, shares, S::rows, S::result_row);
 }
 
 }  // namespace draftline::cuda

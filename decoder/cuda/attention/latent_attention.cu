@@ -27,8 +27,9 @@ bool fits(const ExpandedShape& s) {
 }
 
 template <class S>
-void launch_latent_tiles(const AttendArguments<bf16>& a, dim3 grid, cudaStream_t stream) {
+void launch_latent_tiles(const AttendArguments<bf16>& a, const AttendPlan& plan, dim3 grid, cudaStream_t stream) {
   launch_overlapping(latent_tiles_kernel<S>, grid, grid_of(S::threads), S::shared, stream, a);
+  join_parts(a, plan, 1, S::stage, stream);
 }
 
 template <class S>
@@ -99,13 +100,11 @@ void latent_attend(View<const T> q, View<const T> q_rope, const PassView& pass, 
                              .cache = cache,
                              .layer = layer,
                              .group = shape.heads,
-                             .splits = plan.splits,
                              .value_dim = shape.rank,
                              .window = {},
                              .scale = scale * kLog2E,
                              .sinks = nullptr,
-                             .counters = counters_of(scratch),
-                             .parts = behind_counters<float>(scratch),
+                             .parts = parts_in(scratch, plan, pass.sequences, shape.rank),
                              .y = y,
                              .q_rope = q_rope};
   const dim3 grid = grid_of(plan.splits * plan.tiles, 1, pass.sequences);
@@ -114,13 +113,14 @@ void latent_attend(View<const T> q, View<const T> q_rope, const PassView& pass, 
       check(aligned(q) && aligned(q_rope), "latent attention: queries are read 16 bytes at a time");
       const bool tall = plan.tile_rows == Served<true>::rows, small = fits<Small<false>>(shape);
       if (small)
-        return tall ? launch_latent_tiles<Small<true>>(a, grid, stream)
-                    : launch_latent_tiles<Small<false>>(a, grid, stream);
-      return tall ? launch_latent_tiles<Served<true>>(a, grid, stream)
-                  : launch_latent_tiles<Served<false>>(a, grid, stream);
+        return tall ? launch_latent_tiles<Small<true>>(a, plan, grid, stream)
+                    : launch_latent_tiles<Small<false>>(a, plan, grid, stream);
+      return tall ? launch_latent_tiles<Served<true>>(a, plan, grid, stream)
+                  : launch_latent_tiles<Served<false>>(a, plan, grid, stream);
     }
   }
   launch(attend_rows<T>, grid, grid_of(32 * kRowWarps), rows_shared(cache.head_dim), stream, a);
+  join_parts(a, plan, 1, kRowStage, stream);
 }
 
 template <class T>
@@ -137,7 +137,7 @@ void expanded_attend(const ExpandedShape& shape, View<const T> q, View<const T> 
   a.pass.tree_mask = {};
   a.pass.tail = 0;
   a.pass.causal = true;
-  a.group = a.splits = 1;
+  a.group = a.parts.splits = 1;
   a.value_dim = shape.value;
   a.scale = scale * kLog2E;
   a.y = y;

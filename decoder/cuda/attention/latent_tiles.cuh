@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(S::threads) latent_tiles_kernel(AttendArgument
     for (int i = 0; i < S::column_warps; ++i) shares[row].sum += tops[i * S::rows + row];
   }
   __syncthreads();
-  finish_tile(a, w, results, shares, 1, S::rows, S::result_row);
+  finish_tile<1, S::rank>(a, w, results, shares, S::rows, S::result_row);
 }
 
 }  // namespace draftline::cuda

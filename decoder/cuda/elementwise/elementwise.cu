@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread per value, rows on grid.x. Plain loops suffice: these ops are bound by their bytes, which stay in L2 at
-// few rows.
+// Rows on grid.x. What a transformer does at every layer has 16 bytes a thread, where rows are aligned: with a value a
+// thread the instructions take more time than the bytes. Other ops have a thread for each value.
 #include "decoder/cuda/elementwise/elementwise.h"
 
-#include "decoder/cuda/runtime/launch.h"
+#include "decoder/cuda/elementwise/chunk.cuh"
 
 namespace draftline::cuda {
 
@@ -23,29 +23,50 @@ __global__ void embed_kernel(View<const T> table, View<const int> ids, float sca
   if (c < y.cols) y.row(row())[c] = from_float<T>(to_float(table.row(ids.row(row())[0])[c]) * scale);
 }
 
-template <class T>
-__global__ void add_kernel(View<const T> a, View<const T> b, View<T> y) {
-  await_previous();
-  const int c = column();
-  if (c < y.cols) y.row(row())[c] = from_float<T>(to_float(a.row(row())[c]) + to_float(b.row(row())[c]));
-}
+struct Sum {
+  __device__ float operator()(float a, float b) const { return a + b; }
+};
+struct SiluProduct {
+  __device__ float operator()(float gate, float up) const { return silu(gate) * up; }
+};
+struct GeluProduct {  // GELU by the tanh formula
+  __device__ float operator()(float gate, float up) const {
+    return 0.5F * gate * (1 + tanhf(0.7978845608F * (gate + 0.044715F * gate * gate * gate))) * up;
+  }
+};
 
-template <class T>
-__global__ void silu_mul_kernel(View<const T> x, View<T> y) {
+// y = join(a, b), value by value.
+template <class T, class Join>
+__global__ void join_kernel(View<const T> a, View<const T> b, View<T> y, Join join) {
   await_previous();
   const int c = column();
-  if (c < y.cols) y.row(row())[c] = from_float<T>(silu(to_float(x.row(row())[c])) * to_float(x.row(row())[y.cols + c]));
+  if (c < y.cols) y.row(row())[c] = from_float<T>(join(to_float(a.row(row())[c]), to_float(b.row(row())[c])));
 }
-
-// The gate's GELU is computed by the tanh formula.
-template <class T>
-__global__ void gelu_mul_kernel(View<const T> x, View<T> y) {
+template <class T, class Join>
+__global__ void join_chunks_kernel(View<const T> a, View<const T> b, View<T> y, Join join) {
+  using C = Chunk<T>;
   await_previous();
-  const int c = column();
+  const int c = column() * C::kPer;
   if (c >= y.cols) return;
-  const float v = to_float(x.row(row())[c]);
-  const float gate = 0.5F * v * (1 + tanhf(0.7978845608F * (v + 0.044715F * v * v * v)));
-  y.row(row())[c] = from_float<T>(gate * to_float(x.row(row())[y.cols + c]));
+  C left = C::of(a.row(row()) + c);
+  const C right = C::of(b.row(row()) + c);
+#pragma unroll
+  for (int i = 0; i < C::kPer; ++i) left.part[i] = from_float<T>(join(to_float(left.part[i]), to_float(right.part[i])));
+  left.put(y.row(row()) + c);
+}
+template <class T, class Join>
+void join(View<const T> a, View<const T> b, View<T> y, Join how, cudaStream_t s) {
+  constexpr int per = Chunk<T>::kPer;
+  if (y.cols % per == 0 && in_chunks(a) && in_chunks(b) && in_chunks(y))
+    launch_overlapping(join_chunks_kernel<T, Join>, grid_over(y.rows, y.cols / per), dim3(kThreads), 0, s, a, b, y,
+                       how);
+  else launch_overlapping(join_kernel<T, Join>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, a, b, y, how);
+}
+// The columns of gate and of up lie side by side.
+template <class T, class Join>
+void join_halves(View<const T> gate_up, View<T> y, Join how, cudaStream_t s) {
+  const View<const T> gate{gate_up.data, gate_up.rows, y.cols, gate_up.stride};
+  join(gate, {gate.data + y.cols, gate.rows, y.cols, gate.stride}, y, how, s);
 }
 
 template <class T>
@@ -112,15 +133,15 @@ void embed(View<const T> table, View<const int> ids, float scale, View<T> y, cud
 }
 template <class T>
 void add(View<const T> a, View<const T> b, View<T> y, cudaStream_t s) {
-  launch_overlapping(add_kernel<T>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, a, b, y);
+  join(a, b, y, Sum{}, s);
 }
 template <class T>
 void silu_mul(View<const T> gate_up, View<T> y, cudaStream_t s) {
-  launch_overlapping(silu_mul_kernel<T>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, gate_up, y);
+  join_halves(gate_up, y, SiluProduct{}, s);
 }
 template <class T>
 void gelu_mul(View<const T> gate_up, View<T> y, cudaStream_t s) {
-  launch_overlapping(gelu_mul_kernel<T>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, gate_up, y);
+  join_halves(gate_up, y, GeluProduct{}, s);
 }
 template <class T>
 void sigmoid_mul(View<const T> x, View<const T> gate, View<T> y, cudaStream_t s) {

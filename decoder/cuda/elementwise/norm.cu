@@ -2,10 +2,8 @@
 // Norms: one CTA for each row and group of columns. Sums are made in fp32 in a fixed order, so that a row's bits do not
 // depend on other rows. With few rows the latency of loads counts, not their bytes: if rows are aligned, all loads are
 // issued at once.
-#include <cstdint>
-
+#include "decoder/cuda/elementwise/chunk.cuh"
 #include "decoder/cuda/elementwise/elementwise.h"
-#include "decoder/cuda/runtime/launch.h"
 
 namespace draftline::cuda {
 
@@ -57,14 +55,6 @@ __global__ void rms_norm_kernel(View<const T> x, View<const T> delta, View<T> su
     y.row(r)[c] = from_float<T>(to_float(in[c]) * scale * (w.data == nullptr ? 1 : to_float(w.data[c % w.cols])));
 }
 
-// 16 bytes of a row.
-template <class T>
-union Chunk {
-  static constexpr int kPer = static_cast<int>(sizeof(uint4) / sizeof(T));
-  uint4 whole;
-  T part[kPer];
-  __device__ static Chunk of(const T* from) { return {*reinterpret_cast<const uint4*>(from)}; }
-};
 constexpr int kHeld = 2, kMostWide = 1024;  // chunks of a thread; threads
 
 // rms_norm_kernel for rows that are read 16 bytes at a time and kept in registers.
@@ -96,7 +86,7 @@ __global__ void __launch_bounds__(kMostWide)
 #pragma unroll
       for (int j = 0; j < C::kPer; ++j)
         held[i].part[j] = from_float<T>(to_float(held[i].part[j]) + to_float(more[i].part[j]));
-      *reinterpret_cast<uint4*>(sum.row(r) + first + column(i)) = held[i].whole;
+      held[i].put(sum.row(r) + first + column(i));
     }
   }
   float squares = 0;
@@ -112,14 +102,8 @@ __global__ void __launch_bounds__(kMostWide)
 #pragma unroll
     for (int j = 0; j < C::kPer; ++j)
       held[i].part[j] = from_float<T>(to_float(held[i].part[j]) * scale * to_float(weights[i].part[j]));
-    *reinterpret_cast<uint4*>(y.row(r) + first + column(i)) = held[i].whole;
+    held[i].put(y.row(r) + first + column(i));
   }
-}
-
-template <class T>
-bool in_chunks(const View<T>& v) {
-  return reinterpret_cast<std::uintptr_t>(v.data) % sizeof(uint4) == 0 &&
-         (v.rows == 1 || static_cast<std::size_t>(v.stride) * sizeof(T) % sizeof(uint4) == 0);
 }
 
 template <class T>

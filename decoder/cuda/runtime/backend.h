@@ -66,8 +66,8 @@ class CudaBackend : public Backend {
   };
   const Counts& counts() const;
 
-  // The kernels of an op, as the engine profile "draftline" prices it. A matrix product may launch more if it uses
-  // split-K.
+  // The kernels of an op, as the engine profile "draftline" prices it. What joins the parts of a matrix product or of
+  // an attention is one more, whose time is part of the op's as probes measure it.
   static int declared_launches(const Op&);
 
   struct State;  // defined in decoder/cuda/runtime/state.h

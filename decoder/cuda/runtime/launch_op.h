@@ -337,6 +337,20 @@ struct LaunchOp {
   }
   void operator()(const Advance& o) const { advance(ids(o.counts), out_ids(o.lengths), stream); }
 
+  // Kernels that an op launches.
+  template <class Other>
+  int launches_of(const Other&) const {
+    return 1;
+  }
+  int launches_of(const Upload&) const { return 0; }  // is copied before the tape runs
+  int launches_of(const MixtureOfExperts&) const { return kExpertLaunches; }
+  int launches_of(const Attend& o) const { return plan_attend<T>(shape(o)).launches(); }
+  int launches_of(const LatentAttend& o) const { return o.tokens ? 1 : plan_latent<T>(shape(o)).launches(); }
+  int launches_of(const Linear& o) const {
+    const Product p = product(o);
+    return s.blas.launches(p.shape, p.operands);
+  }
+
   // Bytes of scratch memory that an op needs.
   template <class Other>
   std::size_t scratch_of(const Other&) const {

@@ -51,16 +51,12 @@ void CudaBackend::State::prepare(const Op& op) {
 }
 
 int CudaBackend::declared_launches(const Op& op) {
-  if (std::holds_alternative<Upload>(op)) return 0;  // is copied before the tape runs
   return std::holds_alternative<MixtureOfExperts>(op) ? cuda::kExpertLaunches : 1;
 }
 
 int CudaBackend::State::launches(const Op& op) const {
-  const auto* o = std::get_if<Linear>(&op);
-  if (o == nullptr) return declared_launches(op);
   return with_format(const_cast<State&>(*this), [&](const auto& with) {
-    const auto p = with.product(*o);
-    return blas.launches(p.shape, p.operands);
+    return std::visit([&](const auto& o) { return with.launches_of(o); }, op);
   });
 }
 
