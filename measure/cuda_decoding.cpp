@@ -54,7 +54,7 @@ CudaDecoding::CudaDecoding(const Networks& networks, const std::string& target, 
   const bool steady = dry->method->static_plan();
   const int tail = steady ? step.rows_behind_text : kTail,
             grown = steady ? (StepClock::kInARow + 1) * (dry->method->depth() + 1) : kGrown,
-            capacity = context + grown + tail + dry->method->depth() + 1;
+            capacity = lengths_around(context, slots).back() + grown + tail + dry->method->depth() + 1;
   auto decoder = make(capacity, [&](const WeightStore& store) {
     return make_cuda_backend(store, weights_,
                              {.activations = kFormat,

@@ -50,6 +50,16 @@ class CudaGrid {
       }
     }
   }
+  // A decoder's layer as a whole.
+  void layer(int hidden, const CudaLayout& l, int intermediate, int sequences, int context) {
+    add("layer", {{"hidden", hidden},
+                  {"heads", l.heads},
+                  {"kv_heads", l.kv_heads},
+                  {"head_dim", l.head_dim},
+                  {"intermediate", intermediate},
+                  {"sequences", sequences},
+                  {"context", context}});
+  }
   void all_reduce(int devices, const std::vector<int>& kibs) {
     constexpr int kMostRanks = 16;
     if (devices < 2) add("all_reduce", {{"ranks", 2}, {"kib", kibs.front()}});
@@ -86,6 +96,7 @@ std::vector<MeasuredPoint> small_grid(double l2, int devices) {
   g.add("top_k", {{"rows", 8}, {"columns", 4096}, {"k", 8}});
   g.add("sample", {{"rows", 8}, {"columns", 4096}});
   g.steps({1, 3}, {1, 8, 32});
+  g.layer(1024, {8, 8, 128}, 2048, 4, 256);
   g.all_reduce(devices, {8, 1024});
   return g.points;
 }
@@ -143,6 +154,12 @@ std::vector<MeasuredPoint> cuda_grid(double l2, GridSize size, int devices) {
       for (const int percent : {90, 100}) g.add("sample", {{"rows", rows}, {"columns", columns}, {"percent", percent}});
     }
   }
+  for (const int sequences : {1, 4, 16, 64, 256})
+    for (const int context : {512, 4096}) {
+      if (sequences > 16 && context > 512) continue;
+      g.layer(3072, {24, 8, 128}, 8192, sequences, context);
+      g.layer(5120, {40, 8, 128}, 13824, sequences, context);
+    }
   // A decoder's messages hold rows x hidden values: a few KiB to some MiB. Sizes in between are interpolated.
   std::vector<int> kibs;
   for (int kib = 1; kib <= 1 << 14; kib *= 2) kibs.push_back(kib);
@@ -167,6 +184,9 @@ Seconds expected_overhead(const MeasuredPoint& p) {
     t += 20 * kChecked * p.at("columns");
   } else if (p.op == "read" || p.op == "copy") {
     t += 3e-3 + kByte * 2048 * p.at("kib");
+  } else if (p.op == "layer") {
+    constexpr double kTwoDecoders = 1;
+    t += kTwoDecoders;
   } else if (p.op == "all_reduce") {
     t += 0.05 + kByte * 2048 * p.at("kib");
   } else if (p.op.starts_with("step_")) {

@@ -77,6 +77,7 @@ MeasuredPoint CudaProbe::measure(const MeasuredPoint& asked, Seconds time_budget
   const auto known = std::find_if(kProbes.begin(), kProbes.end(), [&](const OpProbe& o) { return o.op == p.op; });
   if (known != kProbes.end()) known->probe(state_->timer, p, time_budget);
   else if (p.op == "all_reduce") state_->link.measure(p, time_budget);
+  else if (p.op == "layer") state_->decoder.measure_layer(p, time_budget);
   else if (p.op.starts_with("step_")) state_->decoder.measure(p, time_budget);
   else p.skipped = "no such op on CUDA";
   return p;

@@ -47,7 +47,7 @@ class ClockedBackend : public Backend {
 }  // namespace
 
 struct DecoderProbe::Decoder {
-  int layers, sequences;
+  int layers, sequences, context;
   bool graphs;
   RandomWeights weights{1};
   WeightStore store{kFormat};
@@ -58,16 +58,18 @@ struct DecoderProbe::Decoder {
   OneToken method;
   Generator generator;
 
-  Decoder(int l, int s, bool g, std::shared_ptr<cuda::ProductChoices> products)
-      : layers(l),
+  Decoder(const TransformerShape& shape, int s, int at, bool g, std::shared_ptr<cuda::ProductChoices> products)
+      : layers(shape.layers),
         sequences(s),
+        context(at),
         graphs(g),
         device(store, weights, {.activations = kFormat, .graphs = g, .filled = true, .products = std::move(products)}),
         ops(clocked, kFormat, s),
-        target(tiny_shape(l, kColumns), store, ops, kContext + 4 * kAtOnce),
+        target(shape, store, ops, at + 4 * kAtOnce),
         generator(ops, target, method) {
-    constexpr int kFirst = 3;  // after so many steps every tape is a graph
-    join_all(generator, s, kContext);
+    constexpr int kFirst = 3, kPrompt = 2;  // after so many steps every tape is a graph
+    join_all(generator, s, kPrompt);
+    generator.assume_length(context);
     for (int i = 0; i < kFirst; ++i) generator.step();
   }
 
@@ -77,7 +79,7 @@ struct DecoderProbe::Decoder {
     double kernels() const { return std::max(between_events - issue, 0.0); }
   };
   Times steps() {
-    generator.assume_length(kContext);
+    generator.assume_length(context);
     generator.step();  // is not counted, as the lengths have just been changed
     clocked.issue = clocked.waited = 0;
     const double device_before = device.device_seconds().all, start = now();
@@ -94,7 +96,7 @@ DecoderProbe::~DecoderProbe() = default;
 DecoderProbe::Decoder& DecoderProbe::decoder(int layers, int sequences, bool graphs) {
   if (!last_ || last_->layers != layers || last_->sequences != sequences || last_->graphs != graphs) {
     last_.reset();  // frees its memory before the next allocates
-    last_ = std::make_unique<Decoder>(layers, sequences, graphs, products_);
+    last_ = std::make_unique<Decoder>(tiny_shape(layers, kColumns), sequences, kContext, graphs, products_);
   }
   return *last_;
 }
@@ -126,6 +128,32 @@ void DecoderProbe::measure(MeasuredPoint& p, Seconds time_budget) {
                         : graphs               ? t.wall - t.kernels()
                                                : t.wall - alone;
     return std::max(took, kLeast);
+  });
+}
+
+// A layer is the difference of two networks, so that nothing before or behind the layers counts.
+void DecoderProbe::measure_layer(MeasuredPoint& p, Seconds time_budget) {
+  constexpr int kFew = 2, kMore = 6;
+  constexpr double kLeast = 1e-9;
+  TransformerShape shape = tiny_shape(kMore, p.at("hidden"));
+  shape.heads = p.at("heads");
+  shape.kv_heads = p.at("kv_heads");
+  shape.head_dim = p.at("head_dim");
+  shape.intermediate = p.at("intermediate");
+  shape.vocabulary = 512;
+  const int sequences = p.at("sequences"), context = p.at("context");
+  const double kv = 4.0 * sequences * (context + 4.0 * kAtOnce) * shape.kv_heads * shape.head_dim,
+               weights = 2.0 * shape.hidden *
+                         (3.0 * shape.intermediate + 2.0 * shape.heads * shape.head_dim +
+                          2.0 * shape.kv_heads * shape.head_dim);
+  last_.reset();
+  if (!fits((kFew + kMore) * (kv + weights), p)) return;
+  Decoder more(shape, sequences, context, true, products_);
+  shape.layers = kFew;
+  Decoder few(shape, sequences, context, true, products_);
+  timer_.take_samples(p, time_budget, [&] {
+    const double short_time = few.steps().kernels(), long_time = more.steps().kernels();
+    return std::max((long_time - short_time) / (kMore - kFew), kLeast);
   });
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows on grid.x. What a transformer does at every layer has 16 bytes a thread, where rows are aligned: with a value a
-// thread the instructions take more time than the bytes. Other ops have a thread for each value.
+// Rows on grid.x, a thread for each value; 16 bytes a thread in what a transformer does at every layer, where there are
+// so many values that the instructions of a thread for each would take more time than the bytes.
 #include "decoder/cuda/elementwise/elementwise.h"
 
 #include "decoder/cuda/elementwise/chunk.cuh"
@@ -56,8 +56,10 @@ __global__ void join_chunks_kernel(View<const T> a, View<const T> b, View<T> y, 
 }
 template <class T, class Join>
 void join(View<const T> a, View<const T> b, View<T> y, Join how, cudaStream_t s) {
-  constexpr int per = Chunk<T>::kPer;
-  if (y.cols % per == 0 && in_chunks(a) && in_chunks(b) && in_chunks(y))
+  // Of fewer values a thread for each is faster: on an H100 a gate of 16 x 14336 took 1.4 us against 2.7.
+  constexpr int per = Chunk<T>::kPer, kMany = 1 << 19;
+  const bool many = y.rows >= ceil_div(kMany, y.cols);
+  if (many && y.cols % per == 0 && in_chunks(a) && in_chunks(b) && in_chunks(y))
     launch_overlapping(join_chunks_kernel<T, Join>, grid_over(y.rows, y.cols / per), dim3(kThreads), 0, s, a, b, y,
                        how);
   else launch_overlapping(join_kernel<T, Join>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, a, b, y, how);
