@@ -96,7 +96,7 @@ std::vector<MeasuredPoint> small_grid(double l2, int devices) {
   g.add("top_k", {{"rows", 8}, {"columns", 4096}, {"k", 8}});
   g.add("sample", {{"rows", 8}, {"columns", 4096}});
   g.steps({1, 3}, {1, 8, 32});
-  g.layer(1024, {8, 8, 128}, 2048, 4, 256);
+  g.layer(128, {2, 1, 64}, 256, 4, 130);
   g.all_reduce(devices, {8, 1024});
   return g.points;
 }

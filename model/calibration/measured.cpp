@@ -68,6 +68,15 @@ static const std::vector<ShapeOf>& shapes() {
       {"kernel_replayed", {{"kernels", 1}}},
       // A sum of a message over so many GPUs.
       {"all_reduce", {{"ranks", 2}, {"kib", 1}}},
+      // A layer of a decoder on a GPU, whose kernels follow one another as in a step.
+      {"layer",
+       {{"hidden", 1},
+        {"heads", 1},
+        {"kv_heads", 1},
+        {"head_dim", 1},
+        {"intermediate", 1},
+        {"sequences", 1},
+        {"context", 1}}},
       // Two ops of a decoder's step on a GPU, with or without graphs: the host's time to launch its kernels, and the
       // time that the GPU waits for the host.
       {"step_issue", {{"layers", 1}, {"sequences", 1}, {"ops", 1}, {"graphs", 0}}},

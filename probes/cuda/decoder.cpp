@@ -65,7 +65,7 @@ struct DecoderProbe::Decoder {
         graphs(g),
         device(store, weights, {.activations = kFormat, .graphs = g, .filled = true, .products = std::move(products)}),
         ops(clocked, kFormat, s),
-        target(shape, store, ops, at + 4 * kAtOnce),
+        target(shape, store, ops, lengths_around(at, s).back() + 4 * kAtOnce),
         generator(ops, target, method) {
     constexpr int kFirst = 3, kPrompt = 2;  // after so many steps every tape is a graph
     join_all(generator, s, kPrompt);
