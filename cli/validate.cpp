@@ -3,6 +3,7 @@
 // writes a file to a folder; started again, it continues there. Calibration uses only measurements of kernels and the
 // host, never of steps.
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <iostream>
 #include <optional>
@@ -29,9 +30,11 @@ using namespace measure;
 
 namespace {
 
+constexpr const char* kRateOption = "--acceptance-rate";
+
 struct ValidateOptions {
   std::string device = "cpu", grid = "standard";
-  std::filesystem::path out = "validation", measured, markdown, html;
+  std::filesystem::path out = "validation", measured, steps, markdown, html;
   std::string datasheet;
   std::vector<std::string> parts, methods, networks;
   std::vector<int> batches;
@@ -65,50 +68,85 @@ class Validating {
     if (o.gpu() && o.has("calibrate") && o.datasheet.empty())
       throw InputErrors("--datasheet: a GPU's peaks can't be timed; name its device, or a device file");
     check_asked();
-    check_outputs({{"--markdown", o.markdown}, {"--html", o.html}}, {o.measured});
+    check_outputs({{"--markdown", o.markdown}, {"--html", o.html}}, {o.measured, o.steps});
     std::error_code failed;
     std::filesystem::create_directories(o.out, failed);
     if (failed) throw InputErrors("--out: " + o.out.string() + " can't be made: " + failed.message());
   }
 
   int run() {
+    if (!o_.steps.empty()) return compare_with_file();
     if (o_.has("probe") && o_.measured.empty() && !probe()) return interrupted();
     if (o_.has("calibrate")) calibrate();
     if (!o_.has("decode") && !o_.has("serving")) return kFine;
     cells_ = cells_asked();
     if (o_.gpu()) on_ = this_gpu(networks_, o_.rate, file("algorithms.json"));
     else on_ = this_cpu(networks_, most(&GridCell::batch_size), most(&GridCell::context), references());
-    load_calibration();
+    load_calibration(on_->format(), o_.rate);
     const Interruptible interruptible;
     GridSteps grid = o_.has("decode") ? decode() : GridSteps{};
     if (probing_ && !finish_probing()) return interrupted();
-    ValidationReport report{.device = o_.device,
-                            .title = on_->title(),
-                            .commit = std::string(build_commit()),
-                            .rate = o_.rate,
-                            .fits = fits_};
-    take_out_bursts(grid.steps.cells);
-    for (const MeasuredCell& c : grid.steps.cells) {
-      if (!asked(c.transformer, c.method, c.batch_size)) continue;
-      if (c.skipped.empty()) report.cells.push_back(validation_->compare(c));
-      else report.skipped.push_back(c);
-    }
+    ValidationReport report = compared(grid.steps, on_->title(), o_.rate);
     report.left_out = grid.left_out;
-    report.input_files = input_files();
-    report.data = common_.data;
     if (!o_.gpu()) report.free_core = core_.free_share();
     if (grid.whole && o_.has("serving"))
       report.serving = compare_serving(serving_asked(), networks_, *on_, *validation_);
     on_->keep();
     say_who_had_the_core();
-    write_to_file(o_.markdown, Format::markdown, report);
-    write_to_file(o_.html, Format::html, report);
-    if (o_.json) write_validation_json(std::cout, report);
-    else write_validation(to_standard_output(Format::table, asked_of()), report);
+    write(report);
     return grid.whole ? 0 : interrupted();
   }
 
  private:
+  // Steps that were measured before, perhaps elsewhere, beside what is predicted now. No device is needed.
+  int compare_with_file() {
+    MeasuredSteps steps = read_file(o_.steps, read_measured_steps);
+    if (steps.device != o_.device)
+      throw InputErrors(o_.steps.string() + "#/device: is " + steps.device + "; --device says " + o_.device);
+    for (std::size_t i = 0; i < steps.cells.size(); ++i)
+      if (!networks_.all().contains(steps.cells[i].transformer))
+        throw InputErrors(o_.steps.string() + "#/cells/" + std::to_string(i) +
+                          "/transformer: is no network of data/validation/grid.json");
+    calibrate();
+    const double rate = rate_of(steps);
+    load_calibration(o_.gpu() ? DType::bf16 : DType::fp32, rate);
+    write(compared(steps, steps.title, rate));
+    return kFine;
+  }
+  // Acceptance was forced to a rate on a GPU: the file says to which.
+  double rate_of(const MeasuredSteps& steps) const {
+    const auto& all = steps.arguments;
+    const auto at = std::find(all.begin(), all.end(), kRateOption);
+    if (at == all.end() || at + 1 == all.end()) return o_.rate;
+    double rate = 0;
+    const char* end = (at + 1)->data() + (at + 1)->size();
+    if (std::from_chars((at + 1)->data(), end, rate).ptr != end || !(rate >= 0 && rate <= 1))
+      throw InputErrors(o_.steps.string() + "#/arguments: " + *at + " is followed by no rate");
+    return rate;
+  }
+
+  ValidationReport compared(MeasuredSteps& steps, const std::string& title, double rate) {
+    ValidationReport report{.device = o_.device,
+                            .title = title,
+                            .commit = std::string(build_commit()),
+                            .rate = rate,
+                            .fits = fits_};
+    take_out_bursts(steps.cells);
+    for (const MeasuredCell& c : steps.cells) {
+      if (!asked(c.transformer, c.method, c.batch_size)) continue;
+      if (c.skipped.empty()) report.cells.push_back(validation_->compare(c));
+      else report.skipped.push_back(c);
+    }
+    report.input_files = input_files();
+    report.data = common_.data;
+    return report;
+  }
+  void write(const ValidationReport& report) const {
+    write_to_file(o_.markdown, Format::markdown, report);
+    write_to_file(o_.html, Format::html, report);
+    if (o_.json) write_validation_json(std::cout, report);
+    else write_validation(to_standard_output(Format::table, asked_of()), report);
+  }
   Asked asked_of() const { return {"validate", common_.data}; }
   void write_to_file(const std::filesystem::path& file, Format format, const ValidationReport& report) const {
     if (file.empty()) return;
@@ -120,10 +158,11 @@ class Validating {
   std::string kind() const { return o_.full ? "full" : o_.grid; }
   std::filesystem::path file(const char* name) const { return o_.out / name; }
   std::filesystem::path measured() const { return o_.measured.empty() ? file("measured.json") : o_.measured; }
+  std::filesystem::path steps() const { return o_.steps.empty() ? file("steps.json") : o_.steps; }
   // The input files of the predictions and of the measured steps.
   InputFiles input_files() const {
     InputFiles all = networks_.input_files();
-    for (const std::filesystem::path& f : {measured(), file("device.json"), file("engine.json"), file("steps.json")})
+    for (const std::filesystem::path& f : {measured(), file("device.json"), file("engine.json"), steps()})
       if (std::error_code none; std::filesystem::exists(f, none))
         all.merge(InputFiles(Document::from_file(f).root().input_files()));
     return all;
@@ -152,7 +191,7 @@ class Validating {
     probing_.reset();
     if (!all) return false;
     calibrate();
-    load_calibration();
+    load_calibration(on_->format(), o_.rate);
     return true;
   }
 
@@ -164,16 +203,16 @@ class Validating {
   }
 
   // The device and the engine by which steps are predicted, and the clock at which they are compared.
-  void load_calibration() {
-    if (!o_.gpu()) tell_at_clock_of_probe();
+  void load_calibration(DType format, double rate) {
+    if (!o_.gpu() && o_.steps.empty()) tell_at_clock_of_probe();
     for (const char* name : {"device.json", "engine.json"})
       if (std::error_code none; !std::filesystem::exists(file(name), none))
         throw InputErrors(file(name).string() + ": no such file; the part \"calibrate\" writes it (--parts)");
     validation_.reset();
     device_ = read_file(file("device.json"), [](const Reader& in) { return read_device(in); });
     engine_ = read_file(file("engine.json"), read_engine);
-    validation_ = std::make_unique<Validation>(device_, engine_, networks_.all(), networks_.find(), o_.rate,
-                                               on_->format(), memory_while_probed());
+    validation_ = std::make_unique<Validation>(device_, engine_, networks_.all(), networks_.find(), rate, format,
+                                               memory_while_probed());
   }
 
   // The clock at which steps are compared is that of probing; older files do not have it.
@@ -280,10 +319,10 @@ class Validating {
   GridAsked grid_asked() const {
     std::vector<std::string> arguments{"validate", "--device", o_.device};
     if (o_.gpu()) {  // acceptance is forced there, so steps depend on the rate
-      arguments.push_back("--acceptance-rate");
+      arguments.emplace_back(kRateOption);
       arguments.push_back(significant(o_.rate, 6));
     }
-    return {file("steps.json"),
+    return {steps(),
             o_.device,
             std::move(arguments),
             named(networks_.input_files(), common_.data),
@@ -320,6 +359,9 @@ void add_validate(CLI::App& app, Action& chosen) {
       ->capture_default_str();
   verb->add_option("--measured", o->measured, "calibrate from this measured file instead of probing")
       ->check(CLI::ExistingFile);
+  verb->add_option("--steps", o->steps,
+                   "compare with the steps of this file, and decode nothing: with --measured no device is needed")
+      ->check(CLI::ExistingFile);
   verb->add_option("--datasheet", o->datasheet,
                    "the GPU: a name of `list devices` or a device file (a datasheet alone will do)");
   verb->add_option("--parts", o->parts, "some of probe, calibrate, decode, serving; all, if not given")
@@ -332,7 +374,7 @@ void add_validate(CLI::App& app, Action& chosen) {
   verb->add_option("--methods", o->methods, "only these methods' cells")->delimiter(',');
   verb->add_option("--networks", o->networks, "only these networks' cells")->delimiter(',');
   verb->add_option("--batch-sizes", o->batches, "only these batch sizes")->delimiter(',')->check(CLI::Range(1, 4096));
-  verb->add_option("--acceptance-rate", o->rate, "of a draft, an input in both worlds")
+  verb->add_option(kRateOption, o->rate, "of a draft, an input in both worlds")
       ->check(between(0.0, 1.0))
       ->capture_default_str();
   verb->add_option("--turns", o->turns, "times that each cell and each live server is measured")
