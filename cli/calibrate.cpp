@@ -126,7 +126,7 @@ int calibrate(CalibrateOptions o, const Common& common) {
   const std::optional<Comparison> compared =
       o.compare.empty() ? std::nullopt : std::optional(compare(o, tables ? nullptr : &m, r));
   const std::string device = device_text(o, measured, r);
-  const std::string engine = o.engine_out.empty() ? std::string() : engine_text(o, measured);
+  const std::string engine = o.engine_out.empty() ? std::string() : engine_text(o, measured, r);
   // All input has been checked by now, so that either all files are written or none.
   if (!o.engine_out.empty()) write_text_file(o.engine_out, engine);
   if (!o.out.empty()) write_text_file(o.out, device);
@@ -139,7 +139,7 @@ int calibrate(CalibrateOptions o, const Common& common) {
   if (!o.json) {
     print_quality(said, r.quality, width);
     print_regimes(said, r.regimes, width);
-    if (m.device == "cuda" && !o.engine_out.empty()) print_gpu_host(said, m, width);
+    if (m.device == "cuda" && !o.engine_out.empty()) print_gpu_host(said, m, fit_layer(o, m, r), width);
   }
   if (compared) print_comparison(said, compared->points, compared->first, compared->second, width);
   return kFine;

@@ -51,7 +51,7 @@ void print_regimes(std::ostream& out, const std::vector<FitQuality>& all, std::s
   out << "\n" << table.to_text(width);
 }
 
-void print_gpu_host(std::ostream& out, const Measured& m, std::size_t width) {
+void print_gpu_host(std::ostream& out, const Measured& m, const std::optional<LayerFit>& layer, std::size_t width) {
   const GpuHostFit f = fit_gpu_host(m);
   out << "host: a step " << micro(f.step) << ", an op recorded " << micro(f.record) << ", a token " << micro(f.token)
       << ", a graph " << micro(f.graph_launch) << ", a kernel by itself " << micro(f.issue) << ", a read "
@@ -60,6 +60,13 @@ void print_gpu_host(std::ostream& out, const Measured& m, std::size_t width) {
     out << "host: what " << f.unseen << " larger batches waited, not fitted: " << percent(f.median_error)
         << " off at the median, " << percent(f.worst_error) << " at worst\n";
   if (f.credit) out << "host: a graph saves the device " << micro(*f.credit) << " a kernel\n";
+  if (layer) {
+    out << "a layer beyond its kernels:";
+    if (layer->of_one_row) out << " " << micro(*layer->of_one_row) << " with one row,";
+    if (layer->of_rows) out << " " << micro(*layer->of_rows) << " with several,";
+    out << " with which " << layer->points << " layers are " << percent(layer->median_error) << " off at the median, "
+        << percent(layer->worst_error) << " at worst\n";
+  }
   for (const std::string& w : f.warnings) out << "host: " << w << "\n";
   const auto samplers = fit_samplers(m);
   if (samplers.empty()) return;

@@ -105,7 +105,7 @@ InputFiles calibrate(const Question& q, const fs::path& data, std::ostream& out)
   document.finish();
   const CalibratedDevice device = calibrated_device(input, measured);
   OrderedJson all{{"device_file", device.device}};
-  if (knows_host(measured)) all["engine_file"] = calibrated_engine(input, measured);
+  if (knows_host(measured)) all["engine_file"] = calibrated_engine(input, measured, device);
   for (const FitQuality& quality : device.quality)
     all["held_out"][quality.op] = {{"points", quality.points}, {"median", quality.median}, {"p90", quality.p90}};
   out << all.dump();

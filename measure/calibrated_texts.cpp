@@ -27,13 +27,13 @@ std::string device_text(const CalibrationInput& o, const MeasuredFile& m, const 
   return with_inputs(r.device, files, o.data);
 }
 
-std::string engine_text(const CalibrationInput& o, const MeasuredFile& m) {
+std::string engine_text(const CalibrationInput& o, const MeasuredFile& m, const CalibratedDevice& r) {
   InputFiles files = m.files;
   if (m.points.device == "cuda") {
     const Document shipped = Document::from_file(shipped_engine(o.data));
     files.insert(shipped.root().input_files().begin(), shipped.root().input_files().end());
   }
-  return with_inputs(calibrated_engine(o, m.points), files, o.data);
+  return with_inputs(calibrated_engine(o, m.points, r), files, o.data);
 }
 
 CalibratedFiles calibrated_files(const std::filesystem::path& measured, const std::string& device,
@@ -48,7 +48,7 @@ CalibratedFiles calibrated_files(const std::filesystem::path& measured, const st
   if (m.device != device)
     throw InputErrors(measured.string() + "#/device: is \"" + m.device + "\", not \"" + device + "\"");
   const CalibratedDevice r = calibrated_device(o, m);
-  return {device_text(o, all, r), knows_host(m) ? engine_text(o, all) : "", r.quality};
+  return {device_text(o, all, r), knows_host(m) ? engine_text(o, all, r) : "", r.quality};
 }
 
 }  // namespace draftline::measure

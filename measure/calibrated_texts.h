@@ -18,7 +18,8 @@ struct MeasuredFile {
 MeasuredFile read_points(const std::filesystem::path&);  // throws InputErrors
 
 std::string device_text(const CalibrationInput&, const MeasuredFile&, const CalibratedDevice&);
-std::string engine_text(const CalibrationInput&, const MeasuredFile&);  // only where knows_host() of its points
+// Only where knows_host() of its points. The device is calibrated by the same file.
+std::string engine_text(const CalibrationInput&, const MeasuredFile&, const CalibratedDevice&);
 
 struct CalibratedFiles {
   std::string device, engine;       // JSON texts; `engine` is "" if the host was not measured

@@ -80,6 +80,12 @@ inline bool is_of_layer(const Kernel& kernel) {
   return attention != nullptr ? !attention->scores() : std::holds_alternative<DeltaRule>(kernel);
 }
 
+// Rows of the kernel that a layer has once, over all sequences.
+inline int rows_of_layer(const Kernel& kernel) {
+  const auto* attention = std::get_if<Attention>(&kernel);
+  return attention != nullptr ? attention->rows : std::get<DeltaRule>(kernel).rows;
+}
+
 // Host work of a step that no op stands for.
 inline Seconds host_base(const Engine& e, Speculation speculation, const StepOutline& step) {
   if (speculation == Speculation::off) return e.step;
@@ -92,19 +98,19 @@ inline Seconds host_base(const Engine& e, Speculation speculation, const StepOut
 class LayerTime {
  public:
   LayerTime(const Engine& e, const StepOutline& step)
-      : of_layer_(std::max(e.layer, Seconds{})),
-        of_verifying_(of_layer_) {  // what is below 0, graphs save: it comes off each kernel
+      : of_one_row_(std::max(e.layer, Seconds{})),  // what is below 0, graphs save: it comes off each kernel
+        of_rows_(e.layer_rows.value_or(of_one_row_)) {
     // Only a tree is committed by copies in the KV cache: a chain lies in place already.
     if (std::any_of(step.kinds.begin(), step.kinds.end(), [](const StepOutline::Kind& k) { return k.key == "commit"; }))
-      of_verifying_ += e.layer_tree;
+      verifying_ = e.layer_tree;
   }
   Seconds operator()(const Kernel& kernel, Phase phase) const {
     if (!is_of_layer(kernel)) return {};
-    return phase == Phase::verify ? of_verifying_ : of_layer_;
+    return (rows_of_layer(kernel) > 1 ? of_rows_ : of_one_row_) + (phase == Phase::verify ? verifying_ : Seconds{});
   }
 
  private:
-  Seconds of_layer_, of_verifying_;
+  Seconds of_one_row_, of_rows_, verifying_;
 };
 
 // Host time of what precedes an op: its draft pass, its launches.

@@ -41,7 +41,8 @@ OrderedJson engine_of(const HostFit& f, const CalibrationInput& o) {
 
 // The profile of our decoder beside a GPU. How it cuts ops into kernels, and whose compute attention, is code,
 // not measured: those rows are the profile's that comes with draftline.
-OrderedJson engine_of(const GpuHostFit& f, const CalibrationInput& o, const std::string& gpu) {
+OrderedJson engine_of(const GpuHostFit& f, const std::optional<LayerFit>& layer, const CalibrationInput& o,
+                      const std::string& gpu) {
   OrderedJson e{{"name", "draftline"},
                 {"version", "0.1"},
                 {"title", "our own decoder beside " + gpu},
@@ -53,6 +54,8 @@ OrderedJson engine_of(const GpuHostFit& f, const CalibrationInput& o, const std:
   e["graph_launch"] = measured_time(f.graph_launch, o);
   e["step"] = e["step_speculating"] = measured_time(f.step, o);
   e["draft_pass"] = known("0 s", "a draft pass is part of its tape's graph", o);
+  if (layer && layer->of_one_row) e["layer"] = measured_time(*layer->of_one_row, o);
+  if (layer && layer->of_rows) e["layer_rows"] = measured_time(*layer->of_rows, o);
   e["token"] = measured_time(f.token, o);
   e["sync"] = measured_time(f.sync, o);
   const OrderedJson shipped = OrderedJson::parse(read_text_file(shipped_engine(o.data)));
@@ -72,8 +75,13 @@ bool knows_host(const Measured& m) {
                                           [](const MeasuredPoint& p) { return p.op == "step_host"; });
 }
 
-OrderedJson calibrated_engine(const CalibrationInput& o, const Measured& m) {
-  return m.device == "cuda" ? engine_of(fit_gpu_host(m), o, m.title) : engine_of(fit_host(m), o);
+std::optional<LayerFit> fit_layer(const CalibrationInput& o, const Measured& m, const CalibratedDevice& r) {
+  const Document written = Document::from_text(text_of(r.device), o.locator);
+  return fit_layer(m, read_device(written.root(), o.data / "devices"));
+}
+
+OrderedJson calibrated_engine(const CalibrationInput& o, const Measured& m, const CalibratedDevice& r) {
+  return m.device == "cuda" ? engine_of(fit_gpu_host(m), fit_layer(o, m, r), o, m.title) : engine_of(fit_host(m), o);
 }
 
 }  // namespace draftline

@@ -4,12 +4,14 @@
 #pragma once
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/input_files.h"
 #include "model/calibration/engine_fit.h"
 #include "model/calibration/gpu_calibration.h"
+#include "model/calibration/layer_fit.h"
 #include "model/calibration/left_out.h"
 #include "model/devices/fit_quality.h"
 
@@ -42,9 +44,11 @@ CalibratedDevice calibrated_gpu(const CalibrationInput&, const Measured&);  // o
 CalibratedDevice calibrated_from_tables(const CalibrationInput&);
 
 // knows_host(): whether a measured file, of a CPU or a GPU, has the points from which calibrated_engine() makes the
-// profile of our decoder's host.
+// profile of our decoder's host. The device was calibrated by the same file.
 bool knows_host(const Measured&);
-OrderedJson calibrated_engine(const CalibrationInput&, const Measured&);
+OrderedJson calibrated_engine(const CalibrationInput&, const Measured&, const CalibratedDevice&);
+// What a layer on a GPU takes beyond its kernels; none: no layer was measured.
+std::optional<LayerFit> fit_layer(const CalibrationInput&, const Measured&, const CalibratedDevice&);
 
 std::string text_of(const OrderedJson&);  // indented, but lists of numbers, and what is short, on one line
 std::filesystem::path shipped_engine(const std::filesystem::path& data);  // whose rows say how our decoder cuts ops

@@ -176,11 +176,8 @@ std::vector<NarrowCalibration<Fit>> narrow_fits(const std::string& op,
   return all;
 }
 
-// The ops whose time is that of the bytes they move; choosing and drawing tokens is another matter.
-bool moves_bytes(ElementOp op) {
-  return op == ElementOp::add || op == ElementOp::silu_mul || op == ElementOp::rms_norm ||
-         op == ElementOp::rope_append || op == ElementOp::argmax;
-}
+// The ops whose time is that of the bytes they move; drawing tokens is another matter.
+bool moves_bytes(ElementOp op) { return op != ElementOp::sample; }
 
 }  // namespace
 
@@ -200,7 +197,7 @@ KernelTimes kernel_times(const Measured& m, const Device& datasheet) {
     } else if (p.op == "all_reduce") {
       nccl.points.push_back({p.at("ranks"), Bytes{1024.0 * p.at("kib")}, p.median});
     } else if (const auto op = element_op_named(p.op); op && moves_bytes(*op)) {
-      times.copies.push_back({work(copy_of(*op, p, kFormat)).bytes(), p.median});
+      times.copies.push_back({work(copy_of(*op, p, kFormat)).bytes(), p.median, *op});
     } else if (p.op == "copy") {
       times.copies.push_back({Bytes{2 * 1024.0 * p.at("kib")}, p.median});
     }

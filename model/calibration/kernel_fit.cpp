@@ -80,6 +80,7 @@ Seconds predicted(const Device& d, const AttentionPoint& p) {
 Seconds predicted(const Device& d, const CopyPoint& p) {
   Copy k;
   k.read = p.bytes;
+  if (p.op) k.op = *p.op;
   return kernel_time(d, k);
 }
 
@@ -208,21 +209,56 @@ AttentionFit fit_attention(const std::vector<AttentionPoint>& points, const Devi
   return errors.fit_of(best.values);
 }
 
+namespace {
+
+// The ops of which there are enough points to fit them by themselves.
+std::vector<ElementOp> fitted_apart(const std::vector<CopyPoint>& points) {
+  constexpr int kLeast = 4;
+  std::vector<ElementOp> ops;
+  for (std::size_t i = 0; i < kElementOpNames.size(); ++i) {
+    const auto op = static_cast<ElementOp>(i);
+    if (std::count_if(points.begin(), points.end(), [&](const CopyPoint& p) { return p.op == op; }) >= kLeast)
+      ops.push_back(op);
+  }
+  return ops;
+}
+
+}  // namespace
+
 CopyFit fit_copy(const std::vector<CopyPoint>& points, const Device& datasheet, FitSpread* spread) {
   check(!points.empty(), "a fit needs points");
   constexpr double kHold = 0.01;
+  const std::vector<ElementOp> apart = fitted_apart(points);
   std::vector<Coefficient> coefficients;
   add_coefficients(coefficients, CopyFit{}, kHold);
+  // Without ops of their own nothing is said of L2; with them one more launch costs what the cheapest of them does.
+  if (apart.empty()) coefficients.pop_back();
+  else coefficients.erase(coefficients.begin());
+  for (const ElementOp op : apart)
+    add_coefficients(coefficients, ElementwiseFit{}, kHold,
+                     std::string(kElementOpNames[static_cast<std::size_t>(op)]) + "/");
+  const auto fit_of = [&](std::vector<double> values) {
+    if (apart.empty()) values.push_back(0);
+    else values.insert(values.begin(), std::numeric_limits<double>::infinity());
+    CopyFit f = fit_of_values<CopyFit>(values);
+    const std::size_t shared = fields_of(f).size(), own = fields_of(ElementwiseFit{}).size();
+    for (std::size_t i = 0; i < apart.size(); ++i) {
+      const auto of_op = fit_of_values<ElementwiseFit>(values, shared + own * i);
+      f.of[static_cast<std::size_t>(apart[i])] = of_op;
+      f.fixed = std::min(f.fixed, of_op.fixed);
+    }
+    return f;
+  };
   Device d = without_fits(datasheet);
   const FittedValues best = fitted(coefficients, {}, static_cast<Eigen::Index>(points.size()),
                                    [&](const std::vector<double>& v, Eigen::VectorXd& errors) {
-                                     d.gpu().copy = fit_of_values<CopyFit>(v);
+                                     d.gpu().copy = fit_of(v);
                                      for (std::size_t i = 0; i < points.size(); ++i)
                                        errors[static_cast<Eigen::Index>(i)] =
                                            std::log(predicted(d, points[i]) / points[i].time);
                                    });
   if (spread != nullptr) *spread = best.spread;
-  return fit_of_values<CopyFit>(best.values);
+  return fit_of(best.values);
 }
 
 }  // namespace draftline

@@ -37,6 +37,7 @@ struct AttentionPoint {
 struct CopyPoint {
   Bytes bytes;
   Seconds time;
+  std::optional<ElementOp> op = {};  // none: copying
 };
 Attention kernel_of(const AttentionPoint&);
 Span span_of(const AttentionPoint&);

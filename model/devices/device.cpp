@@ -56,7 +56,21 @@ GemmFit read_gemm(Reader in) {
   return f;
 }
 std::optional<GemmFit> read_narrow_gemm(Reader in) { return read_gemm(in); }
-CopyFit read_copy(Reader in) { return read_fields<CopyFit>(in); }
+CopyFit read_copy(Reader in) {
+  CopyFit f = read_fields<CopyFit>(in);
+  const auto ops = in.find("ops");
+  if (!ops) return f;
+  for (const auto& [name, of_op] : ops->entries()) {
+    const auto known = std::find(kElementOpNames.begin(), kElementOpNames.end(), name);
+    if (known == kElementOpNames.end()) {
+      of_op.fail("is no elementwise op that is timed");
+      continue;
+    }
+    f.of[static_cast<std::size_t>(known - kElementOpNames.begin())] = read_fields<ElementwiseFit>(of_op);
+    of_op.done();
+  }
+  return f;
+}
 std::optional<ExpertFit> read_experts(Reader in) { return read_fields<ExpertFit>(in); }
 
 template <class Fit>

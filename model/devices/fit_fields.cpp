@@ -54,9 +54,16 @@ constexpr std::array<FitField<Prefill>, 9> kPrefill{{
     {"wave_softness", ratio, 0, 1, 0.5, 0.01, 1, [](Prefill& f) -> double& { return f.wave_softness; }},
 }};
 
-constexpr std::array<FitField<CopyFit>, 2> kCopy{{
+constexpr std::array<FitField<CopyFit>, 3> kCopy{{
     {"fixed", seconds, 0, kAny, 2 * us, 0.05 * us, 50 * us, [](CopyFit& f) -> double& { return f.fixed.value; }},
     {"bandwidth_share", ratio, kTiny, kLarge, 0.85, 0.05, 1, [](CopyFit& f) -> double& { return f.bandwidth_share; }},
+    {"l2_share", ratio, 0, kLarge, 0.7, 0.1, 1.5, [](CopyFit& f) -> double& { return f.l2_share; }, nullptr, true},
+}};
+
+using Elementwise = ElementwiseFit;
+constexpr std::array<FitField<Elementwise>, 2> kElementwise{{
+    {"fixed", seconds, 0, kAny, 2 * us, 0.05 * us, 50 * us, [](Elementwise& f) -> double& { return f.fixed.value; }},
+    {"l2_speed", ratio, kTiny, kLarge, 1, 0.05, 8, [](Elementwise& f) -> double& { return f.l2_speed; }},
 }};
 
 using Expert = ExpertFit;
@@ -144,6 +151,7 @@ std::span<const FitField<GemmFit>> fields_of(const GemmFit&) { return kGemm; }
 std::span<const FitField<DecodeAttentionFit>> fields_of(const DecodeAttentionFit&) { return kDecode; }
 std::span<const FitField<PrefillAttentionFit>> fields_of(const PrefillAttentionFit&) { return kPrefill; }
 std::span<const FitField<CopyFit>> fields_of(const CopyFit&) { return kCopy; }
+std::span<const FitField<ElementwiseFit>> fields_of(const ElementwiseFit&) { return kElementwise; }
 std::span<const FitField<ExpertFit>> fields_of(const ExpertFit&) { return kExpert; }
 std::span<const FitField<StreamFit>> fields_of(const StreamFit&) { return kStream; }
 std::span<const FitField<ChunkFit>> fields_of(const ChunkFit&) { return kChunk; }

@@ -101,10 +101,17 @@ struct AttentionModel {
   std::optional<RatioInterval> other_library;
 };
 
-// Elementwise work: fixed + bytes over a share of the bandwidth.
-struct CopyFit {
+// One kind of elementwise work, where it was timed by itself.
+struct ElementwiseFit {
   Seconds fixed;
-  double bandwidth_share = 1;
+  double l2_speed = 1;  // bL2: speed at which it moves what lies in L2, over memory's bandwidth
+};
+// Elementwise work: fixed + bytes over a share of the bandwidth, or over that of L2 as far as they lie there.
+struct CopyFit {
+  Seconds fixed;               // of what was not timed by itself; of one more launch
+  double bandwidth_share = 1;  // eB
+  double l2_share = 0;         // c: share of L2 that keeps what the kernel before has written; 0: nothing
+  std::array<std::optional<ElementwiseFit>, kElementOpNames.size()> of = {};  // by ElementOp
   Origin origin{};
 };
 

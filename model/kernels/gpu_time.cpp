@@ -8,15 +8,24 @@
 
 namespace draftline {
 
+// How much of something is still in L2 when so much else has been accessed, of which there is so much room.
+static double kept(double accessed, double room) {
+  const double x = std::max(accessed, 0.0) / room;
+  return 1 / (1 + (x * x) * (x * x));
+}
+
 Seconds gpu_time(const Device& d, const Copy& k) {
   const CopyFit& f = d.gpu().copy;
-  const Seconds memory = (k.read + k.written) / (f.bandwidth_share * d.bandwidth);
-  return f.fixed + std::max(memory, k.flops / matrix_rate(d, DType::bf16, DType::bf16));
+  const auto& own = f.of[static_cast<std::size_t>(k.op)];
+  const Bytes bytes = k.read + k.written;
+  const double in_l2 = own && f.l2_share > 0 ? kept(bytes.value, f.l2_share * d.l2.value) : 0;
+  const Seconds memory = (1 - in_l2) * (bytes / (f.bandwidth_share * d.bandwidth)),
+                l2 = in_l2 > 0 ? in_l2 * (bytes / (own->l2_speed * d.bandwidth)) : Seconds{};
+  return (own ? own->fixed : f.fixed) + std::max(memory + l2, k.flops / matrix_rate(d, DType::bf16, DType::bf16));
 }
 
 double l2_share_left(const Device& d, const Gemm& k, Bytes distance) {
-  const double x = std::max(distance.value, 0.0) / (gemm_fit(d, operands_of(k)).fit.l2_share * d.l2.value);
-  return 1 / (1 + (x * x) * (x * x));
+  return kept(distance.value, gemm_fit(d, operands_of(k)).fit.l2_share * d.l2.value);
 }
 
 }  // namespace draftline
