@@ -126,11 +126,8 @@ class Validating {
   }
 
   ValidationReport compared(MeasuredSteps& steps, const std::string& title, double rate) {
-    ValidationReport report{.device = o_.device,
-                            .title = title,
-                            .commit = std::string(build_commit()),
-                            .rate = rate,
-                            .fits = fits_};
+    ValidationReport report{
+        .device = o_.device, .title = title, .commit = std::string(build_commit()), .rate = rate, .fits = fits_};
     take_out_bursts(steps.cells);
     for (const MeasuredCell& c : steps.cells) {
       if (!asked(c.transformer, c.method, c.batch_size)) continue;
@@ -322,14 +319,9 @@ class Validating {
       arguments.emplace_back(kRateOption);
       arguments.push_back(significant(o_.rate, 6));
     }
-    return {steps(),
-            o_.device,
-            std::move(arguments),
-            named(networks_.input_files(), common_.data),
-            cells_,
-            o_.turns,
-            Seconds{o_.time_budget},
-            o_.full ? std::nullopt : std::optional(Seconds{o_.of_decoding()})};
+    return {
+        steps(), o_.device, std::move(arguments),    named(networks_.input_files(), common_.data),
+        cells_,  o_.turns,  Seconds{o_.time_budget}, o_.full ? std::nullopt : std::optional(Seconds{o_.of_decoding()})};
   }
 
   const ValidateOptions& o_;

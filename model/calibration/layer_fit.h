@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a decoder's layer takes on a GPU beyond its kernels as probes time them, each repeated by itself: between kernels
-// of different kinds there is less overlap. From a measured file's points "layer"; it is Engine::layer.
+// What a decoder's layer takes on a GPU beyond its kernels as probes time them, each repeated by itself: between
+// kernels of different kinds there is less overlap. From a measured file's points "layer"; it is Engine::layer.
 #pragma once
 #include <optional>
 

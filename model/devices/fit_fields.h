@@ -30,7 +30,7 @@ struct FitField {
 std::span<const FitField<GemmFit>> fields_of(const GemmFit&);
 std::span<const FitField<DecodeAttentionFit>> fields_of(const DecodeAttentionFit&);
 std::span<const FitField<PrefillAttentionFit>> fields_of(const PrefillAttentionFit&);  // but for its layout, a choice
-std::span<const FitField<CopyFit>> fields_of(const CopyFit&);  // but for those of each op
+std::span<const FitField<CopyFit>> fields_of(const CopyFit&);                          // but for those of each op
 std::span<const FitField<ElementwiseFit>> fields_of(const ElementwiseFit&);
 std::span<const FitField<ExpertFit>> fields_of(const ExpertFit&);
 std::span<const FitField<StreamFit>> fields_of(const StreamFit&);

@@ -62,10 +62,10 @@ struct Engine {
   Seconds draft_pass_exposed;       // the device waits so long in each draft pass, however busy it is
   Seconds layer;                    // device time of a layer beyond its kernels timed apart; below 0: graphs save it
   std::optional<Seconds> layer_rows;  // the same of a pass with several rows, where that differs; not below 0
-  double bandwidth_share = 1;       // memory bandwidth that kernels reach, of what the device's fits say
-  Seconds token;                    // host time per emitted token, serial with the device
-  Seconds sync;                     // one blocking read
-  std::vector<int> graph_sizes;     // captured row counts: rows are padded up; empty: no padding
+  double bandwidth_share = 1;         // memory bandwidth that kernels reach, of what the device's fits say
+  Seconds token;                      // host time per emitted token, serial with the device
+  Seconds sync;                       // one blocking read
+  std::vector<int> graph_sizes;       // captured row counts: rows are padded up; empty: no padding
   // A step with prompts is replayed as a graph if it has at most so many rows; else its kernels are launched one by
   // one. None: all steps are replayed.
   std::optional<int> prompt_graphs;

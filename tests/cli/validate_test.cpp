@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/text_file.h"
 #include "tests/cli/program.h"
 
 namespace draftline {
@@ -52,6 +53,39 @@ Errors errors_of(const Json& j) {
 }
 
 }  // namespace
+
+TEST_CASE("steps that were measured on an H100 are predicted anew, without a GPU") {
+  const Program draftline;
+  const std::string measured = kData + "/measured/h100-sxm";
+  const std::string loop = "validate --device cuda --datasheet h100-sxm --measured " + measured + ".json --out v ";
+  const Ran r = draftline(loop + "--steps " + measured + "-steps.json --json");
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  const Json j = Json::parse(r.out);
+  CHECK(j.at("title") == "NVIDIA H100 80GB HBM3");
+  CHECK(j.at("cells").size() == 130);
+  for (const Json& c : j.at("cells")) check_compared(c);
+  CHECK(j.at("serving").empty());
+  // docs/accuracy.md says how well they are met; the aims are 3 % and 8 %.
+  CHECK(j.at("summary").at("median_abs_error").get<double>() < 0.035);
+  CHECK(j.at("summary").at("p90_abs_error").get<double>() < 0.08);
+  CHECK(j.at("plain_step_summary").at("median_abs_error").get<double>() < 0.02);
+
+  // Of another device's steps, or of a network that the grid doesn't have, there is nothing to compare.
+  const Ran cpu = draftline("validate --measured " + measured + ".json --out v --steps " + measured + "-steps.json");
+  CHECK(cpu.code == 2);
+  CHECK(contains(cpu.err, "#/device: is cuda; --device says cpu"));
+  Json other = Json::parse(read_text_file(measured + "-steps.json"));
+  other.at("cells").at(0).at("transformer") = "gpt-5";
+  draftline.write("other.json", other.dump());
+  const Ran unknown = draftline(loop + "--steps other.json");
+  CHECK(unknown.code == 2);
+  CHECK(contains(unknown.err, "#/cells/0/transformer: is no network of data/validation/grid.json"));
+  other.at("cells").at(0).at("transformer") = "llama-3.1-8b";
+  other.at("arguments").back() = "often";
+  draftline.write("other.json", other.dump());
+  CHECK(contains(draftline(loop + "--steps other.json").err, "#/arguments: --acceptance-rate is followed by no rate"));
+}
 
 TEST_CASE("the closed loop holds on this machine: probed, calibrated, decoded, predicted") {
   const Program draftline;

@@ -134,6 +134,21 @@ TEST_CASE("the folded price is the walk where the device waits in layers and dra
   CHECK(folded - without > Seconds{3 * 200e-6 + 32 * 5e-6 - 1e-9});
 }
 
+TEST_CASE("a layer of several rows may take another time beyond its kernels than one of a single row") {
+  const auto s =
+      ScenarioText(with_method(R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}})")).sweep();
+  Setup setup = s->setup({});
+  setup.batch_size = 1;
+  const auto run = s->predictor().steps().recorded_step(setup, s->scenario().methods.front());
+  Engine engine = *setup.engine;
+  const auto time = [&] { return StepPrice(run, *setup.device, engine, Speculation::on)(700).value; };
+  const double without = time();
+  engine.layer_rows = Seconds{9e-6};  // of the target's 32 layers, and of the drafter's first pass
+  CHECK(time() - without == Approx(33 * 9e-6));
+  engine.layer = Seconds{4e-6};  // of its two other passes
+  CHECK(time() - without == Approx(33 * 9e-6 + 2 * 4e-6));
+}
+
 TEST_CASE("a drafter whose passes wait for the host takes their time, and no more where the device is slower") {
   const auto s =
       ScenarioText(with_method(R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}})")).sweep();

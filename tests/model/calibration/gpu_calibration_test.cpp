@@ -256,12 +256,32 @@ TEST_CASE("kernels with narrow operands are fitted format by format, with an err
   CHECK(c.narrow_experts.empty());
 }
 
-TEST_CASE("choosing and drawing tokens is no copying") {
+TEST_CASE("drawing tokens is no moving of bytes") {
   const Device d = made_up_gpu();
   Measured m = measured_on(d, 0);
   const std::size_t before = kernel_times(m, d).copies.size();
   m.points.push_back({"sample", {{"rows", 1}, {"columns", 32000}}, Seconds{1e-4}, Seconds{1}, Seconds{1}, 9, 0, {}});
-  m.points.push_back(
-      {"top_k", {{"rows", 1}, {"columns", 32000}, {"k", 4}}, Seconds{1e-4}, Seconds{1}, Seconds{1}, 9, 0, {}});
   CHECK(kernel_times(m, d).copies.size() == before);
+}
+
+TEST_CASE("elementwise ops that were timed one by one are fitted one by one, and find in L2 what fits there") {
+  Device truth = made_up_gpu();
+  CopyFit& copy = truth.gpu().copy;
+  copy.bandwidth_share = 0.8;
+  copy.l2_share = 0.6;
+  const auto of = [&](ElementOp op) -> auto& { return copy.of[static_cast<std::size_t>(op)]; };
+  of(ElementOp::add) = {Seconds{0.8e-6}, 2.5};
+  of(ElementOp::rms_norm) = {Seconds{1.5e-6}, 1.2};
+  of(ElementOp::silu_mul) = {Seconds{1e-6}, 1.8};
+  const CopyFit found = *calibrate_gpu(kernel_times(measured_on(truth, 0), truth), truth, "m.json").copy;
+  for (const ElementOp op : {ElementOp::add, ElementOp::rms_norm, ElementOp::silu_mul}) {
+    const auto& own = found.of[static_cast<std::size_t>(op)];
+    INFO(kElementOpNames[static_cast<std::size_t>(op)]);
+    REQUIRE(own);
+    CHECK(own->fixed.value == Approx(of(op)->fixed.value).epsilon(0.05));
+    CHECK(own->l2_speed == Approx(of(op)->l2_speed).epsilon(0.1));
+  }
+  CHECK(found.bandwidth_share == Approx(0.8).epsilon(0.05));
+  CHECK(found.fixed.value == Approx(0.8e-6).epsilon(0.05));  // one more launch: the cheapest op's
+  CHECK_FALSE(found.of[static_cast<std::size_t>(ElementOp::argmax)]);
 }

@@ -118,6 +118,27 @@ TEST_CASE(
       "by_rows_256"));
 }
 
+TEST_CASE("a device file may say what elementwise ops take one by one") {
+  const std::string own = R"("l2_share": 0.5, "ops": {"rms_norm": {"fixed": "1.4 us", "l2_speed": 2}}, )";
+  std::string text = device_text("h100-sxm");
+  const std::size_t copy = text.find("\"copy\": {");
+  text.insert(text.find("\"fixed\"", copy), own);
+  const auto document = Document::from_text(text, kDevices / "mine.json");
+  const Device d = read_device(document.root()), before = known_device("h100-sxm");
+  document.finish();
+  Copy norm{.read = Bytes{1e6}, .written = Bytes{1e6}, .op = ElementOp::rms_norm}, gate = norm;
+  gate.op = ElementOp::silu_mul;
+  CHECK(kernel_time(d, gate) == kernel_time(before, gate));
+  CHECK(kernel_time(d, norm).value == Approx(1.4e-6 + 2e6 / (2 * d.bandwidth.value)).epsilon(1e-3));  // in L2
+  norm.read = Bytes{1e9};
+  const double share = before.gpu().copy.bandwidth_share;
+  CHECK(kernel_time(d, norm).value == Approx(1.4e-6 + 1.001e9 / (share * d.bandwidth.value)).epsilon(1e-3));
+  text.replace(text.find("rms_norm"), 8, "layernrm");
+  const auto wrong = Document::from_text(text, kDevices / "mine.json");
+  read_device(wrong.root());
+  CHECK(holds(mistake_of([&] { wrong.finish(); }), "/ops/layernrm: is no elementwise op that is timed"));
+}
+
 TEST_CASE("a device file with a mistake says where it is") {
   CHECK(mistakes_of_edited("a100-sxm", "\"2039 GB/s\"", "\"2039 GB\"").find("#/datasheet/0/bandwidth") !=
         std::string::npos);

@@ -93,6 +93,7 @@ TEST_CASE("a profile says what its scheduler does by card, how prompts are launc
     "chain": {"value": 3, "kind": "guess", "because": "why"},
     "shards_drafts": {"value": true, "kind": "default", "source": "s", "locator": "l"},
     "layer_tree": {"value": "25 us", "kind": "calibrated", "source": "s", "locator": "l"},
+    "layer_rows": {"value": "9 us", "kind": "calibrated", "source": "s", "locator": "l"},
     "scheduler": {"kind": "default", "source": "s", "locator": "l", "prompts": "apart", "cards": [
       {"memory": "70 GiB", "except": "a100", "max_num_seqs": 1024, "max_num_seqs_speculating": 48,
        "max_num_batched_tokens": 8192},
@@ -101,6 +102,8 @@ TEST_CASE("a profile says what its scheduler does by card, how prompts are launc
   CHECK(e.chain == 3);
   CHECK(e.shards_drafts);
   CHECK(e.layer_tree.value == Approx(25e-6));
+  CHECK(e.layer_rows->value == Approx(9e-6));
+  CHECK_FALSE(engine_of(profile(R"(, "ops": {})")).layer_rows);
   CHECK(e.cost_of("expert_mlp").fixed->value == Approx(9e-6));
   CHECK(e.scheduler.prompts_apart == true);
   constexpr double kGiB = 1 << 30;
