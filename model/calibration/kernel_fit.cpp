@@ -128,6 +128,23 @@ GemmFit fit_gemm(const std::vector<GemmPoint>& points, const Device& datasheet, 
 
 namespace {
 
+// Does a layout have this coefficient?
+bool has_coefficient(HeadLayout layout, std::string_view name) {
+  constexpr std::array<std::string_view, 3> kOfStacked{"prefill/per_tile_row", "prefill/per_part_row",
+                                                       "prefill/per_part"};
+  constexpr std::array<std::string_view, 7> kOfOthers{
+      "decode/per_root_key",     "prefill/fixed",       "prefill/per_tile", "prefill/blend",
+      "prefill/bandwidth_share", "prefill/write_share", "prefill/per_row"};
+  const auto is_in = [&](const auto& names) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  if (name == "prefill/per_key") return layout == HeadLayout::swapped;
+  return layout == HeadLayout::stacked ? !is_in(kOfOthers) : !is_in(kOfStacked);
+}
+
+template <class Fit>
+void add_values(std::vector<double>& all, const Fit& fit) {
+  for (const FitField<Fit>& f : fields_of(fit)) all.push_back(f.value(fit));
+}
+
 // The points' errors under one layout, and the coefficients that it has.
 class AttentionErrors {
  public:
@@ -136,16 +153,21 @@ class AttentionErrors {
     constexpr double kHold = 0.03;
     add_coefficients(coefficients_, DecodeAttentionFit{}, kHold, "decode/");
     of_decode_ = coefficients_.size();
+    add_values(neutral_, DecodeAttentionFit{});
+    add_values(neutral_, PrefillAttentionFit{});
     add_coefficients(coefficients_, PrefillAttentionFit{}, kHold, "prefill/");
-    if (!walks()) coefficients_.erase(coefficients_.begin() + static_cast<std::ptrdiff_t>(of_decode_));  // per_key
+    for (const Coefficient& c : coefficients_) fitted_.push_back(has_coefficient(layout, c.name));
+    std::erase_if(coefficients_, [&](const Coefficient& c) { return !has_coefficient(layout, c.name); });
     for (const AttentionPoint& p : points)
       weights_.push_back(p.context == 0                                                            ? 1
                          : p.cache == CacheState::repeated && cache_bytes(p) <= 2.0 * datasheet.l2 ? kHotWeight
                                                                                                    : kColdWeight);
   }
 
-  AttentionFit fit_of(std::vector<double> values) const {
-    if (!walks()) values.insert(values.begin() + static_cast<std::ptrdiff_t>(of_decode_), 0.0);
+  AttentionFit fit_of(const std::vector<double>& fitted) const {
+    std::vector<double> values = neutral_;
+    for (std::size_t i = 0, next = 0; i < values.size(); ++i)
+      if (fitted_[i]) values[i] = fitted[next++];
     const AttentionPoint& kernel = points_.front();
     AttentionFit f{kernel.library, kernel.format, form_of(kernel_of(kernel)), fit_of_values<DecodeAttentionFit>(values),
                    fit_of_values<PrefillAttentionFit>(values, of_decode_)};
@@ -170,13 +192,13 @@ class AttentionErrors {
   }
 
  private:
-  bool walks() const { return layout_ == HeadLayout::swapped; }
-
   const std::vector<AttentionPoint>& points_;
   Device device_;
   HeadLayout layout_;
   std::vector<Coefficient> coefficients_;
   std::size_t of_decode_ = 0;
+  std::vector<double> neutral_;  // of every coefficient: what one that is not fitted has
+  std::vector<bool> fitted_;
   std::vector<double> weights_;
 };
 
@@ -189,8 +211,8 @@ HeadLayout layout_of(const std::vector<AttentionPoint>& points, const Device& da
   constexpr double kPlainly = 0.98;
   HeadLayout habit = HeadLayout::packed;
   double least = std::numeric_limits<double>::infinity();
-  for (const HeadLayout layout :
-       {HeadLayout::packed, HeadLayout::apart, HeadLayout::swapped, HeadLayout::packed_decode}) {
+  for (const auto& [name, layout] : kHeadLayouts) {
+    if (layout == HeadLayout::stacked && !points.front().library.empty()) continue;  // our own kernels alone do that
     AttentionErrors errors(points, datasheet, layout);
     if (const double mean = errors.mean(errors.best(std::span(kSoftnessStarts).subspan(1, 1))); mean < kPlainly * least)
       least = mean, habit = layout;

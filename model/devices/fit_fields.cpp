@@ -41,8 +41,14 @@ constexpr std::array<FitField<Decode>, 8> kDecode{{
 }};
 
 using Prefill = PrefillAttentionFit;
-constexpr std::array<FitField<Prefill>, 9> kPrefill{{
+constexpr std::array<FitField<Prefill>, 12> kPrefill{{
     {"per_key", seconds, 0, kAny, 20 * ns, 2 * ns, 200 * ns, [](Prefill& f) -> double& { return f.per_key.value; },
+     nullptr, true},
+    {"per_tile_row", seconds, 0, kAny, 100 * ns, 1 * ns, 1 * us,
+     [](Prefill& f) -> double& { return f.per_tile_row.value; }, nullptr, true},
+    {"per_part_row", seconds, 0, kAny, 50 * ns, 1 * ns, 1 * us,
+     [](Prefill& f) -> double& { return f.per_part_row.value; }, nullptr, true},
+    {"per_part", seconds, 0, kAny, 50 * ns, 1 * ns, 1 * us, [](Prefill& f) -> double& { return f.per_part.value; },
      nullptr, true},
     {"fixed", seconds, 0, kAny, 10 * us, 0.5 * us, 100 * us, [](Prefill& f) -> double& { return f.fixed.value; }},
     {"per_tile", seconds, 0, kAny, 3 * us, 0.01 * us, 50 * us, [](Prefill& f) -> double& { return f.per_tile.value; }},

@@ -64,11 +64,14 @@ enum class HeadLayout {
   swapped,        // apart in whole tiles, and one CTA walks a whole context; only where each sequence has one row are a
                   // group's heads swapped for rows and a context split (FlashAttention 2 as vLLM calls it)
   packed_decode,  // packed below 16 rows; from there on each head alone in whole tiles of 256 rows (TensorRT-LLM)
+  stacked,        // heads and rows share tiles of 16 rows, or of 64 where they are more; a context is split into as many
+                  // parts as take the least time, which a kernel of its own joins (decoder/cuda/attention)
 };
-inline constexpr NamedValues<HeadLayout, 4> kHeadLayouts{{{"packed", HeadLayout::packed},
+inline constexpr NamedValues<HeadLayout, 5> kHeadLayouts{{{"packed", HeadLayout::packed},
                                                           {"apart", HeadLayout::apart},
                                                           {"swapped", HeadLayout::swapped},
-                                                          {"packed_decode", HeadLayout::packed_decode}}};
+                                                          {"packed_decode", HeadLayout::packed_decode},
+                                                          {"stacked", HeadLayout::stacked}}};
 
 // What many rows a sequence add: arithmetic in waves of query tiles, and their own traffic.
 struct PrefillAttentionFit {
@@ -78,6 +81,10 @@ struct PrefillAttentionFit {
   double bandwidth_share = 1;  // eB, of queries and results
   double write_share = 1;      // eW, of the rows' own keys and values, which are written to the cache and read again
   Seconds per_key;             // k: what a key costs a CTA that is alone with a context; 0: the time of its FLOP
+  // Of the layout `stacked` alone, where tiles end with their rows one after another:
+  Seconds per_tile_row;        // r: storing the result of a row of 128 columns
+  Seconds per_part_row;        // r': storing what a part of a context leaves of it
+  Seconds per_part;            // n: reading one part more while they are joined
   Seconds per_row;             // w: writing one row's keys and values, whatever their size
   double blend = 1;            // p; at most the decode kernel's counts
   double wave_softness = 1;    // theta

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "model/kernels/gpu_time.h"
 #include "model/kernels/kernel_time.h"
@@ -94,6 +95,7 @@ Layout layout_of(HeadLayout habit, double rows, double group, bool mixed) {
     case HeadLayout::apart: return apart_layout(rows, group);
     case HeadLayout::swapped: return swapped_layout(rows, group, mixed);
     case HeadLayout::packed_decode: return packed_decode_layout(rows, group);
+    case HeadLayout::stacked: return packed_layout(rows, group);  // of rows that gather their keys alone
   }
   return {};
 }
@@ -109,6 +111,91 @@ Layout gathering_layout(double heads) {
 double join_share(double context) {
   const double x = context / (1.25 * kKeyBlock), x2 = x * x;
   return x2 * x2 / (1 + x2 * x2);
+}
+
+// Attention, by the sequence.
+struct PerSequence {
+  double sequences, group, rows, keys, fresh, context;
+  double kv_pairs;        // KV heads of all sequences
+  double flops_per_pair;  // of a query and a key
+};
+
+PerSequence per_sequence(const Attention& k, Span s) {
+  PerSequence p;
+  p.sequences = k.sequences, p.group = static_cast<double>(k.heads) / k.kv_heads;
+  p.rows = k.rows / p.sequences, p.keys = std::max(s.keys / p.sequences, 0.0);
+  p.fresh = std::min(p.rows, p.keys), p.context = p.keys - p.fresh;
+  p.kv_pairs = p.sequences * k.kv_heads;
+  p.flops_per_pair = 2 * (static_cast<double>(k.head_dim) + k.values());
+  return p;
+}
+
+// Memory: the context's keys and values from memory, what this step has just written from L2 if it fits there.
+double memory_time(const Device& d, const AttentionFit& fit, const Attention& k, Span s, const PerSequence& p,
+                   CacheState state) {
+  const DecodeAttentionFit& f = fit.decode;
+  const PrefillAttentionFit& g = fit.prefill;
+  const double per_key = k.keys_read(1).value;
+  const double context_bytes = per_key * p.context * p.sequences, fresh_bytes = per_key * p.fresh * p.sequences;
+  const double own_bytes =
+      bytes_of(k.activations, static_cast<double>(k.rows) * k.heads * (static_cast<double>(k.head_dim) + k.values())).value;
+  const double room = f.l2_share * d.l2.value;
+  const double share = share_in_l2(fresh_bytes + own_bytes + (state == CacheState::repeated ? context_bytes : 0), room);
+  const double context_share = state == CacheState::repeated ? share : 0;
+  const double bandwidth = d.bandwidth.value;
+  const double from_memory = 1 / (f.bandwidth_share * bandwidth), from_l2 = 1 / (f.l2_speed * bandwidth);
+  const double again = k.gathers ? per_key * std::max(s.pairs - s.keys, 0.0) : 0;  // what other rows have read
+  return again * from_l2 +
+                        context_bytes * ((1 - context_share) * from_memory + context_share * from_l2) +
+                        fresh_bytes * ((1 - share) / (g.write_share * bandwidth) + share * from_l2) +
+                        own_bytes * ((1 - share) / (g.bandwidth_share * bandwidth) + share * from_l2) +
+                        k.index_bytes.value * from_memory + g.per_row.value * k.rows / d.multiprocessors;
+}
+
+// A stack of rows x heads, as our own kernels compute it: in CTAs, each of which takes a part of the context through
+// shared memory, 64 keys at a time, as much of it from memory as nobody has read before.
+double stacked_time(const Device& d, const AttentionFit& fit, const Attention& k, Span s, const PerSequence& p,
+                    double memory) {
+  constexpr double kFewRows = 16, kManyRows = 64, kStage = 64, kLeastKeys = 128, kAtOnce = 3, kMostParts = 64,
+                   kColumns = 128;
+  const DecodeAttentionFit& f = fit.decode;
+  const PrefillAttentionFit& g = fit.prefill;
+  const double multiprocessors = d.multiprocessors, bandwidth = d.bandwidth.value;
+  const double stack = p.rows * p.group, tall = stack <= kFewRows ? kFewRows : kManyRows;
+  const double tiles = up(stack, tall) / tall, ended = std::min(stack, tall) * (1 + k.values() / kColumns) / 2;
+
+  // A multiprocessor copies what its CTAs read, and computes with it.
+  const double pair_copied = k.keys_read(1).value / k.kv_heads / (f.l2_speed * bandwidth),
+               pair_computed = tall * p.flops_per_pair / (g.peak_share * matrix_rate(d, k.activations, k.cache).value);
+  const double stage = kStage * multiprocessors * (pair_copied + pair_computed);
+  // Stages of the longest tile, and of the others.
+  const double block = std::min(p.rows, std::max(tall / p.group, 1.0));
+  const double longest = p.keys / kStage,
+               mean = std::min(std::max(s.pairs, 0.0) / k.rows + (block - 1) / 2, p.keys) / kStage;
+  const double most = std::clamp(up(p.keys, kLeastKeys) / kLeastKeys, 1.0, kMostParts);
+  const double per_part = 2 * bytes_of(DType::fp32, k.rows * static_cast<double>(k.heads) * k.values()).value;
+
+  double least = std::numeric_limits<double>::infinity();
+  for (double tried = 1; tried < 2 * most; tried *= 2) {
+    const double parts = std::min(tried, most), ctas = p.kv_pairs * tiles * parts;
+    const double resident = ctas / multiprocessors, full = std::max(resident / kAtOnce, 1.0);
+    const double waves = full + g.wave_softness * (up(full, 1) - full), at_once = std::clamp(resident, 1.0, kAtOnce);
+    const double each = up(longest / parts, 1);
+    double end = f.per_unit.value + g.per_tile_row.value * ended, join = 0;
+    if (parts > 1) {
+      const double split_end = f.per_unit.value + g.per_part_row.value * ended;
+      join = f.join.value + parts * (g.per_part.value + per_part / (f.l2_speed * bandwidth));
+      join = std::max(join, end - split_end);  // so that splitting is never why more keys are cheaper
+      end = split_end;
+    }
+    const double compute = at_once * stage * ((waves - 1) * mean / parts + each) + (waves - 1) * end;
+    // Nobody computes before the first stages are there.
+    const double first = memory * std::min(kAtOnce * multiprocessors / (ctas * each), 1.0);
+    const double outside = first + end + join, rest = memory - first;
+    if (outside + std::max(compute, rest) < least)
+      least = std::min(least, outside + smooth_max(compute, rest, f.blend));
+  }
+  return f.fixed.value + least;
 }
 
 }  // namespace
@@ -127,11 +214,11 @@ Seconds gpu_time(const Device& d, const AttentionChoice& choice, const Attention
   if (k.scores()) return index_time(d, *choice.fit, k, s);
   const DecodeAttentionFit& f = choice.fit->decode;
   const PrefillAttentionFit& g = choice.fit->prefill;
-  const double sequences = k.sequences, group = static_cast<double>(k.heads) / k.kv_heads, columns = k.head_dim;
-  const double flops_per_pair = 2 * (columns + k.values());
-  const double rows = k.rows / sequences, keys = std::max(s.keys / sequences, 0.0);
-  const double fresh = std::min(rows, keys), context = keys - fresh;
-  const double kv_pairs = sequences * k.kv_heads, multiprocessors = d.multiprocessors;
+  const PerSequence p = per_sequence(k, s);
+  const double memory = memory_time(d, *choice.fit, k, s, p, state);
+  if (choice.layout == HeadLayout::stacked && !k.gathers) return Seconds{stacked_time(d, *choice.fit, k, s, p, memory)};
+  const auto& [sequences, group, rows, keys, fresh, context, kv_pairs, flops_per_pair] = p;
+  const double multiprocessors = d.multiprocessors;
   const Layout tiles = k.gathers ? gathering_layout(group) : layout_of(choice.layout, rows, group, k.widest > 1);
   const double split = tiles.may_split ? context : 0;  // keys that are shared out among CTAs
 
@@ -153,23 +240,6 @@ Seconds gpu_time(const Device& d, const AttentionChoice& choice, const Attention
   const double units = (f.per_unit.value * tiles.first + g.per_tile.value * (tiles.tiles - tiles.first)) * kv_pairs;
   const double compute =
       units / multiprocessors + matrix + f.per_root_key.value * std::sqrt(std::max(split - kKeyBlock, 0.0));
-
-  // Memory: the context's keys and values from memory, what this step has just written from L2 if it fits there.
-  const double per_key = k.keys_read(1).value;
-  const double context_bytes = per_key * context * sequences, fresh_bytes = per_key * fresh * sequences;
-  const double own_bytes =
-      bytes_of(k.activations, static_cast<double>(k.rows) * k.heads * (columns + k.values())).value;
-  const double room = f.l2_share * d.l2.value;
-  const double share = share_in_l2(fresh_bytes + own_bytes + (state == CacheState::repeated ? context_bytes : 0), room);
-  const double context_share = state == CacheState::repeated ? share : 0;
-  const double bandwidth = d.bandwidth.value;
-  const double from_memory = 1 / (f.bandwidth_share * bandwidth), from_l2 = 1 / (f.l2_speed * bandwidth);
-  const double again = k.gathers ? per_key * std::max(s.pairs - s.keys, 0.0) : 0;  // what other rows have read
-  const double memory = again * from_l2 +
-                        context_bytes * ((1 - context_share) * from_memory + context_share * from_l2) +
-                        fresh_bytes * ((1 - share) / (g.write_share * bandwidth) + share * from_l2) +
-                        own_bytes * ((1 - share) / (g.bandwidth_share * bandwidth) + share * from_l2) +
-                        k.index_bytes.value * from_memory + g.per_row.value * k.rows / multiprocessors;
 
   // The blend goes from the decode kernel's to the prefill kernel's with the rows. Of the two launches the dearer is
   // reached with the context if it is decode's, with the rows if it is prefill's: more work is never cheaper.
