@@ -97,7 +97,7 @@ OrderedJson attention_kernels(const CalibrationInput& o, const GpuCalibration& c
     add_fields(prefill, a.fit.prefill, in_us);
     if (a.fit.prefill.layout != HeadLayout::swapped) prefill.erase("per_key");
     if (a.fit.prefill.layout != HeadLayout::stacked)
-      for (const char* name : {"per_tile_row", "per_part_row", "per_part"}) prefill.erase(name);
+      for (const char* name : {"per_stage", "per_tile_row", "per_part_row", "per_part"}) prefill.erase(name);
     kernel["decode"] = decode;
     kernel["prefill"] = prefill;
     kernels.push_back(kernel);

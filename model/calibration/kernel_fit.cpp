@@ -130,8 +130,8 @@ namespace {
 
 // Does a layout have this coefficient?
 bool has_coefficient(HeadLayout layout, std::string_view name) {
-  constexpr std::array<std::string_view, 3> kOfStacked{"prefill/per_tile_row", "prefill/per_part_row",
-                                                       "prefill/per_part"};
+  constexpr std::array<std::string_view, 4> kOfStacked{"prefill/per_stage", "prefill/per_tile_row",
+                                                       "prefill/per_part_row", "prefill/per_part"};
   constexpr std::array<std::string_view, 7> kOfOthers{
       "decode/per_root_key",     "prefill/fixed",       "prefill/per_tile", "prefill/blend",
       "prefill/bandwidth_share", "prefill/write_share", "prefill/per_row"};

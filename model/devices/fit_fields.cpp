@@ -41,8 +41,10 @@ constexpr std::array<FitField<Decode>, 8> kDecode{{
 }};
 
 using Prefill = PrefillAttentionFit;
-constexpr std::array<FitField<Prefill>, 12> kPrefill{{
+constexpr std::array<FitField<Prefill>, 13> kPrefill{{
     {"per_key", seconds, 0, kAny, 20 * ns, 2 * ns, 200 * ns, [](Prefill& f) -> double& { return f.per_key.value; },
+     nullptr, true},
+    {"per_stage", seconds, 0, kAny, 1 * us, 0.01 * us, 10 * us, [](Prefill& f) -> double& { return f.per_stage.value; },
      nullptr, true},
     {"per_tile_row", seconds, 0, kAny, 100 * ns, 1 * ns, 1 * us,
      [](Prefill& f) -> double& { return f.per_tile_row.value; }, nullptr, true},

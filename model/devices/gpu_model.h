@@ -81,7 +81,8 @@ struct PrefillAttentionFit {
   double bandwidth_share = 1;  // eB, of queries and results
   double write_share = 1;      // eW, of the rows' own keys and values, which are written to the cache and read again
   Seconds per_key;             // k: what a key costs a CTA that is alone with a context; 0: the time of its FLOP
-  // Of the layout `stacked` alone, where tiles end with their rows one after another:
+  // Of the layout `stacked` alone, whose CTAs walk over 64 keys at a time and end with their rows one after another:
+  Seconds per_stage;           // l: the least that 64 keys take, however few CTAs share a multiprocessor
   Seconds per_tile_row;        // r: storing the result of a row of 128 columns
   Seconds per_part_row;        // r': storing what a part of a context leaves of it
   Seconds per_part;            // n: reading one part more while they are joined

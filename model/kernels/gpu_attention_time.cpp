@@ -188,7 +188,7 @@ double stacked_time(const Device& d, const AttentionFit& fit, const Attention& k
       join = std::max(join, end - split_end);  // so that splitting is never why more keys are cheaper
       end = split_end;
     }
-    const double compute = at_once * stage * ((waves - 1) * mean / parts + each) + (waves - 1) * end;
+    const double compute = std::max(at_once * stage, g.per_stage.value) * ((waves - 1) * mean / parts + each) + (waves - 1) * end;
     // Nobody computes before the first stages are there.
     const double first = memory * std::min(kAtOnce * multiprocessors / (ctas * each), 1.0);
     const double outside = first + end + join, rest = memory - first;
