@@ -64,8 +64,8 @@ enum class HeadLayout {
   swapped,        // apart in whole tiles, and one CTA walks a whole context; only where each sequence has one row are a
                   // group's heads swapped for rows and a context split (FlashAttention 2 as vLLM calls it)
   packed_decode,  // packed below 16 rows; from there on each head alone in whole tiles of 256 rows (TensorRT-LLM)
-  stacked,        // heads and rows share tiles of 16 rows, or of 64 where they are more; a context is split into as many
-                  // parts as take the least time, which a kernel of its own joins (decoder/cuda/attention)
+  stacked,  // heads and rows share tiles of 16 rows, or of 64 where they are more; a context is split into as many
+            // parts as take the least time, which a kernel of its own joins (decoder/cuda/attention)
 };
 inline constexpr NamedValues<HeadLayout, 5> kHeadLayouts{{{"packed", HeadLayout::packed},
                                                           {"apart", HeadLayout::apart},
@@ -82,13 +82,13 @@ struct PrefillAttentionFit {
   double write_share = 1;      // eW, of the rows' own keys and values, which are written to the cache and read again
   Seconds per_key;             // k: what a key costs a CTA that is alone with a context; 0: the time of its FLOP
   // Of the layout `stacked` alone, whose CTAs walk over 64 keys at a time and end with their rows one after another:
-  Seconds per_stage;           // l: the least that 64 keys take, however few CTAs share a multiprocessor
-  Seconds per_tile_row;        // r: storing the result of a row of 128 columns
-  Seconds per_part_row;        // r': storing what a part of a context leaves of it
-  Seconds per_part;            // n: reading one part more while they are joined
-  Seconds per_row;             // w: writing one row's keys and values, whatever their size
-  double blend = 1;            // p; at most the decode kernel's counts
-  double wave_softness = 1;    // theta
+  Seconds per_stage;         // l: the least that 64 keys take, however few CTAs share a multiprocessor
+  Seconds per_tile_row;      // r: storing the result of a row of 128 columns
+  Seconds per_part_row;      // r': storing what a part of a context leaves of it
+  Seconds per_part;          // n: reading one part more while they are joined
+  Seconds per_row;           // w: writing one row's keys and values, whatever their size
+  double blend = 1;          // p; at most the decode kernel's counts
+  double wave_softness = 1;  // theta
   HeadLayout layout = HeadLayout::apart;
   Origin origin{};
 };

@@ -95,7 +95,7 @@ Layout layout_of(HeadLayout habit, double rows, double group, bool mixed) {
     case HeadLayout::apart: return apart_layout(rows, group);
     case HeadLayout::swapped: return swapped_layout(rows, group, mixed);
     case HeadLayout::packed_decode: return packed_decode_layout(rows, group);
-    case HeadLayout::stacked: return packed_layout(rows, group);  // of rows that gather their keys alone
+    case HeadLayout::stacked: return packed_layout(rows, group);  // not asked for: stacked_time
   }
   return {};
 }
@@ -138,64 +138,84 @@ double memory_time(const Device& d, const AttentionFit& fit, const Attention& k,
   const double per_key = k.keys_read(1).value;
   const double context_bytes = per_key * p.context * p.sequences, fresh_bytes = per_key * p.fresh * p.sequences;
   const double own_bytes =
-      bytes_of(k.activations, static_cast<double>(k.rows) * k.heads * (static_cast<double>(k.head_dim) + k.values())).value;
+      bytes_of(k.activations, static_cast<double>(k.rows) * k.heads * (static_cast<double>(k.head_dim) + k.values()))
+          .value;
   const double room = f.l2_share * d.l2.value;
   const double share = share_in_l2(fresh_bytes + own_bytes + (state == CacheState::repeated ? context_bytes : 0), room);
   const double context_share = state == CacheState::repeated ? share : 0;
   const double bandwidth = d.bandwidth.value;
   const double from_memory = 1 / (f.bandwidth_share * bandwidth), from_l2 = 1 / (f.l2_speed * bandwidth);
   const double again = k.gathers ? per_key * std::max(s.pairs - s.keys, 0.0) : 0;  // what other rows have read
-  return again * from_l2 +
-                        context_bytes * ((1 - context_share) * from_memory + context_share * from_l2) +
-                        fresh_bytes * ((1 - share) / (g.write_share * bandwidth) + share * from_l2) +
-                        own_bytes * ((1 - share) / (g.bandwidth_share * bandwidth) + share * from_l2) +
-                        k.index_bytes.value * from_memory + g.per_row.value * k.rows / d.multiprocessors;
+  return again * from_l2 + context_bytes * ((1 - context_share) * from_memory + context_share * from_l2) +
+         fresh_bytes * ((1 - share) / (g.write_share * bandwidth) + share * from_l2) +
+         own_bytes * ((1 - share) / (g.bandwidth_share * bandwidth) + share * from_l2) +
+         k.index_bytes.value * from_memory + g.per_row.value * k.rows / d.multiprocessors;
 }
 
-// A stack of rows x heads, as our own kernels compute it: in CTAs, each of which takes a part of the context through
-// shared memory, 64 keys at a time, as much of it from memory as nobody has read before.
-double stacked_time(const Device& d, const AttentionFit& fit, const Attention& k, Span s, const PerSequence& p,
-                    double memory) {
-  constexpr double kFewRows = 16, kManyRows = 64, kStage = 64, kLeastKeys = 128, kAtOnce = 3, kMostParts = 64,
-                   kColumns = 128;
+// Our own kernels (decoder/cuda/attention): the rows x heads that share a KV head are a stack of tiles.
+constexpr double kFewRows = 16, kManyRows = 64;      // of a tile: where a stack is no higher, and else
+constexpr double kStageKeys = 64;                    // that a CTA copies to shared memory at once
+constexpr double kLeastKeys = 128, kMostParts = 64;  // of a part of a context; of a context
+constexpr double kAtOnce = 3;                        // CTAs of a multiprocessor
+constexpr double kFirst = 2;                         // of them, whose first stages are waited for
+
+struct Stack {
+  double ctas = 0;           // where no context is split
+  double longest, mean;      // stages of the tile with most keys, and of all
+  double stage, least;       // time of a stage: of one CTA among others, and at least
+  double end, part_end;      // time in which a CTA stores its results, and what a part leaves
+  double join, joined_part;  // time to join parts, and of that for each of them
+};
+
+Stack stack_of(const Device& d, const AttentionFit& fit, const Attention& k, Span s, const PerSequence& p) {
+  constexpr double kColumns = 128;
   const DecodeAttentionFit& f = fit.decode;
   const PrefillAttentionFit& g = fit.prefill;
-  const double multiprocessors = d.multiprocessors, bandwidth = d.bandwidth.value;
-  const double stack = p.rows * p.group, tall = stack <= kFewRows ? kFewRows : kManyRows;
-  const double tiles = up(stack, tall) / tall, ended = std::min(stack, tall) * (1 + k.values() / kColumns) / 2;
+  const double high = p.rows * p.group, tall = high <= kFewRows ? kFewRows : kManyRows;
+  const double l2_bandwidth = f.l2_speed * d.bandwidth.value;
+  // Every tile copies its keys and values from L2; rows that a tile has not are computed all the same.
+  const double copied = k.keys_read(1).value / k.kv_heads / l2_bandwidth,
+               computed = tall * p.flops_per_pair / (g.peak_share * matrix_rate(d, k.activations, k.cache).value);
+  const double block = std::min(p.rows, std::max(tall / p.group, 1.0));  // rows of the text in a tile
+  const double mean_keys = std::max(s.pairs, 0.0) / k.rows + (block - 1) / 2;
+  // Half of what storing a row of 128 columns costs does not depend on its columns.
+  const double stored = std::min(high, tall) * (1 + k.values() / kColumns) / 2;
+  const double sums = bytes_of(DType::fp32, static_cast<double>(k.rows) * k.heads * k.values()).value;
+  return {.ctas = p.kv_pairs * up(high, tall) / tall,
+          .longest = p.keys / kStageKeys,
+          .mean = std::min(mean_keys, p.keys) / kStageKeys,
+          .stage = kStageKeys * d.multiprocessors * (copied + computed),
+          .least = g.per_stage.value * tall / kManyRows,  // in a tile of few rows, four warps share the keys
+          .end = f.per_unit.value + g.per_tile_row.value * stored,
+          .part_end = f.per_unit.value + g.per_part_row.value * stored,
+          .join = f.join.value,
+          .joined_part = g.per_part.value + 2 * sums / l2_bandwidth};
+}
 
-  // A multiprocessor copies what its CTAs read, and computes with it.
-  const double pair_copied = k.keys_read(1).value / k.kv_heads / (f.l2_speed * bandwidth),
-               pair_computed = tall * p.flops_per_pair / (g.peak_share * matrix_rate(d, k.activations, k.cache).value);
-  const double stage = kStage * multiprocessors * (pair_copied + pair_computed);
-  // Stages of the longest tile, and of the others.
-  const double block = std::min(p.rows, std::max(tall / p.group, 1.0));
-  const double longest = p.keys / kStage,
-               mean = std::min(std::max(s.pairs, 0.0) / k.rows + (block - 1) / 2, p.keys) / kStage;
+// The kernels take the parts that take the least time. Powers of two are tried: how many there are matters little where
+// they fill the device.
+double stacked_time(const Device& d, const AttentionFit& fit, const Attention& k, Span s, const PerSequence& p,
+                    double memory) {
+  const Stack stack = stack_of(d, fit, k, s, p);
   const double most = std::clamp(up(p.keys, kLeastKeys) / kLeastKeys, 1.0, kMostParts);
-  const double per_part = 2 * bytes_of(DType::fp32, k.rows * static_cast<double>(k.heads) * k.values()).value;
-
   double least = std::numeric_limits<double>::infinity();
   for (double tried = 1; tried < 2 * most; tried *= 2) {
-    const double parts = std::min(tried, most), ctas = p.kv_pairs * tiles * parts;
-    const double resident = ctas / multiprocessors, full = std::max(resident / kAtOnce, 1.0);
-    const double waves = full + g.wave_softness * (up(full, 1) - full), at_once = std::clamp(resident, 1.0, kAtOnce);
-    const double each = up(longest / parts, 1);
-    double end = f.per_unit.value + g.per_tile_row.value * ended, join = 0;
-    if (parts > 1) {
-      const double split_end = f.per_unit.value + g.per_part_row.value * ended;
-      join = f.join.value + parts * (g.per_part.value + per_part / (f.l2_speed * bandwidth));
-      join = std::max(join, end - split_end);  // so that splitting is never why more keys are cheaper
-      end = split_end;
-    }
-    const double compute = std::max(at_once * stage, g.per_stage.value) * ((waves - 1) * mean / parts + each) + (waves - 1) * end;
-    // Nobody computes before the first stages are there.
-    const double first = memory * std::min(kAtOnce * multiprocessors / (ctas * each), 1.0);
-    const double outside = first + end + join, rest = memory - first;
-    if (outside + std::max(compute, rest) < least)
-      least = std::min(least, outside + smooth_max(compute, rest, f.blend));
+    const double parts = std::min(tried, most), each = up(stack.longest / parts, 1);
+    const double ctas = stack.ctas * parts, resident = ctas / d.multiprocessors,
+                 full = std::max(resident / kAtOnce, 1.0);
+    const double waves = full + fit.prefill.wave_softness * (up(full, 1) - full);
+    const double stage = std::max(std::clamp(resident, 1.0, kAtOnce) * stack.stage, stack.least);
+    const double end = parts > 1 ? stack.part_end : stack.end;
+    const double saved = stack.end - stack.part_end;  // is never why more keys, which are split, are cheaper
+    const double join = parts > 1 ? std::max(stack.join + parts * stack.joined_part, saved) : 0;
+    const double compute = stage * ((waves - 1) * stack.mean / parts + each) + (waves - 1) * end;
+    // Nobody computes before the first stages are there; tiles of the same keys read them together.
+    const double first = memory * std::min(kFirst * d.multiprocessors / (p.kv_pairs * parts * each), 1.0);
+    const double apart = first + end + join, rest = memory - first;
+    if (apart + std::max(compute, rest) < least)
+      least = std::min(least, apart + smooth_max(compute, rest, fit.decode.blend));
   }
-  return f.fixed.value + least;
+  return fit.decode.fixed.value + least;
 }
 
 }  // namespace

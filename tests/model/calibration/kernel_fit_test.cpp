@@ -77,6 +77,33 @@ TEST_CASE("an attention fit gives back the times of the device that made them, a
   CHECK(fitted.gpu().attention.fits[0].prefill.layout == truth.gpu().attention.fits[0].prefill.layout);
 }
 
+TEST_CASE("that a kernel stacks rows and joins parts is found in its times, where nobody else's library made them") {
+  Device truth = known_device("h100-sxm");
+  AttentionFit& made = truth.gpu().attention.fits.front();
+  made.library.clear();
+  made.prefill = {};
+  made.prefill.layout = HeadLayout::stacked;
+  made.prefill.peak_share = 0.6;
+  made.prefill.per_stage = Seconds{2e-6};
+  made.prefill.per_tile_row = Seconds{100e-9};
+  made.prefill.per_part_row = Seconds{40e-9};
+  made.prefill.per_part = Seconds{35e-9};
+  std::vector<AttentionPoint> points;
+  for (const int sequences : {1, 16})
+    for (const int kv_heads : {2, 8, 32})
+      for (const int rows : {1, 2, 4, 8, 16, 64})
+        for (const int context : {64, 1024, 8192})
+          points.push_back({sequences, rows, context, 32, kv_heads, 128, {}, false, CacheState::cold});
+  for (auto& p : points) p.time = predicted(truth, p);
+  const AttentionFit found = fit_attention(points, truth);
+  CHECK(found.prefill.layout == HeadLayout::stacked);
+  CHECK(found.prefill.per_tile_row.value == Approx(100e-9).epsilon(0.1));
+  CHECK(found.prefill.per_part_row.value == Approx(40e-9).epsilon(0.1));
+  CHECK(found.prefill.per_row.value == 0);  // what the layout has not, costs nothing
+  for (auto& p : points) p.library = "flash_attention_3";
+  CHECK(fit_attention(points, truth).prefill.layout != HeadLayout::stacked);
+}
+
 TEST_CASE("a table is read by its columns, in the kernel model's domain alone") {
   const FreshFolder folder;
   const auto file = folder.path() / "gemm.csv";

@@ -184,11 +184,22 @@ TEST_CASE("attention has no seam between decode, verify and prefill") {
     }
 }
 
+// What our own kernels on an H100 cost beside arithmetic and memory, roughly.
+void end_in_rows(AttentionFit& f) {
+  f.decode.join = Seconds{2e-6};
+  f.prefill.per_stage = Seconds{1.8e-6};
+  f.prefill.per_tile_row = Seconds{100e-9};
+  f.prefill.per_part_row = Seconds{40e-9};
+  f.prefill.per_part = Seconds{35e-9};
+}
+
 TEST_CASE("whatever a library's layout, and whichever of its launches is dearer, more work is never cheaper") {
   Device d = known_device("l40s");
   AttentionFit& f = d.gpu().attention.fits.front();
-  f.prefill.layout = GENERATE(HeadLayout::packed, HeadLayout::apart, HeadLayout::swapped, HeadLayout::packed_decode);
+  f.prefill.layout = GENERATE(HeadLayout::packed, HeadLayout::apart, HeadLayout::swapped, HeadLayout::packed_decode,
+                              HeadLayout::stacked);
   f.prefill.per_key = Seconds{GENERATE(0.0, 25e-9)};
+  if (f.prefill.per_key.value > 0) end_in_rows(f);
   std::tie(f.decode.fixed, f.prefill.fixed) =
       GENERATE(std::pair{Seconds{8e-6}, Seconds{12e-6}}, std::pair{Seconds{12e-6}, Seconds{8e-6}});
   for (const auto& [heads, kv_heads] : {std::pair{32, 8}, {8, 8}, {71, 1}})
@@ -235,6 +246,28 @@ TEST_CASE("a CTA that is alone with a context walks over all its keys") {
   CHECK(kernel_time(d, beside, Span{16385, 16385}).value > kWalk);
   f.prefill.layout = HeadLayout::apart;
   CHECK(attention(d, 32, 8, {1, 2, 16384}).value < 0.2 * kWalk);
+}
+
+TEST_CASE("our own kernels end with a row after another, split a context to fill the device, and join the parts") {
+  Device d = known_device("h100-sxm");
+  AttentionFit& f = d.gpu().attention.fits.front();
+  f.prefill.layout = HeadLayout::stacked;
+  f.prefill.wave_softness = 0;
+  end_in_rows(f);
+  const auto time = [&](int sequences, int rows, double context) {
+    return attention(d, 32, 8, {sequences, rows, context}).value;
+  };
+  // A tile of 64 rows x heads is the same work for 5 rows as for 16, but stores 44 rows x heads more at 0.1 us each.
+  CHECK(time(1, 16, 48) - time(1, 5, 59) == Approx(44 * 0.1e-6).epsilon(0.05));
+  // 512 keys are four parts of two stages, 256 keys two of as many: what they cost more is two parts to join, each of
+  // 128 columns of 32 rows x heads that are stored and read in 32 bits, and their traffic.
+  const double parts = 2 * 35e-9 + 2 * 2 * 4.0 * 32 * 128 / (f.decode.l2_speed * d.bandwidth.value);
+  CHECK(time(1, 1, 511) - time(1, 1, 255) > parts);
+  CHECK(time(1, 1, 511) - time(1, 1, 255) < parts + 0.5e-6);
+  // Where no context need be split, four times the keys take less than four times as long only by what is fixed.
+  CHECK(time(64, 16, 16000) > 3.6 * time(64, 16, 4000));
+  // One sequence's long context is divided among all multiprocessors: 64 parts.
+  CHECK(time(1, 1, 32000) < 5 * time(1, 1, 1000));
 }
 
 TEST_CASE("attention over nothing costs at most a launch, and no rows cost nothing") {
