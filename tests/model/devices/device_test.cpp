@@ -182,6 +182,23 @@ TEST_CASE("a file names attention's fits by library and cache; files of before h
   CHECK(fit.prefill.origin.borrowed_from == "h100-sxm");
 }
 
+TEST_CASE("the coefficients that only a layout has are read where a file names them, and else cost nothing") {
+  std::string text = device_text("h100-sxm");
+  const std::string packed = R"("layout": "packed")";
+  REQUIRE(text.find(packed) != std::string::npos);
+  text.replace(text.find(packed), packed.size(),
+               R"("layout": "stacked", "per_stage": "2 us", "per_tile_row": "100 ns", "per_part": "40 ns")");
+  const auto document = Document::from_text(text, kDevices / "mine.json");
+  const PrefillAttentionFit fit = read_device(document.root()).gpu().attention.fits.at(0).prefill;
+  document.finish();
+  CHECK(fit.layout == HeadLayout::stacked);
+  CHECK(fit.per_stage.value == Approx(2e-6));
+  CHECK(fit.per_tile_row.value == Approx(100e-9));
+  CHECK(fit.per_part.value == Approx(40e-9));
+  CHECK(fit.per_part_row.value == 0);
+  CHECK(fit.per_key.value == 0);
+}
+
 TEST_CASE("links are lent without what the lender's devices are, and beside them a file says what its own are") {
   const Links lender = known_device("h100-sxm").links;
   REQUIRE(lender.compute_capability == "9.0");
