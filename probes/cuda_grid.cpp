@@ -138,6 +138,9 @@ std::vector<MeasuredPoint> cuda_grid(double l2, GridSize size, int devices) {
             if (sequences > 1 && (rows > 16 || context == 32000)) continue;
             g.attention(l, sequences, rows, context, tree);
           }
+  for (const CudaLayout& l : {grouped, equal})  // large batches that verify
+    for (const int rows : {2, 4, 8})
+      for (const int context : {64, 512, 2048}) g.attention(l, 64, rows, context, 0);
   for (const CudaLayout& l : {grouped, equal, CudaLayout{24, 8, 96}, CudaLayout{16, 8, 256}}) {
     for (const int rows : {128, 512, 2048})
       for (const int context : {0, 2048}) g.attention(l, 1, rows, context, 0);
@@ -159,6 +162,7 @@ std::vector<MeasuredPoint> cuda_grid(double l2, GridSize size, int devices) {
       if (sequences > 16 && context > 512) continue;
       g.layer(3072, {24, 8, 128}, 8192, sequences, context);
       g.layer(5120, {40, 8, 128}, 13824, sequences, context);
+      g.layer(1024, {16, 4, 64}, 2816, sequences, context);  // of a draft network
     }
   // A decoder's messages hold rows x hidden values: a few KiB to some MiB. Sizes in between are interpolated.
   std::vector<int> kibs;

@@ -120,8 +120,10 @@ TEST_CASE("the folded price is the walk where the device waits in layers and dra
   const auto s =
       ScenarioText(with_method(R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}})")).sweep();
   Setup setup = s->setup({});
-  Engine waits = *setup.engine;
-  waits.layer = Seconds{5e-6};
+  Engine none = *setup.engine, waits = none;
+  none.layer = {};
+  none.layer_rows.reset();
+  waits.layer = waits.layer_rows.emplace(5e-6);
   waits.draft_pass_exposed = Seconds{200e-6};
   const auto& method = s->scenario().methods.front();
   const auto run = s->predictor().steps().recorded_step(setup, method);
@@ -129,7 +131,7 @@ TEST_CASE("the folded price is the walk where the device waits in layers and dra
   setup.batch_size = 1;
   const Seconds folded = StepPrice(run, *setup.device, waits, Speculation::on)(700),
                 walked = walk_step(run, lengths, *setup.device, waits, Speculation::on).time,
-                without = StepPrice(run, *setup.device, *setup.engine, Speculation::on)(700);
+                without = StepPrice(run, *setup.device, none, Speculation::on)(700);
   CHECK(folded.value == Approx(walked.value).epsilon(1e-9));
   CHECK(folded - without > Seconds{3 * 200e-6 + 32 * 5e-6 - 1e-9});
 }
@@ -141,6 +143,8 @@ TEST_CASE("a layer of several rows may take another time beyond its kernels than
   setup.batch_size = 1;
   const auto run = s->predictor().steps().recorded_step(setup, s->scenario().methods.front());
   Engine engine = *setup.engine;
+  engine.layer = {};
+  engine.layer_rows.reset();
   const auto time = [&] { return StepPrice(run, *setup.device, engine, Speculation::on)(700).value; };
   const double without = time();
   engine.layer_rows = Seconds{9e-6};  // of the target's 32 layers, and of the drafter's first pass

@@ -21,8 +21,8 @@ template <class T>
 std::size_t latent_scratch(const LatentShape&);  // bytes
 
 // q [total, heads * rank], q_rope [total, heads * rope] over a cache of rank + rope columns -> y [total, heads * rank].
-// `scale`: of scores. Scratch: latent_scratch() bytes. A Bug if it is too small. Throws InputErrors if a latent has more
-// than 512 columns.
+// `scale`: of scores. Scratch: latent_scratch() bytes. A Bug if it is too small. Throws InputErrors if a latent has
+// more than 512 columns.
 template <class T>
 void latent_attend(View<const T> q, View<const T> q_rope, const PassView&, const CacheView<T>&, int layer, float scale,
                    const LatentShape&, const Scratch&, View<T> y, cudaStream_t);
