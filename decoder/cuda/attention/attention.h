@@ -37,8 +37,8 @@ struct Scores {
   const void* sinks = nullptr;  // [heads] in q's format: a score of each head's softmax that attends to nothing
 };
 
-// q [total, heads * head_dim] -> y of the same shape. Scratch: attend_scratch() bytes. A Bug if it is too small, or if a
-// head has more than 512 columns.
+// q [total, heads * head_dim] -> y of the same shape. Scratch: attend_scratch() bytes. A Bug if it is too small, or if
+// a head has more than 512 columns.
 template <class T>
 void attend(View<const T> q, const PassView&, const CacheView<T>&, int layer, const Scores&, int sms, const Scratch&,
             View<T> y, cudaStream_t);
