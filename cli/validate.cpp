@@ -110,7 +110,7 @@ class Validating {
     calibrate();
     const double rate = rate_of(steps);
     load_calibration(o_.gpu() ? DType::bf16 : DType::fp32, rate);
-    write(compared(steps, steps.title, rate));
+    write(compared(steps, steps.title + ", measured with " + steps.commit.substr(0, 8), rate));
     return kFine;
   }
   // Acceptance was forced to a rate on a GPU: the file says to which.

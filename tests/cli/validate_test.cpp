@@ -62,7 +62,7 @@ TEST_CASE("steps that were measured on an H100 are predicted anew, without a GPU
   INFO(r.err);
   REQUIRE(r.code == 0);
   const Json j = Json::parse(r.out);
-  CHECK(j.at("title") == "NVIDIA H100 80GB HBM3");
+  CHECK(j.at("title") == "NVIDIA H100 80GB HBM3, measured with 82693e95");
   CHECK(j.at("cells").size() == 130);
   for (const Json& c : j.at("cells")) check_compared(c);
   CHECK(j.at("serving").empty());
