@@ -40,7 +40,9 @@ struct ValidateOptions {
   std::vector<int> batches;
   bool full = false, json = false;
   int turns = 4, requests = 60;
-  double time_budget = 0.02, rate = 0.7;
+  double time_budget = 0.02;
+  std::optional<double> asked_rate;
+  double rate() const { return asked_rate.value_or(0.7); }
   std::optional<double> probe_seconds, seconds, serving_seconds, wait;
   bool gpu() const { return device == "cuda"; }
   bool has(const std::string& part) const {
@@ -65,6 +67,7 @@ class Validating {
         core_(
             o.gpu() ? FreeCore::Read() : [this](int more) { return references().clock.read(more); },
             Seconds{o.of_waiting()}, Interruptible::asked) {
+    if (!o.steps.empty()) check_comparison();
     if (o.gpu() && o.has("calibrate") && o.datasheet.empty())
       throw InputErrors("--datasheet: a GPU's peaks can't be timed; name its device, or a device file");
     check_asked();
@@ -80,13 +83,13 @@ class Validating {
     if (o_.has("calibrate")) calibrate();
     if (!o_.has("decode") && !o_.has("serving")) return kFine;
     cells_ = cells_asked();
-    if (o_.gpu()) on_ = this_gpu(networks_, o_.rate, file("algorithms.json"));
+    if (o_.gpu()) on_ = this_gpu(networks_, o_.rate(), file("algorithms.json"));
     else on_ = this_cpu(networks_, most(&GridCell::batch_size), most(&GridCell::context), references());
-    load_calibration(on_->format(), o_.rate);
+    load_calibration(on_->format(), o_.rate());
     const Interruptible interruptible;
     GridSteps grid = o_.has("decode") ? decode() : GridSteps{};
     if (probing_ && !finish_probing()) return interrupted();
-    ValidationReport report = compared(grid.steps, on_->title(), o_.rate);
+    ValidationReport report = compared(grid.steps, on_->title(), o_.rate());
     report.left_out = grid.left_out;
     if (!o_.gpu()) report.free_core = core_.free_share();
     if (grid.whole && o_.has("serving"))
@@ -113,15 +116,25 @@ class Validating {
     write(compared(steps, steps.title + ", measured with " + steps.commit.substr(0, 8), rate));
     return kFine;
   }
-  // Acceptance was forced to a rate on a GPU: the file says to which.
+  void check_comparison() const {
+    if (!o_.parts.empty()) throw InputErrors("--steps: decodes nothing, and goes without --parts");
+    if (std::error_code none; !std::filesystem::exists(measured(), none))
+      throw InputErrors("--steps: needs a file of measured kernels beside it: --measured FILE");
+  }
+  // On a GPU acceptance was forced to a rate, and the file says to which.
   double rate_of(const MeasuredSteps& steps) const {
+    if (!o_.gpu()) return o_.rate();
+    const std::string place = o_.steps.string() + "#/arguments: ";
     const auto& all = steps.arguments;
     const auto at = std::find(all.begin(), all.end(), kRateOption);
-    if (at == all.end() || at + 1 == all.end()) return o_.rate;
+    if (at == all.end() || at + 1 == all.end()) throw InputErrors(place + "have no " + kRateOption + " with its rate");
     double rate = 0;
     const char* end = (at + 1)->data() + (at + 1)->size();
-    if (std::from_chars((at + 1)->data(), end, rate).ptr != end || !(rate >= 0 && rate <= 1))
-      throw InputErrors(o_.steps.string() + "#/arguments: " + *at + " is followed by no rate");
+    const auto [read_to, failed] = std::from_chars((at + 1)->data(), end, rate);
+    if (failed != std::errc() || read_to != end || !(rate >= 0 && rate <= 1))
+      throw InputErrors(place + *at + " is followed by no rate");
+    if (o_.asked_rate && *o_.asked_rate != rate)
+      throw InputErrors(std::string(kRateOption) + ": these steps were measured with " + *(at + 1));
     return rate;
   }
 
@@ -188,7 +201,7 @@ class Validating {
     probing_.reset();
     if (!all) return false;
     calibrate();
-    load_calibration(on_->format(), o_.rate);
+    load_calibration(on_->format(), o_.rate());
     return true;
   }
 
@@ -317,7 +330,7 @@ class Validating {
     std::vector<std::string> arguments{"validate", "--device", o_.device};
     if (o_.gpu()) {  // acceptance is forced there, so steps depend on the rate
       arguments.emplace_back(kRateOption);
-      arguments.push_back(significant(o_.rate, 6));
+      arguments.push_back(significant(o_.rate(), 6));
     }
     return {
         steps(), o_.device, std::move(arguments),    named(networks_.input_files(), common_.data),
@@ -366,9 +379,8 @@ void add_validate(CLI::App& app, Action& chosen) {
   verb->add_option("--methods", o->methods, "only these methods' cells")->delimiter(',');
   verb->add_option("--networks", o->networks, "only these networks' cells")->delimiter(',');
   verb->add_option("--batch-sizes", o->batches, "only these batch sizes")->delimiter(',')->check(CLI::Range(1, 4096));
-  verb->add_option(kRateOption, o->rate, "of a draft, an input in both worlds")
-      ->check(between(0.0, 1.0))
-      ->capture_default_str();
+  verb->add_option(kRateOption, o->asked_rate, "of a draft, an input in both worlds; 0.7 if not given")
+      ->check(between(0.0, 1.0));
   verb->add_option("--turns", o->turns, "times that each cell and each live server is measured")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();

@@ -11,6 +11,12 @@ namespace {
 OrderedJson measured_time(Seconds t, const CalibrationInput& o) {
   return OrderedJson{{"value", in_ns(t)}, {"kind", "measured"}, {"source", o.source}, {"locator", o.locator}};
 }
+// The difference of what was measured and what a fit makes of its parts.
+OrderedJson calibrated_time(Seconds t, const CalibrationInput& o) {
+  OrderedJson j = measured_time(t, o);
+  j["kind"] = "calibrated";
+  return j;
+}
 OrderedJson known(OrderedJson value, const char* because, const CalibrationInput& o) {
   return OrderedJson{{"value", std::move(value)},
                      {"kind", "default"},
@@ -54,8 +60,8 @@ OrderedJson engine_of(const GpuHostFit& f, const std::optional<LayerFit>& layer,
   e["graph_launch"] = measured_time(f.graph_launch, o);
   e["step"] = e["step_speculating"] = measured_time(f.step, o);
   e["draft_pass"] = known("0 s", "a draft pass is part of its tape's graph", o);
-  if (layer && layer->of_one_row) e["layer"] = measured_time(*layer->of_one_row, o);
-  if (layer && layer->of_rows) e["layer_rows"] = measured_time(*layer->of_rows, o);
+  if (layer && layer->of_one_row) e["layer"] = calibrated_time(*layer->of_one_row, o);
+  if (layer && layer->of_rows) e["layer_rows"] = calibrated_time(*layer->of_rows, o);
   e["token"] = measured_time(f.token, o);
   e["sync"] = measured_time(f.sync, o);
   const OrderedJson shipped = OrderedJson::parse(read_text_file(shipped_engine(o.data)));

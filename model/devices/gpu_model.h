@@ -116,7 +116,7 @@ struct ElementwiseFit {
 };
 // Elementwise work: fixed + bytes over a share of the bandwidth, or over that of L2 as far as they lie there.
 struct CopyFit {
-  Seconds fixed;               // of what was not timed by itself; of one more launch
+  Seconds fixed;               // of ops without a fit in `of`; of one more launch
   double bandwidth_share = 1;  // eB
   double l2_share = 0;         // c: share of L2 that keeps what the kernel before has written; 0: nothing
   std::array<std::optional<ElementwiseFit>, kElementOpNames.size()> of = {};  // by ElementOp

@@ -196,6 +196,7 @@ Engine read_engine(Reader in) {
   e.draft_pass_exposed = profile.seconds("draft_pass_exposed");
   e.layer = profile.signed_seconds("layer");
   if (in.has("layer_rows")) e.layer_rows = profile.seconds("layer_rows");
+  if (e.layer_rows && e.layer.value < 0) in.fail("\"layer_rows\" needs a \"layer\" that is not below 0");
   e.bandwidth_share = profile.share("bandwidth_share");
   e.token = profile.seconds("token");
   e.sync = profile.seconds("sync");

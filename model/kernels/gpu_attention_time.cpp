@@ -156,11 +156,13 @@ double memory_time(const Device& d, const AttentionFit& fit, const Attention& k,
 constexpr double kFewRows = 16, kManyRows = 64;      // of a tile: where a stack is no higher, and else
 constexpr double kStageKeys = 64;                    // that a CTA copies to shared memory at once
 constexpr double kLeastKeys = 128, kMostParts = 64;  // of a part of a context; of a context
-constexpr double kAtOnce = 3;                        // CTAs of a multiprocessor
+constexpr double kAtOnce = 3, kWideAtOnce = 2;       // CTAs of a multiprocessor; of many rows of wide heads
+constexpr double kWideHead = 96;                     // columns of a head, beyond which it is wide
 constexpr double kFirst = 2;                         // of them, whose first stages are waited for
 
 struct Stack {
   double ctas = 0;           // where no context is split
+  double at_once = 1;        // of a multiprocessor
   double longest, mean;      // stages of the tile with most keys, and of all
   double stage, least;       // time of a stage: of one CTA among others, and at least
   double end, part_end;      // time in which a CTA stores its results, and what a part leaves
@@ -182,6 +184,7 @@ Stack stack_of(const Device& d, const AttentionFit& fit, const Attention& k, Spa
   const double stored = std::min(high, tall) * (1 + k.values() / kColumns) / 2;
   const double sums = bytes_of(DType::fp32, static_cast<double>(k.rows) * k.heads * k.values()).value;
   return {.ctas = p.kv_pairs * up(high, tall) / tall,
+          .at_once = tall == kManyRows && k.head_dim > kWideHead ? kWideAtOnce : kAtOnce,
           .longest = p.keys / kStageKeys,
           .mean = std::min(mean_keys, p.keys) / kStageKeys,
           .stage = kStageKeys * d.multiprocessors * (copied + computed),
@@ -202,9 +205,9 @@ double stacked_time(const Device& d, const AttentionFit& fit, const Attention& k
   for (double tried = 1; tried < 2 * most; tried *= 2) {
     const double parts = std::min(tried, most), each = up(stack.longest / parts, 1);
     const double ctas = stack.ctas * parts, resident = ctas / d.multiprocessors,
-                 full = std::max(resident / kAtOnce, 1.0);
+                 full = std::max(resident / stack.at_once, 1.0);
     const double waves = full + fit.prefill.wave_softness * (up(full, 1) - full);
-    const double stage = std::max(std::clamp(resident, 1.0, kAtOnce) * stack.stage, stack.least);
+    const double stage = std::max(std::clamp(resident, 1.0, stack.at_once) * stack.stage, stack.least);
     const double end = parts > 1 ? stack.part_end : stack.end;
     const double saved = stack.end - stack.part_end;  // is never why more keys, which are split, are cheaper
     const double join = parts > 1 ? std::max(stack.join + parts * stack.joined_part, saved) : 0;

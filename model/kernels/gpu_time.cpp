@@ -19,7 +19,8 @@ Seconds gpu_time(const Device& d, const Copy& k) {
   const auto& own = f.of[static_cast<std::size_t>(k.op)];
   const Bytes bytes = k.read + k.written;
   const double in_l2 = own && f.l2_share > 0 ? kept(bytes.value, f.l2_share * d.l2.value) : 0;
-  const Seconds memory = (1 - in_l2) * (bytes / (f.bandwidth_share * d.bandwidth)),
+  const double from_memory = own ? std::min(f.bandwidth_share, own->l2_speed) : f.bandwidth_share;  // no faster than L2
+  const Seconds memory = (1 - in_l2) * (bytes / (from_memory * d.bandwidth)),
                 l2 = in_l2 > 0 ? in_l2 * (bytes / (own->l2_speed * d.bandwidth)) : Seconds{};
   return (own ? own->fixed : f.fixed) + std::max(memory + l2, k.flops / matrix_rate(d, DType::bf16, DType::bf16));
 }

@@ -142,7 +142,8 @@ void DecoderProbe::measure_layer(MeasuredPoint& p, Seconds time_budget) {
   shape.intermediate = p.at("intermediate");
   shape.vocabulary = 512;
   const int sequences = p.at("sequences"), context = p.at("context");
-  const double kv = 4.0 * sequences * (context + 4.0 * kAtOnce) * shape.kv_heads * shape.head_dim,
+  const double longest = lengths_around(context, sequences).back() + 4.0 * kAtOnce,
+               kv = 4.0 * sequences * longest * shape.kv_heads * shape.head_dim,
                weights = 2.0 * shape.hidden *
                          (3.0 * shape.intermediate + 2.0 * shape.heads * shape.head_dim +
                           2.0 * shape.kv_heads * shape.head_dim);

@@ -85,6 +85,19 @@ TEST_CASE("steps that were measured on an H100 are predicted anew, without a GPU
   other.at("arguments").back() = "often";
   draftline.write("other.json", other.dump());
   CHECK(contains(draftline(loop + "--steps other.json").err, "#/arguments: --acceptance-rate is followed by no rate"));
+  other.at("arguments").back() = "";
+  draftline.write("other.json", other.dump());
+  CHECK(contains(draftline(loop + "--steps other.json").err, "#/arguments: --acceptance-rate is followed by no rate"));
+  other.at("arguments") = {"validate"};
+  draftline.write("other.json", other.dump());
+  CHECK(contains(draftline(loop + "--steps other.json").err, "#/arguments: have no --acceptance-rate with its rate"));
+
+  const std::string steps = "--steps " + measured + "-steps.json";
+  CHECK(contains(draftline(loop + steps + " --acceptance-rate 0.5").err, "these steps were measured with 0.700000"));
+  CHECK(contains(draftline(loop + steps + " --parts decode").err, "--steps: decodes nothing"));
+  CHECK(contains(draftline("validate --device cuda --datasheet h100-sxm --out w " + steps).err, "--measured FILE"));
+  CHECK(contains(draftline("validate --device cuda --measured " + measured + ".json --out w " + steps).err,
+                 "--datasheet"));
 }
 
 TEST_CASE("the closed loop holds on this machine: probed, calibrated, decoded, predicted") {

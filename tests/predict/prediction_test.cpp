@@ -6,6 +6,7 @@
 #include <map>
 
 #include "decoder/priced/step_price.h"
+#include "model/calibration/layer_fit.h"
 #include "model/kernels/kernel_time.h"
 #include "tests/core/messages.h"
 #include "tests/inputs/scenario_text.h"
@@ -134,6 +135,37 @@ TEST_CASE("the folded price is the walk where the device waits in layers and dra
                 without = StepPrice(run, *setup.device, none, Speculation::on)(700);
   CHECK(folded.value == Approx(walked.value).epsilon(1e-9));
   CHECK(folded - without > Seconds{3 * 200e-6 + 32 * 5e-6 - 1e-9});
+}
+
+TEST_CASE("a layer's kernels, as layers are calibrated, are what a step has more with a layer more") {
+  const auto s = ScenarioText(R"({"device": "draftline-h100-sxm", "engine": "draftline", "transformer": "llama-3.1-8b",
+                                  "method": {"name": "autoregressive"}})")
+                     .sweep();
+  const int sequences = GENERATE(1, 4, 64), context = GENERATE(512, 4096);
+  Setup setup = s->setup({});
+  setup.batch_size = sequences;
+  Engine engine = *setup.engine;
+  engine.layer = {};
+  engine.layer_rows.reset();
+  engine.record = {};
+  setup.engine = &engine;
+  const auto with_layers = [&](const TransformerShape& t) {
+    setup.transformer = &t;
+    return s->predictor().steps().step_price(setup, s->scenario().methods.front())(context).value;
+  };
+  TransformerShape few = *setup.transformer, more = few;
+  few.layers = 2;
+  more.layers = 6;
+  const MeasuredPoint layer{"layer",
+                            {{"hidden", few.hidden},
+                             {"heads", few.heads},
+                             {"kv_heads", few.kv_heads},
+                             {"head_dim", few.head_dim},
+                             {"intermediate", few.intermediate},
+                             {"sequences", sequences},
+                             {"context", context}}};
+  CHECK(kernels_of_layer(*setup.device, layer).value ==
+        Approx((with_layers(more) - with_layers(few)) / 4).epsilon(1e-3));
 }
 
 TEST_CASE("a layer of several rows may take another time beyond its kernels than one of a single row") {

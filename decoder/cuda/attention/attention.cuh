@@ -56,8 +56,9 @@ struct ExpandedArguments : AttendArguments<T> {
 // The parts of a context in which it takes the least time when so many CTAs run at once, in waves, each of which takes
 // what a part takes. A part's work is counted in stages of 64 keys, and what it has besides as three.
 inline int splits_for(std::int64_t units, int at_once, int capacity) {
-  constexpr int kStage = 64, kBesides = 3;
-  constexpr double kAsGood = 1.02;  // fewer parts leave less to be joined
+  constexpr int kStage = 64, kBesides = 3, kManyWaves = 2;  // the last of many waves is a small part of them
+  constexpr double kAsGood = 1.02;                          // fewer parts leave less to be joined
+  if (units >= std::int64_t{kManyWaves} * at_once) return 1;
   const int stages = ceil_div(capacity, kStage);
   const auto time = [&](int splits) {
     const std::int64_t waves = (units * splits + at_once - 1) / at_once;
