@@ -264,11 +264,14 @@ CopyFit fit_copy(const std::vector<CopyPoint>& points, const Device& datasheet, 
     else values.insert(values.begin(), std::numeric_limits<double>::infinity());
     CopyFit f = fit_of_values<CopyFit>(values);
     const std::size_t shared = fields_of(f).size(), own = fields_of(ElementwiseFit{}).size();
+    double fastest = 0;
     for (std::size_t i = 0; i < apart.size(); ++i) {
       const auto of_op = fit_of_values<ElementwiseFit>(values, shared + own * i);
       f.of[static_cast<std::size_t>(apart[i])] = of_op;
       f.fixed = std::min(f.fixed, of_op.fixed);
+      fastest = std::max(fastest, of_op.l2_speed);
     }
+    if (!apart.empty()) f.bandwidth_share = std::min(f.bandwidth_share, fastest);  // beyond which it moves no time
     return f;
   };
   Device d = without_fits(datasheet);

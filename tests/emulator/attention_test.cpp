@@ -188,6 +188,26 @@ TEST_CASE("a long context is split, and its parts join to the whole") {
   check_case({"verify in splits", {length, 20}, {7, 7}, 4, 2, 16, true, 0, 64});
 }
 
+TEST_CASE("contexts are split to fill the device, in whole waves, and not where there are many waves anyway") {
+  const auto splits = [](int sequences, int rows, int capacity) {
+    return plan_attend<bf16>({.sequences = sequences,
+                              .widest = rows,
+                              .heads = 32,
+                              .kv_heads = 8,
+                              .head_dim = 128,
+                              .capacity = capacity,
+                              .sms = 132})
+        .splits;
+  };
+  CHECK(splits(1, 1, 128) == 1);
+  CHECK(splits(1, 1, 4096) == 32);              // of 128 keys: all there are
+  CHECK(8 * splits(1, 1, 1 << 17) <= 3 * 132);  // one wave, nearly whole
+  CHECK(8 * splits(1, 1, 1 << 17) > 0.95 * 3 * 132);
+  CHECK(8 * splits(1, 16, 1 << 17) <= 2 * 132);  // tiles of many rows of wide heads
+  CHECK(splits(64, 1, 4096) > 1);                // 1.3 waves would be paid as two
+  CHECK(splits(128, 1, 1 << 17) == 1);
+}
+
 TEST_CASE("prefill is causal, from nothing and behind a chunk") {
   NEEDS_DEVICE;
   check_case({"prefill", {0}, {75}, 2, 1, 32});

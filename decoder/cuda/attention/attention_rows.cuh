@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/errors.h"
-#include "decoder/cuda/attention/attention.cuh"
+#include "decoder/cuda/attention/join.cuh"
 
 namespace draftline::cuda {
 

@@ -3,7 +3,7 @@
 // memory, one of which is filled while the other is used. The softmax is computed online (Milakov and Gimelshein 2018;
 // Dao 2023).
 #pragma once
-#include "decoder/cuda/attention/attention.cuh"
+#include "decoder/cuda/attention/join.cuh"
 #include "decoder/cuda/gemm/mma.cuh"
 
 namespace draftline::cuda {

@@ -4,7 +4,7 @@
 // share out a stage's keys for the scores and the latent's columns for the sums; the weights pass between them in
 // shared memory. Queries stay there too.
 #pragma once
-#include "decoder/cuda/attention/attention.cuh"
+#include "decoder/cuda/attention/join.cuh"
 #include "decoder/cuda/gemm/mma.cuh"
 
 namespace draftline::cuda {

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// What becomes of a tile's sums: the result, or a part of it that a second kernel joins with those of other splits.
+#pragma once
+#include "decoder/cuda/attention/attention.cuh"
+
+namespace draftline::cuda {
+
+// The result of a head, which its sink, if it has one, takes a share of: a factor for the sums, from the share of all.
+template <class T>
+__device__ float factor_of(const AttendArguments<T>& a, int head, const Share& all) {
+  if (a.sinks == nullptr) return 1 / all.sum;
+  const float sink = to_float(a.sinks[head]) * kLog2E, top = fmaxf(all.top, sink), weight = weight_of(all.top, top);
+  return weight / (all.sum * weight + weight_of(sink, top));
+}
+template <class T>
+__device__ T* result_of(const AttendArguments<T>& a, const AttendWork& w, int stacked) {
+  return a.y.row(w.first + stacked / a.group) + (w.kv_head * a.group + stacked % a.group) * a.value_dim;
+}
+
+// Joins the warps' parts (`values` [warps][tile_rows][row_stride], `shares` [warps][tile_rows]; scores in powers of
+// two) and writes the result or, where the context has several splits, the part of this one. A warp has a row at a
+// time, and no result depends on which. `columns`: value_dim, where it is known; else 0.
+template <int warps, int columns = 0, class T>
+__device__ void finish_tile(const AttendArguments<T>& a, const AttendWork& w, const float* values, const Share* shares,
+                            int tile_rows, int row_stride) {
+  const int dim = columns > 0 ? columns : a.value_dim, valid = min(tile_rows, w.rows * a.group - w.from);
+  const int row_warps = static_cast<int>(blockDim.x) / 32;
+#pragma unroll 4  // what is read of one row does not wait for what is read of another
+  for (int row = warp_of(); row < valid; row += row_warps) {
+    float weight[warps];
+    Share all = {-INFINITY, 0};
+#pragma unroll
+    for (int i = 0; i < warps; ++i) all.top = fmaxf(all.top, shares[i * tile_rows + row].top);
+#pragma unroll
+    for (int i = 0; i < warps; ++i) {
+      const Share s = shares[i * tile_rows + row];
+      weight[i] = weight_of(s.top, all.top);
+      all.sum += weight[i] * s.sum;
+    }
+    const auto each_sum = [&](auto put) {
+#pragma unroll
+      for (int base = 0; base < dim; base += 32) {
+        const int column = base + lane_of();
+        if (column >= dim) continue;
+        float sum = 0;
+#pragma unroll
+        for (int i = 0; i < warps; ++i) sum += weight[i] * values[(i * tile_rows + row) * row_stride + column];
+        put(column, sum);
+      }
+    };
+    if (w.used == 1) {
+      const int stacked = w.from + row;
+      const float factor = factor_of(a, w.kv_head * a.group + stacked % a.group, all);
+      T* y = result_of(a, w, stacked);
+      each_sum([&](int column, float sum) { y[column] = from_float<T>(sum * factor); });
+    } else {
+      const std::ptrdiff_t part = a.parts.at(w.unit, w.split) + row;
+      float* sums = a.parts.sums + part * a.parts.stride;
+      each_sum([&](int column, float sum) { sums[column] = sum; });
+      if (lane_of() == 0) a.parts.shares[part] = all;
+    }
+  }
+}
+
+constexpr int kJoinWarps = 4;
+
+// Joins the splits of a context, in their order: a warp for each row x head. Those of a single split are done.
+template <class T>
+__global__ void __launch_bounds__(32 * kJoinWarps) join_parts_kernel(AttendArguments<T> a, int tiles, int stage) {
+  constexpr int kAtOnce = 16;  // loads of a lane that are under way together
+  static_assert(kMostSplits <= 64 && kMostSplits % kAtOnce == 0);
+  await_previous();
+  const int lane = lane_of(), stacked = static_cast<int>(blockIdx.x) * kJoinWarps + warp_of();
+  const int tile = stacked / a.parts.tile_rows, row = stacked % a.parts.tile_rows;
+  const AttendWork w = work_of(a, tiles, tile, 0, a.parts.tile_rows, stage);
+  if (!w.any || w.used == 1 || stacked >= w.rows * a.group) return;
+  const std::ptrdiff_t first = a.parts.at(w.unit, 0) + row;                                      // of the first split
+  const std::ptrdiff_t apart = static_cast<std::ptrdiff_t>(a.parts.tile_rows) * a.parts.stride;  // sums of two splits
+  Share mine[2];  // of splits `lane` and `lane` + 32
+  for (int i = 0; i < 2; ++i) {
+    const int split = lane + 32 * i;
+    mine[i] = split < w.used ? a.parts.shares[first + split * a.parts.tile_rows] : Share{-INFINITY, 0};
+  }
+  Share all = {warp_reduce(fmaxf(mine[0].top, mine[1].top), Largest{}), 0};
+  const float low = weight_of(mine[0].top, all.top), high = weight_of(mine[1].top, all.top);
+  all.sum = warp_reduce(low * mine[0].sum + high * mine[1].sum, Plus{});
+  const float factor = factor_of(a, w.kv_head * a.group + stacked % a.group, all);
+  T* y = result_of(a, w, stacked);
+  for (int base = 0; base < a.value_dim; base += 128) {
+    const int column = base + 4 * lane;
+    const float* sums = a.parts.sums + first * a.parts.stride + column;
+    float4 sum = {0, 0, 0, 0};
+    for (int from = 0; from < w.used; from += kAtOnce) {
+      float4 part[kAtOnce];
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i)
+        part[i] = from + i < w.used && column < a.value_dim
+                      ? *reinterpret_cast<const float4*>(sums + (from + i) * apart)
+                      : float4{0, 0, 0, 0};
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) {
+        const float weight = __shfl_sync(kWarp, from + i < 32 ? low : high, (from + i) % 32);
+        sum.x += weight * part[i].x;
+        sum.y += weight * part[i].y;
+        sum.z += weight * part[i].z;
+        sum.w += weight * part[i].w;
+      }
+    }
+    const float out[4] = {sum.x, sum.y, sum.z, sum.w};
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      if (column + i < a.value_dim) y[column + i] = from_float<T>(out[i] * factor);
+  }
+}
+
+// Launches the join behind the kernel that left the parts, if the plan has any. `stage`: as that kernel's.
+template <class T>
+void join_parts(const AttendArguments<T>& a, const AttendPlan& plan, int kv_heads, int stage, cudaStream_t stream) {
+  if (plan.splits == 1) return;
+  launch_overlapping(join_parts_kernel<T>,
+                     grid_of(ceil_div(a.pass.widest * a.group, kJoinWarps), kv_heads, a.pass.sequences),
+                     grid_of(32 * kJoinWarps), 0, stream, a, plan.tiles, stage);
+}
+
+}  // namespace draftline::cuda
