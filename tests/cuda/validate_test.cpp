@@ -74,7 +74,7 @@ std::string measured() {
 
 const std::string kLoop = "validate --device cuda --grid small --measured m.json --datasheet h100-sxm --out v ";
 const std::string kOneTurn = kLoop + "--turns 1 --time-budget 0.0001 --parts calibrate,decode --batch-sizes ";
-const std::string kShort = kOneTurn + "1";
+const std::string kShort = kOneTurn + "1", kBatch = kOneTurn + "4";
 
 void check_compared(const Json& c) {
   CHECK(c.at("predicted").get<double>() > 0);
@@ -87,7 +87,7 @@ TEST_CASE("the closed loop runs on a GPU: calibrated, decoded in graphs, predict
   const Program draftline;
   draftline.write("m.json", measured());
   // Sequences of a batch have texts of different lengths, and room for the longest.
-  const Ran r = draftline(kOneTurn + "4 --json --markdown r.md");
+  const Ran r = draftline(kBatch + " --json --markdown r.md");
   INFO(r.err);
   REQUIRE(r.code == 0);
   const Json j = Json::parse(r.out);
@@ -140,17 +140,17 @@ TEST_CASE("the closed loop runs on a GPU: calibrated, decoded in graphs, predict
   CHECK(steps.at("source") == "draftline-probe");
   const std::string algorithms = draftline.read("v/algorithms.json");
   CHECK(Json::parse(algorithms).at("algorithms").at(0).at("products").size() > 5);
-  const Ran again = draftline(kShort);
+  const Ran again = draftline(kBatch);
   INFO(again.err);
   CHECK(again.code == 0);
   CHECK(contains(again.err, "3 of 3 cells are there already"));
   std::filesystem::remove(draftline.path("v/steps.json"));
-  CHECK(draftline(kShort).code == 0);  // measured anew, with the same algorithms
+  CHECK(draftline(kBatch).code == 0);  // measured anew, with the same algorithms
   CHECK(draftline.read("v/algorithms.json") == algorithms);
   draftline.write("v/algorithms.json", "{");
-  CHECK(contains(draftline(kShort).err, "v/algorithms.json"));
+  CHECK(contains(draftline(kBatch).err, "v/algorithms.json"));
   draftline.write("v/algorithms.json", algorithms);
-  const Ran other = draftline(kShort + " --acceptance-rate 0.5");
+  const Ran other = draftline(kBatch + " --acceptance-rate 0.5");
   CHECK(other.code == 2);
   CHECK(contains(other.err, "other arguments"));
 }
