@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "decoder/cuda/attention/attention.h"
-#include "decoder/cuda/runtime/launch.h"
+#include "decoder/cuda/runtime/block.cuh"
 
 namespace draftline::cuda {
 
@@ -62,7 +62,7 @@ inline std::size_t scratch_of(const AttendPlan& p, int heads, int value_dim) {
 }
 inline AttendParts parts_in(const Scratch& scratch, const AttendPlan& p, int heads, int value_dim) {
   const int stride = stride_of_parts(value_dim);
-  auto* sums = reinterpret_cast<float*>(static_cast<unsigned char*>(scratch.data) + kCounterBytes);
+  auto* sums = behind_counters<float>(scratch);
   auto* shares = reinterpret_cast<Share*>(sums + rows_of_parts(p, heads) * static_cast<std::size_t>(stride));
   return {sums, shares, p.splits, p.tile_rows, stride};
 }
