@@ -10,12 +10,12 @@ namespace draftline {
 LatentWeights make_latent(WeightStore& store, const std::string& prefix, const TransformerShape& s,
                           const LayerKind& kind, int inputs) {
   const LatentAttention& l = *s.latent;
-  const int queries = l.q_rank > 0 ? l.q_rank : s.q_columns();
+  const int q_columns = s.heads_of().q_columns(), queries = l.q_rank > 0 ? l.q_rank : q_columns;
   LatentWeights w;
   w.down = store.attention(prefix + "latent.down", inputs, queries + l.kv_rank + l.rope_dim);
   if (l.q_rank > 0) {
     w.q_norm = store.vector(prefix + "latent.q_norm", l.q_rank);
-    w.q_up = store.attention(prefix + "latent.q_up", l.q_rank, s.q_columns());
+    w.q_up = store.attention(prefix + "latent.q_up", l.q_rank, q_columns);
   }
   w.kv_norm = store.vector(prefix + "latent.kv_norm", l.kv_rank);
   const int expanded = s.heads * (l.nope_dim + l.value_dim);

@@ -26,7 +26,8 @@ Tensor Stream::value(Ops& ops) {
 
 Cache make_cache(Ops& ops, const TransformerShape& s, int layers, int capacity, Window window, const LayerKind& kind) {
   if (s.latent) return ops.latent_cache(layers, *s.latent, s.has_indexer(kind), capacity);
-  return ops.cache(layers, s.kv_heads, s.head_dim, capacity, window);
+  const AttentionHeads h = s.heads_of(kind);
+  return ops.cache(layers, h.kv_heads, h.head_dim, capacity, window, h.value_dim);
 }
 
 static void make_experts(WeightStore& store, const std::string& prefix, const TransformerShape& s, LayerWeights& w) {
@@ -51,24 +52,25 @@ static void make_experts(WeightStore& store, const std::string& prefix, const Tr
 }
 
 // qkv's columns: of attention queries, keys, values and the gates of its output, where it has them.
-static int attention_inputs(const TransformerShape& s) {
-  return (s.output_gate ? 2 : 1) * s.q_columns() + 2 * s.kv_columns();
+static int attention_inputs(const TransformerShape& s, const AttentionHeads& h) {
+  return h.q_columns() + h.k_columns() + h.v_columns() + (s.output_gate ? h.result_columns() : 0);
 }
 
 static void add_attention(LayerWeights& w, WeightStore& store, const std::string& prefix, const TransformerShape& s,
                           int in) {
-  const int qkv = attention_inputs(s);
+  const AttentionHeads h = s.heads_of(w.kind);
+  const int qkv = attention_inputs(s, h);
   if (s.latent) w.latent = make_latent(store, prefix, s, w.kind, in);
   else w.qkv = store.attention(prefix + "qkv", in, qkv);
   if (s.qkv_bias) w.qkv_bias = store.vector(prefix + "qkv_bias", qkv);
   if (s.qk_norm != QkNorm::none) {
     const bool whole = s.qk_norm == QkNorm::all_heads;
-    w.q_norm = store.vector(prefix + "q_norm", whole ? s.q_columns() : s.head_dim);
-    w.k_norm = store.vector(prefix + "k_norm", whole ? s.kv_columns() : s.head_dim);
+    w.q_norm = store.vector(prefix + "q_norm", whole ? h.q_columns() : h.head_dim);
+    w.k_norm = store.vector(prefix + "k_norm", whole ? h.k_columns() : h.head_dim);
   }
-  w.o = store.attention(prefix + "o", s.latent ? s.heads * s.latent->value_dim : s.q_columns(), s.hidden);
+  w.o = store.attention(prefix + "o", h.result_columns(), s.hidden);
   if (s.o_bias) w.o_bias = store.vector(prefix + "o_bias", s.hidden);
-  if (s.attention_sinks) w.sinks = store.vector(prefix + "sinks", s.heads);
+  if (s.has_sinks(w.kind)) w.sinks = store.vector(prefix + "sinks", h.heads);
 }
 
 static void add_delta_net(LayerWeights& w, WeightStore& store, const std::string& prefix, const TransformerShape& s) {
@@ -116,25 +118,26 @@ Tensor self_attention(Ops& ops, Tensor y, const LayerWeights& w, const Transform
     const Tensor values = latent_attention(ops, y, *w.latent, s, pass, cache, layer, chosen != nullptr ? *chosen : own);
     return ops.sum_over_ranks(ops.linear(values, w.o), ranks);
   }
-  const int q_cols = s.q_columns(), kv_cols = s.kv_columns();
+  const AttentionHeads h = s.heads_of(w.kind);
+  const int q_cols = h.q_columns(), k_cols = h.k_columns(), v_cols = h.v_columns();
   const auto epsilon = static_cast<float>(s.norm_epsilon);
   const Tensor qkv = ops.linear(y, w.qkv, w.qkv_bias);
-  Tensor q = columns(qkv, 0, q_cols), k = columns(qkv, q_cols, kv_cols);
+  Tensor q = columns(qkv, 0, q_cols), k = columns(qkv, q_cols, k_cols);
   // A rotation leaves the norm of a head as it is, so that norms without weights may come before it.
   if (s.qk_norm == QkNorm::all_heads) {
     ops.sum_over_ranks(columns(qkv, 0, 4), ranks);  // of two sums of squares in 32 bits, which are as wide
     q = ops.rms_norm(q, w.q_norm, epsilon);
     k = ops.rms_norm(k, w.k_norm, epsilon);
   } else if (w.q_norm || (s.rotated_qk_norm && w.kind.rope)) {
-    q = ops.rms_norm(q, w.q_norm, epsilon, s.head_dim);
-    k = ops.rms_norm(k, w.k_norm, epsilon, s.head_dim);
+    q = ops.rms_norm(q, w.q_norm, epsilon, h.head_dim);
+    k = ops.rms_norm(k, w.k_norm, epsilon, h.head_dim);
   }
-  const Tensor v = columns(qkv, q_cols + kv_cols, kv_cols);
+  const Tensor v = columns(qkv, q_cols + k_cols, v_cols);
   const Tensor rotated = ops.rope_append(q, k, v, rope_of(s, w.kind), pass, cache, layer);
   Tensor attended = ops.attend(rotated, pass, cache, layer, s.query_scale, w.sinks);
   if (choice)
     ops.select_entries(rotated, pass, cache, choice->ring, layer, choice->window, choice->pool, s.query_scale);
-  if (s.output_gate) attended = ops.sigmoid_mul(attended, columns(qkv, q_cols + 2 * kv_cols, q_cols));
+  if (s.output_gate) attended = ops.sigmoid_mul(attended, columns(qkv, q_cols + k_cols + v_cols, h.result_columns()));
   return ops.sum_over_ranks(ops.linear(attended, w.o, w.o_bias), ranks);
 }
 

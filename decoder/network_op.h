@@ -165,7 +165,7 @@ struct RopeAppend {
   Out y;
   FIELDS(q, k, v, rope, pass, cache, layer, y)
 };
-struct Attend {  // q [n, heads * dim] over the cache -> [n, heads * dim]
+struct Attend {  // q [n, heads * dim] over the cache -> [n, heads * value_dim]
   static constexpr std::string_view key = "attention";
   Tensor q;
   PassRef pass;

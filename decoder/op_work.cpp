@@ -108,7 +108,8 @@ struct KernelOf {
   }
   Kernel operator()(const RopeAppend& o) const {
     const Pass& p = tape.pass(o.pass);
-    const Bytes lines = cpu_lines_appended(p.rows.sequences(), p.rows.total, o.cache.kv_heads, o.cache.head_dim);
+    const Bytes lines =
+        cpu_lines_appended(p.rows.sequences(), p.rows.total, o.cache.kv_heads, o.cache.head_dim, o.cache.value_dim);
     return Copy{.read = o.q.bytes() + o.k.bytes() + o.v.bytes() + bytes_of_pass(p),
                 .written = o.y.bytes() + p.rows.total * o.cache.row_bytes(),
                 .op = ElementOp::rope_append,
@@ -118,22 +119,22 @@ struct KernelOf {
   }
   Kernel operator()(const Attend& o) const {
     const Pass& p = tape.pass(o.pass);
-    return Attention{
-        .sequences = p.rows.sequences(),
-        .rows = p.rows.total,
-        .widest = p.rows.widest,
-        .heads = o.q.cols / o.cache.head_dim,
-        .kv_heads = o.cache.kv_heads,
-        .head_dim = o.cache.head_dim,
-        .cache = o.cache.dtype,
-        .activations = o.q.dtype,
-        .masked = !causal(p),
-        .index_bytes = bytes_of_pass(p) + (o.sinks ? weight_bytes(o.sinks->dtype, o.sinks->out) : Bytes{})};
+    return Attention{.sequences = p.rows.sequences(),
+                     .rows = p.rows.total,
+                     .widest = p.rows.widest,
+                     .heads = o.q.cols / o.cache.head_dim,
+                     .kv_heads = o.cache.kv_heads,
+                     .head_dim = o.cache.head_dim,
+                     .cache = o.cache.dtype,
+                     .activations = o.q.dtype,
+                     .masked = !causal(p),
+                     .index_bytes = bytes_of_pass(p) + (o.sinks ? weight_bytes(o.sinks->dtype, o.sinks->out) : Bytes{}),
+                     .value_dim = o.cache.value_dim};
   }
   Kernel operator()(const LatentAppend& o) const {
     const Pass& p = tape.pass(o.pass);
     const Bytes rotated = o.q_rope.bytes(),
-                lines = cpu_lines_appended(p.rows.sequences(), p.rows.total, 1, o.cache.head_dim);
+                lines = cpu_lines_appended(p.rows.sequences(), p.rows.total, 1, o.cache.head_dim, o.cache.value_dim);
     return Copy{.read = rotated + o.latent.bytes() + o.shared_key.bytes() + bytes_of_pass(p),
                 .written = rotated + o.k_rope.bytes() + bytes_of(o.cache.dtype, 1.0 * p.rows.total * o.cache.columns()),
                 .op = ElementOp::rope_append,
@@ -148,7 +149,7 @@ struct KernelOf {
                 .op = ElementOp::rope_append,
                 .elements = static_cast<double>(p.rows.total) * (o.q.cols / o.k.cols + 1) * o.rope.columns,
                 .format = o.q.dtype,
-                .old_lines = cpu_lines_appended(p.rows.sequences(), p.rows.total, 1, o.k.cols)};
+                .old_lines = cpu_lines_appended(p.rows.sequences(), p.rows.total, 1, o.k.cols, 0)};
   }
   Kernel operator()(const SelectTokens& o) const {
     const Pass& p = tape.pass(o.pass);
@@ -208,7 +209,8 @@ struct KernelOf {
                      .cache = o.kv.dtype,
                      .activations = o.q.dtype,
                      .index_bytes = bytes_of_pass(p),
-                     .value_dim = o.dims.value_dim};
+                     .value_dim = o.dims.value_dim,
+                     .expanded = true};
   }
   Kernel operator()(const Convolve& o) const {
     const Pass& p = tape.pass(o.pass);
@@ -280,8 +282,8 @@ struct KernelOf {
     const double b = p.rows.sequences(), columns = o.q.cols;
     const Bytes moved = b * o.to.window.tokens * o.to.row_bytes();
     return Copy{.read = bytes_of(o.q.dtype, b * o.window * columns) +
-                        bytes_of(o.from.dtype, static_cast<double>(p.rows.total) * o.from.value_columns()) + moved +
-                        bytes_of_pass(p),
+                        bytes_of(o.from.dtype, static_cast<double>(p.rows.total) * o.from.kv_heads * o.from.head_dim) +
+                        moved + bytes_of_pass(p),
                 .written = moved,
                 .flops = Flops{2.0 * o.window * columns * p.rows.total},
                 .format = o.q.dtype};

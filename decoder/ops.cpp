@@ -85,14 +85,15 @@ Rows Ops::ragged(const std::string& name, const std::vector<int>& each) {
   return {each, input(name, cu_seqlens), cu_seqlens.back(), *std::max_element(each.begin(), each.end())};
 }
 
-Cache Ops::cache(int layers, int kv_heads, int head_dim, int capacity, Window window) {
-  return make_cache({static_cast<int>(caches_.size()), layers, kv_heads, head_dim, cache_format_, window}, capacity);
+Cache Ops::cache(int layers, int kv_heads, int head_dim, int capacity, Window window, std::optional<int> value_dim) {
+  const int id = static_cast<int>(caches_.size());
+  return make_cache({id, layers, kv_heads, head_dim, value_dim.value_or(head_dim), cache_format_, window}, capacity);
 }
 
 Cache Ops::latent_cache(int layers, const LatentAttention& l, bool indexed, int capacity) {
   const int columns = l.kv_rank + l.rope_dim, id = static_cast<int>(caches_.size());
   const auto indexer = indexed ? l.indexer : std::nullopt;
-  return make_cache({id, layers, 1, columns, cache_format_, {}, l.kv_rank, indexer}, capacity);
+  return make_cache({id, layers, 1, columns, l.kv_rank, cache_format_, {}, l.kv_rank, indexer}, capacity);
 }
 
 Cache Ops::make_cache(const Cache& c, int capacity) {

@@ -35,7 +35,8 @@ class Ops {
   Tensor upload(Tensor to, std::span<const int> data);
   Rows uniform(int sequences, int rows_each);
   Rows ragged(const std::string& name, const std::vector<int>& each);
-  Cache cache(int layers, int kv_heads, int head_dim, int capacity, Window = {});
+  // value_dim: none: as head_dim
+  Cache cache(int layers, int kv_heads, int head_dim, int capacity, Window = {}, std::optional<int> value_dim = {});
   // A cache of latents, with the shared key beside each and, `indexed`, the indexer's key.
   Cache latent_cache(int layers, const LatentAttention&, bool indexed, int capacity);
   // A cache of states of delta networks. `states`: how many of each sequence, one more than the rows of its widest pass

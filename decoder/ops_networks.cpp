@@ -95,7 +95,7 @@ Tensor Ops::mixture_of_experts(Tensor x, const ExpertWeights& w, const Experts& 
 }
 
 Tensor Ops::rope_append(Tensor q, Tensor k, Tensor v, const Rope& rope, PassRef p, Cache c, int layer) {
-  check(q.rows == tape_.pass(p).rows.total && k.cols == c.kv_heads * c.head_dim && v.cols == k.cols,
+  check(q.rows == tape_.pass(p).rows.total && k.cols == c.kv_heads * c.head_dim && v.cols == c.value_columns(),
         "rope_append: rows of the pass, columns of the cache");
   return emit(RopeAppend{q, k, v, rope, p, c, layer, temp(q.rows, q.cols)}).y;
 }
@@ -109,7 +109,7 @@ Tensor Ops::attend(Tensor q, PassRef p, Cache c, int layer, std::optional<double
   check(!sinks || sinks->out == q.cols / c.head_dim, "attend: a sink for each head");
   const float usual = 1 / std::sqrt(static_cast<float>(c.head_dim));
   const float factor = scale ? static_cast<float>(*scale) : usual;
-  return emit(Attend{q, p, c, layer, factor, sinks, temp(q.rows, q.cols)}).y;
+  return emit(Attend{q, p, c, layer, factor, sinks, temp(q.rows, q.cols / c.head_dim * c.value_dim)}).y;
 }
 
 LatentAppend Ops::latent_append(Tensor q, Tensor latent, Tensor shared_key, const LatentAttention& dims,

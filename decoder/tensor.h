@@ -79,13 +79,14 @@ struct Window {
 // The KV cache of some layers: of a target, of a draft network, or of a drafter's single layer. Each KV slot holds one
 // sequence.
 struct Cache {
-  int id = -1, layers = 0, kv_heads = 0, head_dim = 0;
+  int id = -1, layers = 0, kv_heads = 0;
+  int head_dim = 0, value_dim = 0;  // columns of a key and of a value
   DType dtype = DType::fp32;
   Window window = {};
   int latent = 0;                       // of latent attention: the one key's first columns, which are its value too
   std::optional<Indexer> indexer = {};  // whose key lies beside each latent
-  int value_columns() const { return latent > 0 ? latent : kv_heads * head_dim; }
-  int columns() const { return latent > 0 ? head_dim : 2 * kv_heads * head_dim; }
+  int value_columns() const { return kv_heads * value_dim; }
+  int columns() const { return latent > 0 ? head_dim : kv_heads * (head_dim + value_dim); }
   int index_columns() const { return indexer ? indexer->head_dim : 0; }
   Bytes row_bytes() const {  // of one token in one layer
     return bytes_of(dtype, columns()) + (indexer ? indexer->key_bytes() : Bytes{});

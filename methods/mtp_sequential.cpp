@@ -2,7 +2,8 @@
 // Multi-token prediction with the sequential module of DeepSeek-V3 (2024, section 2.2): the concatenated norms of the
 // next token's embedding and of the state, 2d -> d, one decoder layer, its own norm, the target's LM head. The one
 // module is applied repeatedly for more drafts. The first state is the target's after its final norm. Its
-// layer is as the target's last: with latent attention and a mixture of experts where that has them. Its indexer is its
+// layer is as the target's last: with latent attention and a mixture of experts where that has them; MiMo-V2's has a
+// window and a dense MLP. Its indexer is its
 // own, also where the target's last layer shares the choice of another.
 #include "methods/drafting/feature_drafter.h"
 #include "methods/drafting/published_drafter.h"
@@ -14,6 +15,7 @@ namespace {
 
 // A dense target's module is a plain layer of the target's width, with the gate or the indexer that its attention has.
 TransformerShape module_shape(const TransformerShape& target) {
+  if (target.mtp_layer) return with_layers_of(target, *target.mtp_layer);
   TransformerShape s = target;
   if (target.layers == 0 || !target.layer(target.layers - 1).experts) {
     s = drafter_layer_shape(target);
@@ -89,6 +91,8 @@ Entry mtp_sequential() {
         if (!drafter) {
           drafter.emplace();
           drafter->layer = module_shape(c.target.shape);
+          const auto& kind = c.target.shape.mtp_layer;
+          if (kind && kind->attention == AttentionKind::sliding) drafter->windows = {c.target.shape.window};
         }
         return std::make_unique<MtpSequential>(c, shape, *drafter);
       },

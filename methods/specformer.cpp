@@ -63,7 +63,7 @@ class SpecFormer : public Method {
   }
 
   Proposal propose(Ops& ops, Session& s) override {
-    const int b = s.sequences, q = shape_.q_columns(), kv = shape_.kv_columns();
+    const int b = s.sequences, q = shape_.heads_of().q_columns(), kv = shape_.heads_of().k_columns();
     Stream x{expanded(ops, ops.rms_norm(state(ops, s), expand_norm_, epsilon()))};
     const Tensor qkv = ops.linear(x.norm(ops, *draft_.attention_norm, epsilon()), draft_.qkv);
     const Tensor mixed = ops.group_attend(columns(qkv, 0, q), columns(qkv, q, kv), columns(qkv, q + kv, kv), positions_,

@@ -51,6 +51,7 @@ struct Attention {
   Bytes index_bytes = {};  // row starts, block table, lengths, mask: read once
   int value_dim = 0;       // columns of a value and of a result; 0: as many as of a key
   bool latent = false;     // values are a key's first columns, which are read once for both
+  bool expanded = false;   // keys and values were expanded from latents for this pass alone
   bool gathers = false;    // each row reads keys of its own, that an indexer has chosen
   // For an indexer's scores (sparse attention): the bytes of one key, which has no value. Each query-key pair gives a
   // score in 32 bits. The choice of each row's `value_dim` best reads the scores again.
@@ -66,14 +67,14 @@ struct Attention {
   bool operator==(const Attention&) const = default;
 };
 // Kernels of latent attention are not those of other attention: absorbed, all heads read one wide key; expanded, keys
-// are wider than values.
+// and values are not in a cache, and keys are wider than values.
 enum class AttentionForm { ordinary, absorbed, expanded };
 inline constexpr NamedValues<AttentionForm, 3> kAttentionForms{{{"ordinary", AttentionForm::ordinary},
                                                                 {"absorbed", AttentionForm::absorbed},
                                                                 {"expanded", AttentionForm::expanded}}};
 constexpr AttentionForm form_of(const Attention& k) {
   if (k.latent) return AttentionForm::absorbed;
-  return k.scores() || k.values() == k.head_dim ? AttentionForm::ordinary : AttentionForm::expanded;
+  return k.expanded && k.values() != k.head_dim ? AttentionForm::expanded : AttentionForm::ordinary;
 }
 // Query-key pairs and cache entries that one attention meets, summed over its sequences. Depends on the context.
 struct Span {

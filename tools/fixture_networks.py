@@ -315,6 +315,18 @@ if USED == NEWER:  # of which the older versions know nothing
                 hidden_size=32, intermediate_size=20, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
                 head_dim=8, num_local_experts=6, num_experts_per_tok=2, rms_norm_eps=1e-6,
                 rope_parameters=dict(rope_type="default", rope_theta=500.0, partial_rotary_factor=0.5), **COMMON)),
+        # Windows whose layers have twice the KV heads, sinks and a rope of their own; values of fewer columns than keys.
+        "mimo_v2_flash": dict(
+            make=transformers.MiMoV2FlashForCausalLM, dtype=torch.bfloat16,
+            config=transformers.MiMoV2FlashConfig(
+                hidden_size=40, intermediate_size=56, moe_intermediate_size=20, num_hidden_layers=4,
+                num_attention_heads=4, num_key_value_heads=1, head_dim=24, v_head_dim=10, sliding_window=7,
+                layer_types=["full_attention", "sliding_attention", "sliding_attention", "full_attention"],
+                n_routed_experts=6, num_experts_per_tok=2, rms_norm_eps=1e-5,
+                rope_parameters=dict(
+                    full_attention=dict(rope_type="default", rope_theta=900.0, partial_rotary_factor=0.334),
+                    sliding_attention=dict(rope_type="default", rope_theta=100.0, partial_rotary_factor=0.5)),
+                **COMMON)),
         # Networks that also see; the text's positions alone are asked for.
         "qwen2_5_vl": dict(
             make=transformers.Qwen2_5_VLForConditionalGeneration, dtype=torch.bfloat16,

@@ -13,8 +13,8 @@ void add_layer(const CheckpointFiles& files, const TransformerShape& s, const st
       all.push_back(std::move(w));
       continue;
     }
-    all.push_back(side_by_side(name + "q", s.hidden, s.q_columns(), {w.parts[0]}));
-    all.push_back(side_by_side(name + "kv", s.hidden, 2 * s.kv_columns(), {w.parts[1], w.parts[2]}));
+    all.push_back(side_by_side(name + "q", s.hidden, s.heads_of().q_columns(), {w.parts[0]}));
+    all.push_back(side_by_side(name + "kv", s.hidden, 2 * s.heads_of().k_columns(), {w.parts[1], w.parts[2]}));
   }
 }
 

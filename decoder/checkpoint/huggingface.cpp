@@ -29,6 +29,7 @@ constexpr auto kArchitectures = std::to_array<std::string_view>({"LlamaForCausal
                                                                  "Phi3ForCausalLM",
                                                                  "Gemma3ForCausalLM",
                                                                  "GptOssForCausalLM",
+                                                                 "MiMoV2FlashForCausalLM",
                                                                  "Llama4ForCausalLM",
                                                                  "Llama4ForConditionalGeneration",
                                                                  "DeepseekV2ForCausalLM",
@@ -125,6 +126,7 @@ void HuggingFaceFolder::check_tensors() const {
     for (int layer = 0; layer < shape_.layers; ++layer)  // the file has an indexer, but was told to share a choice
       ignored = ignored || (shape_.layer(layer).shares_choice &&
                             tensor.starts_with(trunk_ + layer_prefix(layer) + "self_attn.indexer."));
+    if (shape_.mtp_modules > 0) ignored = ignored || tensor.starts_with(trunk_ + "mtp.");
     if (mtp_modules_ > 0) ignored = ignored || tensor.starts_with(trunk_ + "mtp_layers.");
     for (int module = 0; module < mtp_modules_; ++module) ignored = ignored || of_mtp(module);
     return ignored;

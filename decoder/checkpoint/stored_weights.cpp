@@ -82,11 +82,11 @@ static void add_latent(const TransformerShape& s, const std::string& ours, const
   };
   const StoredPart latents =
       rotated(theirs + "kv_a_proj_with_mqa.weight", s.hidden, l.kv_rank + l.rope_dim, pairs(l.kv_rank));
-  StoredPart queries = rotated(theirs + "q_proj.weight", s.hidden, s.q_columns(), pairs(l.nope_dim));
+  StoredPart queries = rotated(theirs + "q_proj.weight", s.hidden, s.heads_of().q_columns(), pairs(l.nope_dim));
   if (l.q_rank > 0) {
     queries.tensor = theirs + "q_b_proj.weight";
     queries.in = l.q_rank;
-    all.push_back(side_by_side(ours + "q_up", l.q_rank, s.q_columns(), {queries}));
+    all.push_back(side_by_side(ours + "q_up", l.q_rank, queries.out, {queries}));
     all.push_back(stored_vector(ours + "q_norm", theirs + "q_a_layernorm.weight", l.q_rank));
     queries = {theirs + "q_a_proj.weight", s.hidden, l.q_rank};
   }
@@ -126,8 +126,8 @@ static void add_groups(Parts& parts, const std::string& tensor, int in, int grou
 static Parts gated_parts(const TransformerShape& s, const std::string& theirs, int in) {
   Parts parts;
   add_groups(parts, theirs + "q_proj.weight", in, s.heads, 2 * s.head_dim, 0, s.head_dim);
-  parts.push_back({theirs + "k_proj.weight", in, s.kv_columns()});
-  parts.push_back({theirs + "v_proj.weight", in, s.kv_columns()});
+  parts.push_back({theirs + "k_proj.weight", in, s.heads_of().k_columns()});
+  parts.push_back({theirs + "v_proj.weight", in, s.heads_of().v_columns()});
   add_groups(parts, theirs + "q_proj.weight", in, s.heads, 2 * s.head_dim, s.head_dim, s.head_dim);
   return parts;
 }
@@ -162,26 +162,30 @@ static void add_delta_net(const TransformerShape& s, const std::string& ours, co
 
 static void add_attention(const TransformerShape& s, const LayerKind& kind, const std::string& ours,
                           const std::string& theirs, int inputs, Weights& all) {
-  const int q = s.q_columns(), kv = s.kv_columns(), results = s.latent ? s.heads * s.latent->value_dim : q;
+  const AttentionHeads h = s.heads_of(kind);
+  const int q = h.q_columns(), k = h.k_columns(), v = h.v_columns();
   const auto qkv = [&](const std::string& kind, int in) -> Parts {
     if (s.output_gate) return gated_parts(s, theirs, in);
-    if (s.architecture == "Phi3ForCausalLM") return {{theirs + "qkv_proj." + kind, in, q + 2 * kv}};
-    const StoredPart::Pairs pairs{has_paired_heads(s) ? s.head_dim : 0};
-    return {rotated(theirs + "q_proj." + kind, in, q, pairs),
-            rotated(theirs + "k_proj." + kind, in, kv, pairs),
-            {theirs + "v_proj." + kind, in, kv}};
+    if (s.architecture == "Phi3ForCausalLM") return {{theirs + "qkv_proj." + kind, in, q + k + v}};
+    const StoredPart::Pairs pairs{has_paired_heads(s) ? h.head_dim : 0};
+    StoredPart values{theirs + "v_proj." + kind, in, v};
+    values.times = static_cast<float>(s.value_scale);
+    return {rotated(theirs + "q_proj." + kind, in, q, pairs), rotated(theirs + "k_proj." + kind, in, k, pairs), values};
   };
-  all.push_back(stored_matrix(ours + "o", theirs + "o_proj.weight", results, s.hidden));
+  all.push_back(stored_matrix(ours + "o", theirs + "o_proj.weight", h.result_columns(), s.hidden));
   if (s.has_indexer(kind)) add_indexer(s, ours + "indexer.", theirs + "indexer.", all);
   if (s.latent) add_latent(s, ours + "latent.", theirs, all);
-  else all.push_back(side_by_side(ours + "qkv", inputs, (s.output_gate ? 2 : 1) * q + 2 * kv, qkv("weight", inputs)));
+  else
+    all.push_back(side_by_side(ours + "qkv", inputs, q + k + v + (s.output_gate ? h.result_columns() : 0),
+                               qkv("weight", inputs)));
   if (s.o_bias) all.push_back(stored_vector(ours + "o_bias", theirs + "o_proj.bias", s.hidden));
-  if (s.attention_sinks) all.push_back(stored_vector(ours + "sinks", theirs + "sinks", s.heads));
-  if (s.qkv_bias) all.push_back(side_by_side(ours + "qkv_bias", 1, q + 2 * kv, qkv("bias", 1)));
+  const std::string sinks = s.architecture.starts_with("MiMo") ? "attention_sink_bias" : "sinks";
+  if (s.has_sinks(kind)) all.push_back(stored_vector(ours + "sinks", theirs + sinks, h.heads));
+  if (s.qkv_bias) all.push_back(side_by_side(ours + "qkv_bias", 1, q + k + v, qkv("bias", 1)));
   if (s.qk_norm != QkNorm::none) {
     const bool whole = s.qk_norm == QkNorm::all_heads;
-    all.push_back(stored_norm(s, ours + "q_norm", theirs + "q_norm", whole ? q : s.head_dim));
-    all.push_back(stored_norm(s, ours + "k_norm", theirs + "k_norm", whole ? kv : s.head_dim));
+    all.push_back(stored_norm(s, ours + "q_norm", theirs + "q_norm", whole ? q : h.head_dim));
+    all.push_back(stored_norm(s, ours + "k_norm", theirs + "k_norm", whole ? k : h.head_dim));
   }
 }
 
@@ -349,8 +353,8 @@ void TensorCheck::finish() {
 static void copy_as_stored(const StoredValues& from, const StoredPart& p, std::span<float> values) {
   const auto columns = static_cast<std::uint64_t>(p.out);
   from.read(p.tensor, static_cast<std::uint64_t>(p.transposed ? 0 : p.skipped) * columns, columns, values);
-  if (p.plus != 0)
-    for (float& v : values) v += p.plus;
+  if (p.times != 1 || p.plus != 0)
+    for (float& v : values) v = v * p.times + p.plus;
   if (p.pairs.every == 0) return;
   const auto wide = static_cast<std::size_t>(p.out);
   for (std::size_t row = 0; row < values.size(); row += wide) {
@@ -380,7 +384,7 @@ static void copy(const StoredValues& from, const StoredPart& p, std::span<float>
     for (std::size_t r = 0; r < now; ++r)
       column[r] = static_cast<std::size_t>(p.column_of(first + static_cast<int>(r)));
     for (std::size_t i = 0; i < in; ++i)
-      for (std::size_t r = 0; r < now; ++r) corner[i * stride + column[r]] = rows[r * of + skip + i];
+      for (std::size_t r = 0; r < now; ++r) corner[i * stride + column[r]] = p.times * rows[r * of + skip + i];
   }
 }
 

@@ -146,7 +146,7 @@ void CpuBackend::attend(const O& o, int heads, float scale, const float* sinks, 
   const PassView p = view(o.pass);
   const CpuCache& cache = held(o.cache);
   const Window window = o.cache.window;
-  const int d = o.cache.head_dim, values_d = o.cache.value_columns() / o.cache.kv_heads;
+  const int d = o.cache.head_dim, values_d = o.cache.value_dim;
   const int group = heads / o.cache.kv_heads, blocks = panels_for(values_d);
   Scratch s;
   for (int b = 0; b < p.pass.rows.sequences(); ++b) {
@@ -160,7 +160,7 @@ void CpuBackend::attend(const O& o, int heads, float scale, const float* sinks, 
     counts_.read += (before + n - from) * o.cache.row_bytes().value;
     cache.check_entry(p.kv_slots[b], before + n - 1);
     for (int i = 0; i < n; ++i) check(p.visible(p.cu_seqlens[b] + i, p.pass.tail + i), "a row must attend to itself");
-    s.grow(d, before + n - base);
+    s.grow(std::max(d, values_d), before + n - base);
     const auto stride = static_cast<std::ptrdiff_t>(panels_for(before + n - base));
     for (int head = 0; head < o.cache.kv_heads; ++head) {
       const Panels keys{cache.keys(o.layer, p.kv_slots[b], head) + base / kPanel * d, d, d};
@@ -199,11 +199,11 @@ void CpuBackend::attend(const O& o, int heads, float scale, const float* sinks, 
 void CpuBackend::run(const Attend& o) {
   const float* q = in(o.q);
   float* y = out(o.y);
-  const int d = o.cache.head_dim;
+  const int d = o.cache.head_dim, values_d = o.cache.value_dim;
   attend(
       o, o.q.cols / d, o.scale, o.sinks ? weight(*o.sinks) : nullptr,
       [&](int row, int head, float* to) { std::copy_n(q + row * o.q.stride + head * d, d, to); },
-      [&](int row, int head) { return y + row * o.y.stride + head * d; });
+      [&](int row, int head) { return y + row * o.y.stride + head * values_d; });
 }
 
 void CpuBackend::run(const LatentAttend& o) {

@@ -15,7 +15,7 @@ CpuCache::CpuCache(const Cache& c, int kv_slots, int capacity, bool filled)
       heads_(c.kv_heads),
       dim_(c.head_dim),
       index_dim_(c.index_columns()),
-      value_dim_(c.value_columns() / c.kv_heads),
+      value_dim_(c.value_dim),
       key_lines_(static_cast<std::size_t>(panels_for(capacity)) * static_cast<std::size_t>(dim_ + index_dim_)),
       value_lines_(static_cast<std::size_t>(panels_for(value_dim_)) * static_cast<std::size_t>(capacity)),
       keys_(huge_pages()),

@@ -97,7 +97,7 @@ bool fits_block(const MethodSpec& spec, const BlockDrafts& drafts) {
 BlockDrafter::BlockDrafter(Context& c, const std::string& prefix, BlockShape block)
     : target_(c.target), block_(std::move(block)), head_(c.target, c.weights, prefix, block_.vocabulary) {
   const TransformerShape& shape = block_.layer;
-  const int d = shape.hidden, q = shape.q_columns(), kv = 2 * shape.kv_columns();
+  const int d = shape.hidden, q = shape.heads_of().q_columns(), kv = 2 * shape.heads_of().k_columns();
   if (block_.own_embedding)
     embedding_ = c.weights.embedding(prefix + "embedding", c.target.shape.vocabulary, c.target.shape.hidden);
   const auto convolution = [&](const std::string& name) {
@@ -142,11 +142,13 @@ std::optional<int> BlockDrafter::most_drafts(const BlockDrafts& drafts) const {
 }
 
 Tensor BlockDrafter::keys(Ops& ops, const Layer& l, Tensor kv) const {
-  return ops.rms_norm(columns(kv, 0, block_.layer.kv_columns()), *l.rest.k_norm, epsilon(), block_.layer.head_dim);
+  const AttentionHeads h = block_.layer.heads_of();
+  return ops.rms_norm(columns(kv, 0, h.k_columns()), *l.rest.k_norm, epsilon(), h.head_dim);
 }
 
 Tensor BlockDrafter::values(Tensor kv) const {
-  return columns(kv, block_.layer.kv_columns(), block_.layer.kv_columns());
+  const AttentionHeads h = block_.layer.heads_of();
+  return columns(kv, h.k_columns(), h.v_columns());
 }
 
 void BlockDrafter::extend(Ops& ops, const Session& s, const Committed& c) const {

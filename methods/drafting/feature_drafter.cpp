@@ -46,11 +46,15 @@ TransformerShape drafter_layer_shape(const TransformerShape& target) {
   s.layer_kinds.clear();
   if (s.latent) s.latent->indexer.reset();
   s.qk_norm = QkNorm::none;
-  s.qkv_bias = s.rotated_qk_norm = s.o_bias = s.attention_sinks = s.output_gate = false;
+  s.qkv_bias = s.rotated_qk_norm = s.o_bias = s.output_gate = false;
+  s.sinks = Sinks::none;
+  s.value_dim.reset();
+  s.windowed_heads.reset();
+  s.value_scale = 1;
   s.norms = NormPlacement::before;
   s.query_scale.reset();
   s.query_growth.reset();
-  s.window_rope_theta.reset();
+  s.window_rope.reset();
   if (s.mlp != MlpKind::gelu) s.mlp = MlpKind::gated_silu;
   if (s.intermediate == 0) s.intermediate = 4 * s.hidden;
   return s;

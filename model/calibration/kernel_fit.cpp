@@ -46,6 +46,7 @@ Attention kernel_of(const AttentionPoint& p) {
   k.head_dim = p.head_dim;
   k.value_dim = p.value_dim;
   k.latent = p.latent;
+  k.expanded = p.value_dim > 0 && !p.latent;
   k.masked = p.masked;
   k.cache = p.format;
   return k;

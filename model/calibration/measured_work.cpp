@@ -43,7 +43,8 @@ Copy copy_of(ElementOp op, const MeasuredPoint& p, DType format) {
     const double dim = p.at("head_dim"), q = dim * p.at("heads"), kv = dim * p.at("kv_heads");
     c.read = c.written = bytes_of(format, rows * (q + 2 * kv));
     c.elements = rows * (dim + kv);  // angles; keys, each column of which has a line of its own
-    c.old_lines = cpu_lines_appended(p.at("sequences", 1), static_cast<int>(rows), p.at("kv_heads"), p.at("head_dim"));
+    c.old_lines = cpu_lines_appended(p.at("sequences", 1), static_cast<int>(rows), p.at("kv_heads"), p.at("head_dim"),
+                                     p.at("head_dim"));
     return c;
   }
   const double columns = p.at("columns");

@@ -21,7 +21,13 @@ Bytes weight_memory(const TransformerShape& s, DType format) {
 
 double cache_elements_per_token(const TransformerShape& s) {
   if (s.latent) return static_cast<double>(s.layers) * (s.latent->kv_rank + s.latent->rope_dim);
-  return 2.0 * (s.layers - s.layers_of(AttentionKind::delta_net)) * s.kv_columns();
+  double sum = 0;
+  for (int i = 0; i < s.layers; ++i) {
+    const LayerKind layer = s.layer(i);
+    const AttentionHeads h = s.heads_of(layer);
+    if (layer.attention != AttentionKind::delta_net) sum += h.k_columns() + h.v_columns();
+  }
+  return sum;
 }
 
 double cached_tokens(const CachePlan& plan) {

@@ -89,9 +89,9 @@ Seconds cpu_time(const CpuModel& fit, const Attention& k, Span s, const ReuseDis
   return f.fixed + k.rows * k.heads * f.row + s.pairs * k.heads * f.pair + Seconds{k.sequences * k.kv_heads * head};
 }
 
-Bytes cpu_lines_appended(int sequences, int rows, int kv_heads, int head_dim) {
+Bytes cpu_lines_appended(int sequences, int rows, int kv_heads, int head_dim, int value_dim) {
   const double panels = sequences + (rows - sequences) / (1.0 * kCpuPanelColumns),  // on average, wherever a text ends
-      blocks = (head_dim + kCpuPanelColumns - 1) / kCpuPanelColumns;
+      blocks = (value_dim + kCpuPanelColumns - 1) / kCpuPanelColumns;
   return Bytes{kStoredBytes * kCpuPanelColumns * kv_heads * (panels * head_dim + rows * blocks)};
 }
 

@@ -17,7 +17,7 @@ Bytes cpu_cache_bytes(const Attention&, Span);  // of keys and values, as they a
 Seconds cpu_time(const CpuModel&, const Copy&, const ReuseDistance& distance);
 // The bytes of the cache lines to which appended keys and values are written. Each column of a key has a line of its
 // own, which the keys of a panel share; sixteen columns of a value share a line.
-Bytes cpu_lines_appended(int sequences, int rows, int kv_heads, int head_dim);
+Bytes cpu_lines_appended(int sequences, int rows, int kv_heads, int head_dim, int value_dim);
 Seconds cpu_time(const CpuModel&, const ExpertMlp&);
 
 }  // namespace draftline

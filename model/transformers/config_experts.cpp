@@ -142,10 +142,7 @@ void read_deepseek_v2(const Reader& in, TransformerShape& s) {
   s.experts = e;
 }
 
-// Experts that are scored by sigmoid and chosen with a bias (DeepSeek-V3, GLM). `scale`, and how many layers before
-// them are `dense`: where the file doesn't say.
-static void read_experts_with_bias(const Reader& in, double scale, TransformerShape& s, int dense = 0,
-                                   std::string_view count = "n_routed_experts") {
+void read_experts_with_bias(const Reader& in, double scale, TransformerShape& s, int dense, std::string_view count) {
   Experts e = read_experts(in, {.count = count, .normalise = true}, s.hidden);
   read_shared(in, e);
   e.score = Experts::Score::sigmoid;

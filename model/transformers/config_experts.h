@@ -13,6 +13,10 @@ struct ExpertKeys {
   bool normalise = false;  // where "norm_topk_prob" is absent
 };
 Experts read_experts(const Reader&, const ExpertKeys&, int hidden);
+// Experts that are scored by sigmoid and chosen with a bias (DeepSeek-V3, GLM, MiMo-V2). `scale`, and how many layers
+// before them are `dense`: where the file doesn't say.
+void read_experts_with_bias(const Reader&, double scale, TransformerShape&, int dense = 0,
+                            std::string_view count = "n_routed_experts");
 
 void read_deepseek(const Reader&, TransformerShape&);     // the first, DeepSeekMoE
 void read_deepseek_v2(const Reader&, TransformerShape&);  // V2 and V2-Lite

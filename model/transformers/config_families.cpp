@@ -205,6 +205,7 @@ constexpr std::array kFamilies{
     Family{"MixtralForCausalLM", "mixtral", read_mixtral},
     Family{"MiniMaxM2ForCausalLM", "minimax_m2", read_minimax_m2},
     Family{"MiMoForCausalLM", "mimo", read_qwen2},
+    Family{"MiMoV2FlashForCausalLM", "mimo_v2_flash", read_mimo_v2_flash},
     Family{"HYV3ForCausalLM", "hy_v3", read_hy_v3},
     Family{"Dots1ForCausalLM", "dots1", read_dots1},
     Family{"SeedOssForCausalLM", "seed_oss", read_seed_oss},

@@ -76,17 +76,24 @@ void read_head_dim(const Reader& in, TransformerShape& s, std::string_view key, 
 
 double yarn_scale(double factor, double mscale) { return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1; }
 
-void check_heads(const Reader& in, const TransformerShape& s) {
-  if (s.heads % s.kv_heads != 0)
-    in.fail("the " + std::to_string(s.heads) + " heads are not a multiple of the " + std::to_string(s.kv_heads) +
+static void check_heads(const Reader& in, const AttentionHeads& h, double rotary_share) {
+  if (h.heads % h.kv_heads != 0)
+    in.fail("the " + std::to_string(h.heads) + " heads are not a multiple of the " + std::to_string(h.kv_heads) +
             " KV heads");
-  if (static_cast<std::int64_t>(s.heads) * s.head_dim > kMostColumns)
-    in.fail(std::to_string(s.heads) + " heads of " + std::to_string(s.head_dim) + " columns are more than " +
+  if (const int widest = std::max(h.head_dim, h.value_dim); static_cast<std::int64_t>(h.heads) * widest > kMostColumns)
+    in.fail(std::to_string(h.heads) + " heads of " + std::to_string(widest) + " columns are more than " +
             std::to_string(kMostColumns));
-  const double rotated = s.rotary_share * s.head_dim;
+  const double rotated = rotary_share * h.head_dim;
   if (static_cast<int>(rotated) % 2 != 0 || rotated < 2)
     in.fail("rope turns pairs of columns: " + std::to_string(rotated) +
             " columns of a head are not a whole number of pairs");
+}
+
+void check_heads(const Reader& in, const TransformerShape& s) {
+  check_heads(in, {s.heads, s.kv_heads, s.head_dim, s.value_dim.value_or(s.head_dim)}, s.rotary_share);
+  if (!in.failed() && (s.windowed_heads || s.window_rope))
+    check_heads(in, s.heads_of({.attention = AttentionKind::sliding}),
+                s.window_rope ? s.window_rope->share : s.rotary_share);
 }
 
 namespace {
@@ -185,9 +192,10 @@ static void read_rope_parameters(const Reader& in, const Reader& config, Transfo
   if (!in.is_object()) return in.fail("must be an object or null");
   if (const auto sliding = given(in, {"sliding_attention", "chunked_attention"})) {
     TransformerShape local;
+    local.rotary_share = s.rotary_share;
     read_rope_parameters(*sliding, config, local);
     if (local.rope_scaling) sliding->fail("rope that is scaled in windows is not modelled");
-    s.window_rope_theta = local.rope_theta;
+    s.window_rope = {local.rope_theta, local.rotary_share};
   }
   const auto full = given(in, "full_attention");
   const Reader& mine = full ? *full : in;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/transformers/config_experts.h"
 #include "model/transformers/config_llama.h"
 
 namespace draftline::config {
@@ -50,8 +51,8 @@ void read_gemma3(const Reader& in, TransformerShape& s) {
   read_activation(in, "hidden_activation", {"gelu_pytorch_tanh"});
   s.mlp = MlpKind::gated_gelu;
   s.rope_theta = 1e6;
-  s.window_rope_theta = 10000;
-  if (const auto local = given(in, "rope_local_base_freq")) s.window_rope_theta = read_theta(*local);
+  s.window_rope = WindowRope{};
+  if (const auto local = given(in, "rope_local_base_freq")) s.window_rope->theta = read_theta(*local);
   read_rope(in, s);
   read_positions(in, 131072, s);
   read_epsilon(in, "rms_norm_eps", 1e-6, s);
@@ -70,7 +71,7 @@ void read_gemma3(const Reader& in, TransformerShape& s) {
   read_layer_types(
       in, AttentionKind::sliding, size_or(in, "sliding_window", 4096, kMostPositions),
       [pattern](int layer) { return (layer + 1) % pattern != 0; }, s);
-  if (s.window == 0) s.window_rope_theta.reset();
+  if (s.window == 0) s.window_rope.reset();
 }
 
 void read_gpt_oss(const Reader& in, TransformerShape& s) {
@@ -88,7 +89,7 @@ void read_gpt_oss(const Reader& in, TransformerShape& s) {
   read_epsilon(in, "rms_norm_eps", 1e-5, s);
   read_tied(in, false, s);
   s.qkv_bias = s.o_bias = flag(in, "attention_bias", true);
-  s.attention_sinks = true;
+  s.sinks = Sinks::all;
   s.mlp = MlpKind::clamped_swiglu;
   if (const auto limit = given(in, "swiglu_limit"); limit && limit->number(0, 1e6) != 7)
     limit->fail("only a limit of 7 is modelled");
@@ -142,10 +143,10 @@ void read_olmo2(const Reader& in, TransformerShape& s) { read_olmo(in, s); }
 void read_olmo3(const Reader& in, TransformerShape& s) {
   s.rope_theta = 500000;
   read_olmo(in, s);
-  if (!s.window_rope_theta) s.window_rope_theta = s.rope_theta;  // "rope_scaling" is of layers without a window
+  if (!s.window_rope) s.window_rope = WindowRope{s.rope_theta};  // "rope_scaling" is of layers without a window
   read_layer_types(
       in, AttentionKind::sliding, read_window(in, 4096), [](int layer) { return (layer + 1) % 4 != 0; }, s);
-  if (s.window == 0) s.window_rope_theta.reset();
+  if (s.window == 0) s.window_rope.reset();
 }
 
 // Beside layers with a window, those that see the whole text have no rope.
@@ -165,6 +166,56 @@ void read_exaone4(const Reader& in, TransformerShape& s) {
   read_layer_types(
       in, AttentionKind::sliding, tokens, [pattern](int layer) { return (layer + 1) % pattern != 0; }, s);
   for (LayerKind& kind : s.layer_kinds) kind.rope = kind.attention == AttentionKind::sliding;
+}
+
+// A published file tells by 0 and 1 which layers have something: one entry for each layer.
+static std::vector<bool> read_pattern(const Reader& in, int layers) {
+  std::vector<bool> has;
+  for (const Reader& entry : in.items()) has.push_back(entry.integer(0, 1) == 1);
+  if (has.size() != static_cast<std::size_t>(layers))
+    in.fail("has " + std::to_string(has.size()) + " entries for " + std::to_string(layers) + " layers");
+  return has;
+}
+
+// Files as published name what layers with a window have; those that transformers wrote have a rule for it.
+static AttentionHeads read_windowed_heads(const Reader& in, const TransformerShape& s) {
+  return {.heads = size_or(in, "swa_num_attention_heads", s.heads, kMostColumns),
+          .kv_heads = size_or(in, "swa_num_key_value_heads", 2 * s.kv_heads, kMostColumns),
+          .head_dim = size_or(in, "swa_head_dim", s.head_dim, 1 << 14),
+          .value_dim = size_or(in, "swa_v_head_dim", *s.value_dim, 1 << 14)};
+}
+
+// transformers 5.23: MiMoV2FlashConfig; the keys of published files: modeling of XiaomiMiMo/MiMo-V2-Flash.
+void read_mimo_v2_flash(const Reader& in, TransformerShape& s) {
+  s.rope_theta = 5e6;
+  s.rotary_share = 0.334;
+  read_like_llama(in, {.kv_heads_may_lack = false, .positions = 131072, .epsilon = 1e-5, .head_dim = 192}, s);
+  read_epsilon(in, in.has("layernorm_epsilon") ? "layernorm_epsilon" : "rms_norm_eps", 1e-5, s);
+  s.value_dim = size_or(in, "v_head_dim", 128, 1 << 14);
+  s.qkv_bias = flag(in, "attention_bias", false);
+  const auto scale = given(in, "attention_value_scale");
+  s.value_scale = scale ? scale->number(1e-6, 1e6) : in.has("attention_value_scale") ? 1 : 0.707;
+  refuse(in, "add_full_attention_sink_bias", "sinks in layers without a window are not modelled for this architecture");
+  read_experts_with_bias(in, 1, s, 1);
+  if (in.failed()) return;
+  if (const auto sparse = given(in, "moe_layer_freq")) {
+    s.layer_kinds.clear();
+    for (const bool experts : read_pattern(*sparse, s.layers)) s.layer_kinds.push_back({.experts = experts});
+  }
+  std::vector<bool> windowed;
+  if (const auto pattern = given(in, "hybrid_layer_pattern")) windowed = read_pattern(*pattern, s.layers);
+  if (in.failed()) return;
+  std::optional<int> tokens = read_window(in, 129);
+  if (const auto before = given(in, "sliding_window_size")) tokens = before->positive_int(kMostPositions - 1) + 1;
+  read_layer_types(
+      in, AttentionKind::sliding, tokens,
+      [&](int i) { return windowed.empty() ? i != 0 && (i + 1) % 6 != 0 : windowed[static_cast<std::size_t>(i)]; }, s);
+  if (s.window == 0) return s.window_rope.reset();
+  s.windowed_heads = read_windowed_heads(in, s);
+  s.sinks = flag(in, "add_swa_attention_sink_bias", true) ? Sinks::windowed : Sinks::none;
+  if (const auto theta = given(in, "swa_rope_theta")) s.window_rope = {read_theta(*theta), s.rotary_share};
+  if (!s.window_rope) s.window_rope = {10000, s.rotary_share};
+  s.mtp_layer = LayerKind{.attention = AttentionKind::sliding};
 }
 
 void read_llama4(const Reader& in, TransformerShape& s) {

@@ -13,5 +13,6 @@ void read_smollm3(const Reader&, TransformerShape&);
 void read_olmo2(const Reader&, TransformerShape&);
 void read_olmo3(const Reader&, TransformerShape&);
 void read_exaone4(const Reader&, TransformerShape&);
+void read_mimo_v2_flash(const Reader&, TransformerShape&);
 
 }  // namespace draftline::config

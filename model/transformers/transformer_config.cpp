@@ -90,6 +90,7 @@ static TransformerShape read_shape(const Reader& in, const config::Family* famil
   const auto modules = config::given(tower.value_or(in), {"num_nextn_predict_layers", "mtp_num_hidden_layers"});
   if (modules) s.mtp_modules = modules->integer(0, 64);
   else if (s.architecture == "Qwen3NextForCausalLM") s.mtp_modules = 1;              // which doesn't say so
+  else if (s.architecture == "MiMoV2FlashForCausalLM") s.mtp_modules = 3;            // likewise
   const bool formats_of_tower = tower && !config::given(in, "quantization_config");  // Kimi-K2.5
   s.checkpoint = read_checkpoint_precision(formats_of_tower ? *tower : in, s);
   if (const auto origin = config::given(in, "draftline_source"); origin && origin->is_object()) {

@@ -19,15 +19,16 @@ double attention_vectors(const TransformerShape& s, const LayerKind& layer) {
     const DeltaNet& d = s.delta_net.value();
     return static_cast<double>(d.convolved_columns()) * d.kernel + 2.0 * d.value_heads + d.value_dim;
   }
-  const double sinks = s.attention_sinks ? s.heads : 0, o_bias = s.o_bias ? s.hidden : 0;
+  const AttentionHeads h = s.heads_of(layer);
+  const double sinks = s.has_sinks(layer) ? h.heads : 0, o_bias = s.o_bias ? s.hidden : 0;
   if (s.latent) {
     const double of_index = s.has_indexer(layer) ? 2.0 * s.latent->indexer->head_dim : 0;  // a norm with a bias
     return s.latent->q_rank + s.latent->kv_rank + of_index + sinks + o_bias;
   }
   const double qk_norm = s.qk_norm == QkNorm::none        ? 0
-                         : s.qk_norm == QkNorm::each_head ? 2.0 * s.head_dim
-                                                          : s.q_columns() + s.kv_columns();
-  return qk_norm + (s.qkv_bias ? s.q_columns() + 2.0 * s.kv_columns() : 0) + sinks + o_bias;
+                         : s.qk_norm == QkNorm::each_head ? 2.0 * h.head_dim
+                                                          : h.q_columns() + h.k_columns();
+  return qk_norm + (s.qkv_bias ? h.q_columns() + h.k_columns() + h.v_columns() : 0) + sinks + o_bias;
 }
 
 double mlp_vectors(const TransformerShape& s, bool experts) {
@@ -69,6 +70,33 @@ int TransformerShape::layers_of(AttentionKind kind) const {
   return count;
 }
 
+AttentionHeads TransformerShape::heads_of(const LayerKind& layer) const {
+  if (latent) return {heads, heads, head_dim, latent->value_dim};
+  if (layer.attention == AttentionKind::sliding && windowed_heads) return *windowed_heads;
+  return {heads, kv_heads, head_dim, value_dim.value_or(head_dim)};
+}
+
+bool TransformerShape::has_sinks(const LayerKind& layer) const {
+  return sinks == Sinks::all || (sinks == Sinks::windowed && layer.attention == AttentionKind::sliding);
+}
+
+TransformerShape with_layers_of(const TransformerShape& s, const LayerKind& layer) {
+  TransformerShape one = s;
+  const AttentionHeads h = s.heads_of(layer);
+  one.heads = h.heads, one.kv_heads = h.kv_heads, one.head_dim = h.head_dim;
+  if (!s.latent) one.value_dim = h.value_dim;
+  if (layer.attention == AttentionKind::sliding && s.window_rope) {
+    one.rope_theta = s.window_rope->theta, one.rotary_share = s.window_rope->share;
+    one.rope_scaling.reset();
+  }
+  one.sinks = s.has_sinks(layer) ? Sinks::all : Sinks::none;
+  if (!layer.experts) one.experts.reset();
+  one.layer_kinds.clear();
+  one.windowed_heads.reset();
+  one.window_rope.reset();
+  return one;
+}
+
 bool all_windowed(const TransformerShape& s) { return s.layers_of(AttentionKind::sliding) == s.layers; }
 bool shares_prefixes(const TransformerShape& s) { return !s.delta_net && !all_windowed(s); }
 
@@ -82,16 +110,18 @@ double attention_parameters(const TransformerShape& s, const LayerKind& layer) {
     const DeltaNet& d = s.delta_net.value();
     return hidden * (d.convolved_columns() + 2.0 * d.value_columns() + 2.0 * d.value_heads);
   }
+  const AttentionHeads h = s.heads_of(layer);
   if (s.latent) {
     const LatentAttention& l = *s.latent;
-    const double queries = l.q_rank > 0 ? l.q_rank * (hidden + s.q_columns()) : hidden * s.q_columns();
+    const double queries = l.q_rank > 0 ? l.q_rank * (hidden + h.q_columns()) : hidden * h.q_columns();
     double chosen = 0;
     if (const auto& i = l.indexer; s.has_indexer(layer))
       chosen = 1.0 * l.q_rank * i->heads * i->head_dim + hidden * (i->head_dim + i->heads);
     return queries + chosen + hidden * (l.kv_rank + l.rope_dim) +
            static_cast<double>(s.heads) * (l.kv_rank * (l.nope_dim + l.value_dim) + hidden * l.value_dim);
   }
-  return (s.output_gate ? 3.0 : 2.0) * hidden * s.q_columns() + 2.0 * hidden * s.kv_columns();
+  const double read = h.q_columns() + h.k_columns() + h.v_columns() + (s.output_gate ? h.result_columns() : 0);
+  return hidden * (read + h.result_columns());
 }
 
 double mlp_parameters(const TransformerShape& s) {
@@ -139,9 +169,12 @@ std::optional<std::string> refuses_shards(const TransformerShape& s, const Paral
     return number(p.devices) + " devices are more than the " + number(s.experts->count) + " experts of " + s.name;
   const int ranks = p.tensor();
   const std::string degree = "tensor_parallel " + number(ranks) + " does not ";
-  if (s.heads % ranks != 0) return degree + "divide the " + number(s.heads) + " heads of " + s.name;
-  if (s.kv_heads % ranks != 0 && ranks % s.kv_heads != 0)
-    return degree + "divide the " + number(s.kv_heads) + " KV heads of " + s.name + " and is no multiple of them";
+  const AttentionHeads wide{s.heads, s.kv_heads};
+  for (const AttentionHeads& h : {wide, s.windowed_heads.value_or(wide)}) {
+    if (h.heads % ranks != 0) return degree + "divide the " + number(h.heads) + " heads of " + s.name;
+    if (h.kv_heads % ranks != 0 && ranks % h.kv_heads != 0)
+      return degree + "divide the " + number(h.kv_heads) + " KV heads of " + s.name + " and is no multiple of them";
+  }
   if (s.delta_net && s.delta_net->key_heads % ranks != 0)
     return degree + "divide the " + number(s.delta_net->key_heads) + " key heads of the delta networks of " + s.name;
   return std::nullopt;
@@ -154,6 +187,7 @@ TransformerShape shard(const TransformerShape& s, const Parallelism& p) {
   one.heads = s.heads / ranks;
   one.kv_heads = std::max(1, s.kv_heads / ranks);
   if (s.latent) one.kv_heads = one.heads;
+  if (auto& h = one.windowed_heads) h->heads /= ranks, h->kv_heads = std::max(1, h->kv_heads / ranks);
   if (one.delta_net) {
     one.delta_net->key_heads = s.delta_net->key_heads / ranks;
     one.delta_net->value_heads = s.delta_net->value_heads / ranks;

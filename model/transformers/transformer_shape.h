@@ -21,6 +21,21 @@ enum class QkNorm { none, each_head, all_heads };
 // gelu: two matrices, no gate. gated_gelu: by the tanh formula (Gemma). clamped_swiglu: gpt-oss.
 enum class MlpKind { gated_silu, gelu, gated_gelu, clamped_swiglu };
 
+// The heads of a layer's attention.
+struct AttentionHeads {
+  int heads = 0, kv_heads = 0;
+  int head_dim = 0, value_dim = 0;  // columns of a query and of a key; of a value and of a result
+  int q_columns() const { return heads * head_dim; }
+  int k_columns() const { return kv_heads * head_dim; }
+  int v_columns() const { return kv_heads * value_dim; }
+  int result_columns() const { return heads * value_dim; }
+  bool operator==(const AttentionHeads&) const = default;
+};
+
+// Which layers have a learned score in each head's softmax that attends to nothing: all (gpt-oss), or those with a
+// sliding window (MiMo-V2).
+enum class Sinks { none, windowed, all };
+
 // What a layer's attention sees of the text up to a token.
 enum class AttentionKind {
   full,
@@ -112,6 +127,12 @@ struct RopeScaling {
   bool operator==(const RopeScaling&) const = default;
 };
 
+struct WindowRope {  // of layers with a sliding window, which is not scaled (Gemma 3, MiMo-V2)
+  double theta = 10000;
+  double share = 1;  // of a head's columns that are rotated
+  bool operator==(const WindowRope&) const = default;
+};
+
 // Queries are multiplied by 1 + scale ln(1 + floor((position + offset) / every)), in layers without rope (Llama 4) or
 // in those with it (Ministral 3).
 struct QueryGrowth {
@@ -126,6 +147,8 @@ struct TransformerShape {
   std::string architecture;  // as config.json names it, "LlamaForCausalLM"
   std::string source;        // of a shipped shape: key of data/sources.json and place in it
   int hidden = 0, layers = 0, heads = 0, kv_heads = 0, head_dim = 0, intermediate = 0, vocabulary = 0;
+  std::optional<int> value_dim;                  // columns of a value; none: as many as of a key
+  std::optional<AttentionHeads> windowed_heads;  // of layers with a sliding window, where those differ (MiMo-V2)
   std::optional<int> max_positions;  // longest text; every config.json gives one, a shape made by hand may not
   bool tied_embeddings = false;      // the LM head is the embedding
   bool qkv_bias = false;             // Qwen2
@@ -140,31 +163,35 @@ struct TransformerShape {
   std::optional<RopeScaling> rope_scaling;
   std::vector<LayerKind> layer_kinds;  // one for each layer; empty: all have full attention, and experts if it has any
   int window = 0;                      // of sliding and chunked layers, in tokens
-  std::optional<double> window_rope_theta;  // of sliding layers, whose rope is not scaled then (Gemma 3)
-  bool attention_sinks = false;             // a learned score in each head's softmax that attends to nothing (gpt-oss)
-  bool output_gate = false;                 // attention's result is multiplied by a gate of the token (Qwen3-Next)
-  bool o_bias = false;                      // of the attention's output matrix (gpt-oss)
+  std::optional<WindowRope> window_rope;  // of sliding layers, where it differs
+  Sinks sinks = Sinks::none;
+  bool output_gate = false;  // attention's result is multiplied by a gate of the token (Qwen3-Next)
+  bool o_bias = false;       // of the attention's output matrix (gpt-oss)
   NormPlacement norms = NormPlacement::before;
   bool norms_before() const { return norms != NormPlacement::behind; }
   bool norms_behind() const { return norms != NormPlacement::before; }
   double embedding_scale = 1;         // Gemma: the root of the hidden size
   std::optional<double> query_scale;  // of queries against keys; none: 1 / sqrt(head_dim)
+  double value_scale = 1;             // of values, which stored weights take (MiMo-V2)
   std::optional<QueryGrowth> query_growth;
   std::optional<LatentAttention> latent;  // heads then have nope_dim + rope_dim columns, and kv_heads is heads
   std::optional<DeltaNet> delta_net;      // of layers of that kind
   std::optional<Experts> experts;
   int mtp_modules = 0;                  // that predict tokens behind the next, in its own checkpoints
+  std::optional<LayerKind> mtp_layer;   // of a module; none: as the last layer, or plain (methods/mtp_sequential)
   std::optional<Precision> checkpoint;  // formats of a quantised checkpoint (model/transformers/quantization_config)
   std::vector<std::string> notes;       // what the file says and the shape leaves out, and why that is sound
 
   LayerKind layer(int index) const;  // counted from 0
   int layers_of(AttentionKind) const;
   bool has_indexer(const LayerKind& k) const { return latent && latent->indexer && !k.shares_choice; }
-  int q_columns() const { return heads * head_dim; }
-  int kv_columns() const { return kv_heads * head_dim; }
+  AttentionHeads heads_of(const LayerKind& = {}) const;  // of latent attention: those that latents are expanded to
+  bool has_sinks(const LayerKind&) const;
   bool operator==(const TransformerShape&) const = default;
 };
 
+// The network with every layer of that kind, whose heads, sinks and rope are then the only ones.
+TransformerShape with_layers_of(const TransformerShape&, const LayerKind&);
 bool all_windowed(const TransformerShape&);  // whether each layer gives back what lies before its window
 // Whether engines reuse the KV cache of prefixes that texts share. They do not if all layers have windows, or if some
 // keep recurrent states.

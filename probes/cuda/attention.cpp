@@ -20,6 +20,7 @@ void probe_attention(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
                                 .heads = heads,
                                 .kv_heads = kv_heads,
                                 .head_dim = dim,
+                                .value_dim = dim,
                                 .capacity = per_kv_slot * cuda::kBlockTokens,
                                 .sms = t.facts.multiprocessors};
   if (layer_bytes * layers > 1e12 || !fits(layer_bytes * layers + 4.0 * sequences * rows * heads * dim +
@@ -41,7 +42,7 @@ void probe_attention(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   const auto d_table = uploaded(table, 1), d_kv_slots = uploaded(kv_slots, 1), d_cu_seqlens = uploaded(cu_seqlens, 1),
              d_lengths = uploaded(std::vector<int>(kv_slots.size(), context), 1), d_mask = uploaded(mask, words);
   const cuda::CacheView<bf16> cache{
-      reinterpret_cast<bf16*>(data.data()), d_table.data(), per_kv_slot, blocks, kv_heads, dim};
+      reinterpret_cast<bf16*>(data.data()), d_table.data(), per_kv_slot, blocks, kv_heads, dim, dim};
   cuda::PassView pass{.cu_seqlens = d_cu_seqlens.read(),
                       .slots = {.kv_slots = d_kv_slots.read(), .lengths = d_lengths.read(), .ids = d_kv_slots.read()},
                       .sequences = sequences,

@@ -61,7 +61,7 @@ void probe_rope_append(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   std::iota(table.begin(), table.end(), 0);
   const auto d_table = uploaded(table, 1), zero = uploaded({0}, 1), lengths = uploaded({kContext}, 1),
              cu_seqlens = uploaded({0, rows}, 1);
-  const cuda::CacheView<bf16> cache{entries.data(), d_table.data(), blocks, blocks, kv_heads, dim};
+  const cuda::CacheView<bf16> cache{entries.data(), d_table.data(), blocks, blocks, kv_heads, dim, dim};
   const cuda::PassView pass{.cu_seqlens = cu_seqlens.read(),
                             .slots = {.kv_slots = zero.read(), .lengths = lengths.read(), .ids = zero.read()},
                             .sequences = 1,

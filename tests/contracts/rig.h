@@ -55,14 +55,18 @@ inline TransformerShape tiny_shape(Network kind) {
     e.choice_bias = true;
     e.scale = 1.5;
   }
-  if (kind == Network::windows) {  // all that Gemma 3, gpt-oss and Llama 4 do to attention, in windows that texts fill
+  if (kind == Network::windows) {  // all that Gemma 3, gpt-oss, Llama 4 and MiMo-V2 do to attention, in windows that
+                                   // texts fill
     s.window = 7;
     s.layer_kinds.assign(6, {.attention = AttentionKind::sliding});
     s.layer_kinds[1].attention = s.layer_kinds[4].attention = AttentionKind::chunked;
     s.layer_kinds[2] = s.layer_kinds[5] = {.rope = false};
-    s.window_rope_theta = 100;
+    s.window_rope = WindowRope{100, 0.6};
     s.query_growth = QueryGrowth{5, 0.3};
-    s.attention_sinks = s.o_bias = s.rotated_qk_norm = true;
+    s.o_bias = s.rotated_qk_norm = true;
+    s.sinks = Sinks::windowed;
+    s.value_dim = 6;
+    s.windowed_heads = AttentionHeads{6, 3, 10, 4};
     s.norms = NormPlacement::both;
     s.mlp = MlpKind::gated_gelu;
     s.query_scale = 0.3;

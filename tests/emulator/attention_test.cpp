@@ -21,6 +21,7 @@ struct Case {
   Window window = {};
   bool sinks = false;
   bool block = false;  // all rows attend to each other
+  int value_dim = dim;
 };
 
 // fp32: the order of additions alone. bf16: also the weights of the softmax and the results are rounded to 8 bits.
@@ -54,7 +55,7 @@ Outcome compare(const Case& c, int layers = 2, int layer = 1) {
 
   Specification cpu(sequences);
   Ops& ops = cpu.ops;
-  const Cache cache = ops.cache(layers, c.kv_heads, c.dim, capacity, c.window);
+  const Cache cache = ops.cache(layers, c.kv_heads, c.dim, capacity, c.window, c.value_dim);
   const BatchSlots slots{ops.persistent_per_slot("kv_slots", 1, 1, DType::int32),
                          ops.persistent_per_slot("lengths", 1, 1, DType::int32),
                          ops.persistent_per_slot("ids", 1, 1, DType::int32)};
@@ -65,9 +66,10 @@ Outcome compare(const Case& c, int layers = 2, int layer = 1) {
     const int n = std::accumulate(each.begin(), each.end(), 0);
     if (n == 0) return;
     ops.upload(slots.lengths, lengths);
-    const auto size = static_cast<std::size_t>(n) * static_cast<std::size_t>(c.kv_heads * c.dim);
-    const Tensor k = cpu.floats(dice.normal<T>(size), c.kv_heads * c.dim),
-                 v = cpu.floats(dice.normal<T>(size), c.kv_heads * c.dim);
+    const auto normal = [&](int columns) {
+      return cpu.floats(dice.normal<T>(static_cast<std::size_t>(n) * static_cast<std::size_t>(columns)), columns);
+    };
+    const Tensor k = normal(c.kv_heads * c.dim), v = normal(c.kv_heads * c.value_dim);
     const Rows rows = ops.ragged("append" + std::to_string(n) + "/" + std::to_string(tail), each);
     ops.rope_append(k, k, v, still, ops.pass({rows, slots, {}, tail}), cache, layer);
     ops.flush();
@@ -107,10 +109,10 @@ Outcome compare(const Case& c, int layers = 2, int layer = 1) {
   std::iota(table.begin(), table.end(), 0);
   std::shuffle(table.begin(), table.end(), dice.engine);
   table.resize(static_cast<std::size_t>(sequences * per_kv_slot));
-  const auto entries = static_cast<std::size_t>(layers * blocks * 2 * c.kv_heads * kBlockTokens * c.dim);
+  const auto entries = static_cast<std::size_t>(layers * blocks * c.kv_heads * kBlockTokens * (c.dim + c.value_dim));
   std::vector<T> held(entries, from_float<T>(NAN));
   CacheView<T> view{held.data(),   table.data(), per_kv_slot, blocks,
-                    c.kv_heads,    c.dim,        2,           c.window.ring ? c.window.tokens : 0,
+                    c.kv_heads,    c.dim,        c.value_dim, c.window.ring ? c.window.tokens : 0,
                     c.window.sinks};
   for (int b = 0; b < sequences; ++b) {
     const auto at = static_cast<std::size_t>(b);
@@ -119,11 +121,11 @@ Outcome compare(const Case& c, int layers = 2, int layer = 1) {
       const float* from = entry.data();
       for (int kv = 0; kv < 2; ++kv)
         for (int head = 0; head < c.kv_heads; ++head)
-          for (int column = 0; column < c.dim; ++column)
+          for (int column = 0; column < view.columns(kv); ++column)
             view.entry(layer, kv_slots[at], key, kv, head)[column] = from_float<T>(*from++);
     }
   }
-  const Array<T> cache_data(held, c.dim);
+  const Array<T> cache_data(held, c.dim + c.value_dim);
   const Array<int> blocks_data(table, 1), cu_seqlens_data(cu_seqlens, 1), lengths_data(c.lengths, 1),
       kv_slots_data(kv_slots, 1), tree_mask_data(tree_mask, words);
   view.data = cache_data.view().data;
@@ -137,12 +139,13 @@ Outcome compare(const Case& c, int layers = 2, int layer = 1) {
                 c.tail};
   if (c.tree) pass.tree_mask = tree_mask_data.read();
   pass.causal = !c.block;
-  const Array<T> q_data(queries, c.heads * c.dim), y_data(total, c.heads * c.dim);
+  const Array<T> q_data(queries, c.heads * c.dim), y_data(total, c.heads * c.value_dim);
   std::vector<float> sink_values(static_cast<std::size_t>(c.heads));
   if (sinks) cpu.weights.load("sinks", 1, c.heads, sink_values);
   const Array<T> sink_data(sink_values, c.heads);
   const Scores scores{c.window, kScale, c.sinks ? sink_data.read().data : nullptr};
-  const AttendShape shape{sequences, widest, c.heads, c.kv_heads, c.dim, per_kv_slot * kBlockTokens, c.sms};
+  const AttendShape shape{sequences, widest, c.heads, c.kv_heads, c.dim, c.value_dim, per_kv_slot * kBlockTokens,
+                          c.sms};
   const Workspace work(attend_scratch<T>(shape));
   const Stream stream;
   double worst = 0;
@@ -167,6 +170,17 @@ TEST_CASE("attention of one row over the cache is the CPU's") {
   NEEDS_DEVICE;
   const int dim = GENERATE(8, 16, 32, 64, 80, 96, 128, 256, 40);
   check_case({"decode", {37}, {1}, 4, 2, dim});
+}
+
+TEST_CASE("values may have fewer columns than keys, or more") {
+  NEEDS_DEVICE;
+  Case c{"values", {300, 20}, {3, 3}, 4, 2, GENERATE(192, 24), GENERATE(false, true), 2, 16};
+  c.value_dim = c.dim == 192 ? 128 : GENERATE(16, 40);
+  check_case(c);
+  c.rows = {40, 1};
+  c.window = {30};
+  c.sinks = true;
+  check_case(c);
 }
 
 TEST_CASE("every share of query heads and KV heads attends alike") {
@@ -195,6 +209,7 @@ TEST_CASE("contexts are split to fill the device, in whole waves, and not where 
                               .heads = 32,
                               .kv_heads = 8,
                               .head_dim = 128,
+                              .value_dim = 128,
                               .capacity = capacity,
                               .sms = 132})
         .splits;

@@ -82,7 +82,7 @@ struct Pages {
     std::iota(table.begin(), table.end(), 0);
     std::shuffle(table.begin(), table.end(), dice.engine);
     held.assign(product(layers * static_cast<int>(table.size()), kBlockTokens * columns), from_float<T>(NAN));
-    view = {held.data(), table.data(), per_slot, static_cast<int>(table.size()), 1, columns, 1};
+    view = {held.data(), table.data(), per_slot, static_cast<int>(table.size()), 1, columns};
   }
   int per_slot;
   std::vector<int> table;

@@ -35,12 +35,14 @@ __global__ void group_attend_rows(View<const T> q, View<const T> k, View<const T
 
 // Calls f with the tiles for heads of so many columns; false if there are none.
 template <class F>
-bool with_tiles(int dim, bool many_rows, F f) {
+bool with_tiles(int dim, int value_dim, bool many_rows, F f) {
   const auto call = [&](auto few, auto many) {
     if (many_rows) f(many);
     else f(few);
     return true;
   };
+  if (dim == 192 && value_dim == 128) return call(Tiles<192, false, 128>{}, Tiles<192, true, 128>{});
+  if (value_dim != dim) return false;
   switch (dim) {
     case 16: return call(Tiles<16, false>{}, Tiles<16, true>{});
     case 32: return call(Tiles<32, false>{}, Tiles<32, true>{});
@@ -57,7 +59,7 @@ void attend_tiles(const AttendArguments<bf16>& a, const AttendPlan& plan, dim3 g
                   cudaStream_t stream) {
   check(a.q.stride % 2 == 0 && reinterpret_cast<std::uintptr_t>(a.q.data) % sizeof(unsigned) == 0,
         "attention: queries are read in pairs");
-  with_tiles(a.cache.head_dim, plan.tile_rows > kFewRows, [&](auto tiles) {
+  with_tiles(a.cache.head_dim, a.value_dim, plan.tile_rows > kFewRows, [&](auto tiles) {
     using S = decltype(tiles);
     launch_overlapping(attend_tiles_kernel<S, AttendArguments<bf16>>, grid, grid_of(S::threads), S::shared, stream, a);
     join_parts(a, plan, kv_heads, S::stage, stream);
@@ -74,7 +76,7 @@ AttendPlan plan_attend(const AttendShape& s) {
   AttendPlan p{.tile_rows = kRowWarps};
   int blocks = 3;  // of an SM
   if constexpr (std::is_same_v<T, bf16>)
-    p.tensor_cores = with_tiles(s.head_dim, stacked > kFewRows, [&](auto tiles) {
+    p.tensor_cores = with_tiles(s.head_dim, s.value_dim, stacked > kFewRows, [&](auto tiles) {
       p.tile_rows = decltype(tiles)::rows;
       blocks = decltype(tiles)::blocks;
     });
@@ -85,39 +87,40 @@ AttendPlan plan_attend(const AttendShape& s) {
 
 template <class T>
 std::size_t attend_scratch(const AttendShape& s) {
-  return scratch_of(plan_attend<T>(s), s.sequences * s.kv_heads, s.head_dim);
+  return scratch_of(plan_attend<T>(s), s.sequences * s.kv_heads, s.value_dim);
 }
 
 template <class T>
 void attend(View<const T> q, const PassView& pass, const CacheView<T>& cache, int layer, const Scores& scores, int sms,
             const Scratch& scratch, View<T> y, cudaStream_t stream) {
-  const int dim = cache.head_dim, heads = q.cols / dim;
+  const int heads = q.cols / cache.head_dim, values = cache.value_dim;
   const AttendShape shape{.sequences = pass.sequences,
                           .widest = pass.widest,
                           .heads = heads,
                           .kv_heads = cache.kv_heads,
-                          .head_dim = dim,
+                          .head_dim = cache.head_dim,
+                          .value_dim = values,
                           .capacity = cache.blocks_per_kv_slot * kBlockTokens,
                           .sms = sms};
   const AttendPlan plan = plan_attend<T>(shape);
-  check_columns(dim);
+  check_columns(cache.widest());
   check(scratch.bytes >= attend_scratch<T>(shape), "attention: its scratch is too small");
   const AttendArguments<T> a{.q = q,
                              .pass = pass,
                              .cache = cache,
                              .layer = layer,
                              .group = heads / cache.kv_heads,
-                             .value_dim = dim,
+                             .value_dim = values,
                              .window = scores.window,
                              .scale = scores.scale * kLog2E,
                              .sinks = static_cast<const T*>(scores.sinks),
-                             .parts = parts_in(scratch, plan, pass.sequences * cache.kv_heads, dim),
+                             .parts = parts_in(scratch, plan, pass.sequences * cache.kv_heads, values),
                              .y = y};
   const dim3 grid = grid_of(plan.splits * plan.tiles, cache.kv_heads, pass.sequences);
   if constexpr (std::is_same_v<T, bf16>) {
     if (plan.tensor_cores) return attend_tiles(a, plan, grid, cache.kv_heads, stream);
   }
-  launch(attend_rows<T>, grid, grid_of(32 * kRowWarps), rows_shared(dim), stream, a);
+  launch(attend_rows<T>, grid, grid_of(32 * kRowWarps), rows_shared(cache.widest()), stream, a);
   join_parts(a, plan, cache.kv_heads, kRowStage, stream);
 }
 

@@ -11,9 +11,10 @@
 namespace draftline::cuda {
 
 struct AttendShape {
-  int sequences, widest, heads, kv_heads, head_dim;
-  int capacity;  // cache entries that a sequence may have
-  int sms;       // of the device
+  int sequences, widest, heads, kv_heads;
+  int head_dim, value_dim;  // columns of a query and of a key; of a value and of a result
+  int capacity;             // cache entries that a sequence may have
+  int sms;                  // of the device
 };
 
 // How an attention is cut: at most `splits` parts of the context, and `tiles` tiles of `tile_rows` rows x heads per KV
@@ -37,8 +38,8 @@ struct Scores {
   const void* sinks = nullptr;  // [heads] in q's format: a score of each head's softmax that attends to nothing
 };
 
-// q [total, heads * head_dim] -> y of the same shape. Scratch: attend_scratch() bytes. A Bug if it is too small, or if
-// a head has more than 512 columns.
+// q [total, heads * head_dim] -> y [total, heads * value_dim]. Scratch: attend_scratch() bytes. A Bug if it is too
+// small, or if a head has more than 512 columns.
 template <class T>
 void attend(View<const T> q, const PassView&, const CacheView<T>&, int layer, const Scores&, int sms, const Scratch&,
             View<T> y, cudaStream_t);

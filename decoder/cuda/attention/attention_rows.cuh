@@ -65,17 +65,18 @@ template <class T>
 __global__ void attend_rows(AttendArguments<T> a) {
   const AttendWork w = work_of_block(a, kRowWarps, kRowStage);
   if (!w.any) return;
-  const int dim = a.cache.head_dim, values = a.value_dim, warp = warp_of(), lane = lane_of();
-  float* queries = dynamic_shared<float>();  // [warp][dim]; holds the results later
-  float* weights = queries + kRowWarps * dim;
+  const int dim = a.cache.head_dim, values = a.value_dim, wide = max(dim, values), warp = warp_of(), lane = lane_of();
+  const int own = a.cache.value_dim > 0 ? dim : values;  // columns of a query that lie in q
+  float* queries = dynamic_shared<float>();              // [warp][wide]; holds the results later
+  float* weights = queries + kRowWarps * wide;
   auto* shares = reinterpret_cast<Share*>(weights + kRowWarps * 32);
   const int m = w.from + warp;
   if (m < w.rows * a.group) {
     const int index = m / a.group, row = w.first + index, head = w.kv_head * a.group + m % a.group;
-    float* mine = queries + warp * dim;
+    float* mine = queries + warp * wide;
     for (int c = lane; c < dim; c += 32)
-      mine[c] = a.scale * to_float(c < values ? a.q.row(row)[head * values + c]
-                                              : a.q_rope.row(row)[head * (dim - values) + c - values]);
+      mine[c] =
+          a.scale * to_float(c < own ? a.q.row(row)[head * own + c] : a.q_rope.row(row)[head * (dim - own) + c - own]);
     __syncwarp();
     float out[kMostColumns / 32] = {};
     const auto entry = [&](int key, int kv) -> const T* {
@@ -85,7 +86,7 @@ __global__ void attend_rows(AttendArguments<T> a) {
       return attends_to(a.pass, a.window, row, index, w.length, key) ? dot(mine, entry(key, 0), dim) : -INFINITY;
     };
     const Share share = attend_row(
-        values, w.begin, w.end, score, [&](int key) { return entry(key, a.cache.sides - 1); }, weights + warp * 32,
+        values, w.begin, w.end, score, [&](int key) { return entry(key, a.cache.sides() - 1); }, weights + warp * 32,
         out);
 #pragma unroll
     for (int i = 0; i < kMostColumns / 32; ++i)
@@ -93,7 +94,7 @@ __global__ void attend_rows(AttendArguments<T> a) {
     if (lane == 0) shares[warp] = share;
   }
   __syncthreads();
-  finish_tile<1>(a, w, queries, shares, kRowWarps, dim);
+  finish_tile<1>(a, w, queries, shares, kRowWarps, wide);
 }
 
 }  // namespace draftline::cuda

@@ -34,7 +34,7 @@ struct Tiles {
 // masked NaN would still make the product NaN.
 template <class S>
 __device__ void fill_stage(const AttendArguments<bf16>& a, const AttendWork& w, int from, bf16* keys, bf16* values) {
-  constexpr int chunks = S::dim / 8;
+  constexpr int chunks = S::dim / 8, value_chunks = S::value_dim / 8;
   const std::ptrdiff_t values_behind = static_cast<std::ptrdiff_t>(a.cache.kv_heads) * kBlockTokens * S::dim;
 #pragma unroll 4
   for (int c = static_cast<int>(threadIdx.x); c < S::stage * chunks; c += S::threads) {
@@ -42,7 +42,17 @@ __device__ void fill_stage(const AttendArguments<bf16>& a, const AttendWork& w, 
     const bool present = key < w.end;
     const bf16* entry = present ? a.cache.entry(a.layer, w.kv_slot, key, 0, w.kv_head) + column : a.cache.data;
     copy_later(keys + j * S::row + column, entry, present);
-    copy_later(values + j * S::row + column, present ? entry + values_behind : entry, present);
+    if constexpr (S::value_dim == S::dim)
+      copy_later(values + j * S::row + column, present ? entry + values_behind : entry, present);
+  }
+  if constexpr (S::value_dim != S::dim) {
+#pragma unroll 4
+    for (int c = static_cast<int>(threadIdx.x); c < S::stage * value_chunks; c += S::threads) {
+      const int j = c / value_chunks, column = c % value_chunks * 8, key = from + j;
+      const bool present = key < w.end;
+      const bf16* entry = present ? a.cache.entry(a.layer, w.kv_slot, key, 1, w.kv_head) + column : a.cache.data;
+      copy_later(values + j * S::value_row + column, entry, present);
+    }
   }
   end_batch();
 }

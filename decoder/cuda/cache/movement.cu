@@ -48,6 +48,7 @@ __global__ void rope_append_kernel(View<const T> q, View<const T> k, View<const 
 
   const T* from;
   T* to;
+  int columns = d;
   bool rotates = true;
   const bool is_query = h < heads;
   if (is_query) {
@@ -57,16 +58,18 @@ __global__ void rope_append_kernel(View<const T> q, View<const T> k, View<const 
     h -= heads;
     rotates = h < kv;
     if (!rotates) h -= kv;
-    from = (rotates ? k : v).row(r) + h * d;
+    const int kv_side = rotates ? 0 : 1;
+    columns = cache.columns(kv_side);
+    from = (rotates ? k : v).row(r) + h * columns;
     const int entry = cache.held(length) + pass.tail + i;
     check_entry(cache, entry);
-    to = cache.entry(layer, kv_slot, entry, rotates ? 0 : 1, h);
+    to = cache.entry(layer, kv_slot, entry, kv_side, h);
   }
   const int half = rotates ? rotation.half : 0;
   const float grown =
       is_query ? 1 + rotation.growth * log1pf(floorf((position + rotation.growth_offset) / rotation.growth_every)) : 1;
   rotate(from, rotation, half, position, grown * rotation.factor, to);
-  for (int c = 2 * half + lane_of(); c < d; c += 32)
+  for (int c = 2 * half + lane_of(); c < columns; c += 32)
     to[c] = is_query ? from_float<T>(grown * to_float(from[c])) : from[c];
 }
 
@@ -81,7 +84,7 @@ __global__ void commit_kernel(View<const int> path, View<const int> cu_seqlens, 
   const int kv = static_cast<int>(blockIdx.z) / cache.kv_heads, head = static_cast<int>(blockIdx.z) % cache.kv_heads;
   const int c = static_cast<int>(threadIdx.x);
   const int length = slots.lengths.row(b)[0], kv_slot = slots.kv_slots.row(b)[0], first = cu_seqlens.row(b)[0];
-  if (c >= cache.head_dim) return;
+  if (c >= cache.columns(kv)) return;
   T held[kHeld];
   for (int j = 0; j < per; j += kHeld) {
     for (int i = 0; i < kHeld; ++i)
@@ -129,8 +132,8 @@ template <class T>
 void commit(View<const int> path, View<const int> cu_seqlens, const BatchSlotsView& slots, CacheView<T> cache,
             int layers, cudaStream_t s) {
   const int sequences = cu_seqlens.rows - 1;
-  launch(commit_kernel<T>, grid_of(layers, sequences, cache.sides * cache.kv_heads),
-         dim3(static_cast<unsigned>(32 * ceil_div(cache.head_dim, 32))), 0, s, path, cu_seqlens, slots, cache,
+  launch(commit_kernel<T>, grid_of(layers, sequences, cache.sides() * cache.kv_heads),
+         dim3(static_cast<unsigned>(32 * ceil_div(cache.widest(), 32))), 0, s, path, cu_seqlens, slots, cache,
          path.rows / sequences);
 }
 void follow_path(View<const int> last, View<const int> cu_seqlens, View<const int> to, int items, int own, View<int> y,

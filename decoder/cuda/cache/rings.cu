@@ -19,7 +19,7 @@ __global__ void keep_entries_kernel(View<const int> last, View<const int> cu_seq
   const int c = static_cast<int>(threadIdx.x);
   const int length = slots.lengths.row(b)[0], kv_slot = slots.kv_slots.row(b)[0];
   const int n = last.row(b)[0] - cu_seqlens.row(b)[0] + 1;
-  if (c >= from.head_dim) return;
+  if (c >= from.columns(kv)) return;
   for (int i = 0; i < rows; ++i) {
     const int position = length + (n <= rows ? min(i, n - 1) : i < to.sinks ? i : n - rows + i);
     to.entry(layer, kv_slot, to.place(position), kv, head)[c] = from.entry(layer, kv_slot, position, kv, head)[c];
@@ -68,7 +68,7 @@ template <class T>
 __global__ void select_entries_kernel(View<const T> q, PassView pass, CacheView<T> from, CacheView<T> to,
                                       EntryRanking r, float* scratch, int widest) {
   const int kv_head = static_cast<int>(blockIdx.x), b = static_cast<int>(blockIdx.y);
-  const int thread = static_cast<int>(threadIdx.x), d = from.head_dim;
+  const int thread = static_cast<int>(threadIdx.x), wide = from.widest();
   const int first = pass.cu_seqlens.row(b)[0], n = pass.cu_seqlens.row(b + 1)[0] - first;
   const int kv_slot = pass.slots.kv_slots.row(b)[0];
   const int window = min(r.window, n), old = n - window;
@@ -80,7 +80,7 @@ __global__ void select_entries_kernel(View<const T> q, PassView pass, CacheView<
   if (all) {
     for (int j = thread; j < old; j += kThreads) chosen[j] = j;
   } else {
-    add_weights(q, first, n, window, q.cols / d / from.kv_heads, kv_head, kv_slot, from, r, mean, sum);
+    add_weights(q, first, n, window, q.cols / from.head_dim / from.kv_heads, kv_head, kv_slot, from, r, mean, sum);
     for (int j = thread; j < old; j += kThreads) {
       const int begin = max(0, j - r.pool / 2), end = min(old, j - r.pool / 2 + r.pool);
       float s = 0;
@@ -101,11 +101,12 @@ __global__ void select_entries_kernel(View<const T> q, PassView pass, CacheView<
     }
   }
   __syncthreads();
-  for (int e = thread; e < (room + window) * d; e += kThreads) {
-    const int i = e / d, c = e % d, entry = i < room ? chosen[i] : old + i - room;
+  for (int e = thread; e < (room + window) * wide; e += kThreads) {
+    const int i = e / wide, c = e % wide, entry = i < room ? chosen[i] : old + i - room;
     const int place = i >= room ? to.place(entry) : all ? i : to.place(n + room - 1 - i);
     for (int kv = 0; kv < 2; ++kv)
-      to.entry(r.layer, kv_slot, place, kv, kv_head)[c] = from.entry(r.layer, kv_slot, entry, kv, kv_head)[c];
+      if (c < from.columns(kv))
+        to.entry(r.layer, kv_slot, place, kv, kv_head)[c] = from.entry(r.layer, kv_slot, entry, kv, kv_head)[c];
   }
 }
 
@@ -115,7 +116,7 @@ template <class T>
 void keep_entries(View<const int> last, View<const int> cu_seqlens, const BatchSlotsView& slots, CacheView<T> from,
                   CacheView<T> to, int layers, int rows, cudaStream_t s) {
   launch(keep_entries_kernel<T>, grid_of(layers, last.rows, 2 * from.kv_heads),
-         dim3(static_cast<unsigned>(32 * ceil_div(from.head_dim, 32))), 0, s, last, cu_seqlens, slots, from, to, rows);
+         dim3(static_cast<unsigned>(32 * ceil_div(from.widest(), 32))), 0, s, last, cu_seqlens, slots, from, to, rows);
 }
 
 std::size_t select_scratch(int sequences, int widest, int kv_heads) {

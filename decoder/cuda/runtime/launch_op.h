@@ -75,6 +75,7 @@ struct LaunchOp {
             .heads = o.q.cols / o.cache.head_dim,
             .kv_heads = o.cache.kv_heads,
             .head_dim = o.cache.head_dim,
+            .value_dim = o.cache.value_dim,
             .capacity = capacity(o.cache),
             .sms = s.device.multiprocessors};
   }

@@ -60,7 +60,7 @@ struct CudaBackend::State {
             d.block_count,
             c.kv_heads,
             c.head_dim + c.index_columns(),
-            c.latent > 0 ? 1 : 2,
+            c.latent > 0 ? 0 : c.value_dim,
             c.window.ring ? c.window.tokens : 0,
             c.window.sinks};
   }

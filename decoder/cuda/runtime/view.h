@@ -36,7 +36,7 @@ struct PassView {
 };
 
 // Keys and values of a cache, in blocks of kBlockTokens entries: [layer][block][K, V][kv head][entry in block][column].
-// Latent attention has one head, whose key is all there is: its first columns are the value (`sides` is 1), and its
+// Latent attention has one head, whose key is all there is (`value_dim` is 0): its first columns are the value, and its
 // last ones are an indexer's key, where there is an indexer.
 // `blocks`: [KV slots][blocks_per_kv_slot], the block that holds an entry.
 inline constexpr int kBlockTokens = 16;
@@ -44,18 +44,23 @@ template <class T>
 struct CacheView {
   T* data = nullptr;
   const int* blocks = nullptr;
-  int blocks_per_kv_slot = 0, block_count = 0, kv_heads = 0, head_dim = 0, sides = 2;
+  int blocks_per_kv_slot = 0, block_count = 0, kv_heads = 0, head_dim = 0, value_dim = 0;
   int ring = 0, sinks = 0;  // as of Window: committed entries that there is room for; 0: all
   // Committed entries that are held of a text, and the entry of a committed position.
   DRAFTLINE_BOTH int held(int length) const { return ring > 0 && length > ring ? ring : length; }
   DRAFTLINE_BOTH int place(int position) const {
     return ring > 0 && position >= ring ? sinks + (position - sinks) % (ring - sinks) : position;
   }
-  // The head_dim columns of one head of entry `key`. `kv`: 0 for its key, 1 for its value.
+  // `kv`: 0 for keys, 1 for values.
+  DRAFTLINE_BOTH int columns(int kv) const { return kv == 0 ? head_dim : value_dim; }
+  DRAFTLINE_BOTH int sides() const { return value_dim > 0 ? 2 : 1; }
+  DRAFTLINE_BOTH int widest() const { return head_dim > value_dim ? head_dim : value_dim; }
+  // The columns of one head of entry `key`.
   DRAFTLINE_BOTH T* entry(int layer, int kv_slot, int key, int kv, int head) const {
     const int block = blocks[kv_slot * blocks_per_kv_slot + key / kBlockTokens];
-    const auto at = ((static_cast<std::ptrdiff_t>(layer) * block_count + block) * sides + kv) * kv_heads + head;
-    return data + (at * kBlockTokens + key % kBlockTokens) * head_dim;
+    const auto whole = (static_cast<std::ptrdiff_t>(layer) * block_count + block) * (head_dim + value_dim);
+    const std::ptrdiff_t before = (whole + kv * head_dim) * kv_heads;  // columns of all entries of a block
+    return data + before * kBlockTokens + (head * kBlockTokens + key % kBlockTokens) * columns(kv);
   }
 };
 

@@ -169,8 +169,8 @@ TEST_CASE("step tables are of the network's shape on one rank") {
   const KernelTables all = folder.read(known_device("h100-sxm"), shard(whole, {.devices = 4}));
   REQUIRE(all.times.gemms.size() == 2);
   CHECK(all.times.gemms[0].in == whole.hidden);
-  CHECK(all.times.gemms[0].out == (whole.q_columns() + 2 * whole.kv_columns()) / 4);
-  CHECK(all.times.gemms[1].in == whole.q_columns() / 4);
+  CHECK(all.times.gemms[0].out == (whole.heads_of().q_columns() + 2 * whole.heads_of().k_columns()) / 4);
+  CHECK(all.times.gemms[1].in == whole.heads_of().q_columns() / 4);
   REQUIRE(all.times.attention.size() == 2);
   CHECK(all.times.attention[0].heads == whole.heads / 4);
   CHECK(all.times.attention[0].kv_heads == whole.kv_heads / 4);

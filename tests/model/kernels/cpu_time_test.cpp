@@ -150,8 +150,8 @@ TEST_CASE("an elementwise op on the CPU costs its own bytes, held in 32 bits") {
 TEST_CASE("appended keys and values come to lines from wherever these were a step ago") {
   // Two sequences of one row, 2 heads of 32: 2 x (32 lines of keys + 2 of values) each, of 64 bytes; ns a byte from
   // memory.
-  CHECK(cpu_lines_appended(2, 2, 2, 32).value == 2 * 2 * (32 + 2) * 64);
-  CHECK(cpu_lines_appended(1, 17, 2, 32).value == 2 * (2 * 32 + 17 * 2) * 64);  // two panels
+  CHECK(cpu_lines_appended(2, 2, 2, 32, 32).value == 2 * 2 * (32 + 2) * 64);
+  CHECK(cpu_lines_appended(1, 17, 2, 32, 32).value == 2 * (2 * 32 + 17 * 2) * 64);  // two panels
   CpuModel f;
   f.caches = {Bytes{1e9}, Bytes{1e9}, Bytes{1e9}};
   f.elements.lines.byte = {Seconds{}, Seconds{}, Seconds{kNs}};

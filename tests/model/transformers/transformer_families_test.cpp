@@ -2,6 +2,7 @@
 // Each family's config.json, read as its publisher and transformers mean it.
 #include <fstream>
 
+#include "model/devices/memory.h"
 #include "tests/catch.h"
 #include "tests/model/transformers/config_text.h"
 #include "tests/source_folder.h"
@@ -207,11 +208,11 @@ TEST_CASE("norms stand behind the sublayers of OLMo and EXAONE 4, which has no r
   // Three layers: two norms of 40, of queries and of keys (40 and 20); the last norm.
   const double matrices = 3 * (2.0 * 40 * 40 + 2 * 40 * 20 + 3 * 40 * 56) + 2 * 96 * 40;
   CHECK(parameters(second) == matrices + 3 * (2 * 40 + 60) + 40);
-  CHECK((third.layers_of(AttentionKind::sliding) == 3 && third.rope_scaling && third.window_rope_theta == 500));
+  CHECK((third.layers_of(AttentionKind::sliding) == 3 && third.rope_scaling && third.window_rope == WindowRope{500}));
   json older = read("olmo3");
   older.erase("rope_parameters");
   older["rope_theta"] = 7000;
-  CHECK(shape_from(older).window_rope_theta == 7000);
+  CHECK(shape_from(older).window_rope == WindowRope{7000});
   CHECK((exaone.layer(0).rope && exaone.layer(0).attention == AttentionKind::sliding && !exaone.layer(3).rope));
   json whole = read("exaone4", "sliding_window", nullptr);
   whole.erase("layer_types");
@@ -235,6 +236,54 @@ TEST_CASE("MiniMax-M2 has norms of all heads at once and a rotation of half a he
   CHECK(contains(mistakes_of(other), "#/qk_norm_type: only norms of all heads at once"));
 }
 
+TEST_CASE("MiMo-V2-Flash has heads, sinks and a rope of their own in its windows, and values narrower than keys") {
+  const auto flash = shape_of("mimo-v2-flash");
+  CHECK(parameters(flash) == Approx(309e9).epsilon(1e-3));
+  CHECK(active_parameters(flash) == Approx(15e9).epsilon(0.03));
+  const LayerKind whole = flash.layer(0), windowed = flash.layer(1);
+  CHECK((flash.layers_of(AttentionKind::full) == 9 && flash.window == 129 && !whole.experts && windowed.experts));
+  CHECK(flash.heads_of(whole) == AttentionHeads{64, 4, 192, 128});
+  CHECK(flash.heads_of(windowed) == AttentionHeads{64, 8, 192, 128});
+  CHECK((flash.has_sinks(windowed) && !flash.has_sinks(whole) && flash.value_scale == 0.707));
+  CHECK((flash.window_rope == WindowRope{10000, 0.334} && flash.rope_theta == 5e6 && flash.rotary_share == 0.334));
+  CHECK((flash.mtp_modules == 3 && flash.mtp_layer == LayerKind{.attention = AttentionKind::sliding}));
+  CHECK(cache_elements_per_token(flash) == (9 * 4 + 39 * 8) * (192 + 128));
+  const auto half = shard(flash, {.devices = 8});
+  CHECK(half.heads_of(whole) == AttentionHeads{8, 1, 192, 128});
+  CHECK(half.heads_of(windowed) == AttentionHeads{8, 1, 192, 128});
+  CHECK(contains(refuses_shards(flash, {.devices = 3}).value_or(""), "does not divide the 64 heads"));
+
+  // Of its MTP module, 0.33e9 parameters: a layer with a window and a dense MLP.
+  const auto module = with_layers_of(flash, *flash.mtp_layer);
+  CHECK(module.heads_of() == flash.heads_of(windowed));
+  CHECK((module.sinks == Sinks::all && !module.experts && module.rope_theta == 10000 && !module.window_rope));
+  CHECK(layer_parameters(module) + 2.0 * 4096 * 4096 == Approx(0.33e9).epsilon(0.01));
+
+  // As transformers 5 writes it, the rules are the library's; as published, the file says each.
+  const json written = json::parse(std::ifstream(test::kFixtures / "mimo_v2_flash" / "config.json"));
+  json published = written;
+  for (const auto key : {"layer_types", "mlp_layer_types", "rope_parameters", "rms_norm_eps"}) published.erase(key);
+  const json says = {{"hybrid_layer_pattern", {0, 1, 1, 0}},
+                     {"moe_layer_freq", {0, 1, 1, 1}},
+                     {"swa_num_key_value_heads", 2},
+                     {"swa_rope_theta", 100},
+                     {"rope_theta", 900},
+                     {"sliding_window_size", 6},
+                     {"layernorm_epsilon", 1e-5}};
+  published.update(says);
+  TransformerShape ours = shape_from(written);
+  CHECK(ours.window_rope == WindowRope{100, 0.5});
+  ours.window_rope->share = 0.334;  // which a published file can't say apart
+  CHECK(shape_from(published) == ours);
+  published["moe_layer_freq"] = {0, 1, 1};
+  CHECK(contains(mistakes_of(published), "#/moe_layer_freq: has 3 entries for 4 layers"));
+  published["moe_layer_freq"] = {0, 1, 1, 2};
+  CHECK(contains(mistakes_of(published), "#/moe_layer_freq/3: "));
+  published["moe_layer_freq"] = {0, 1, 1, 1};
+  published["swa_num_key_value_heads"] = 3;
+  CHECK(contains(mistakes_of(published), "the 4 heads are not a multiple of the 3 KV heads"));
+}
+
 TEST_CASE("Gemma 3 has five windows to a layer that sees all, four norms and a scale of its own") {
   const json config = {{"architectures", {"Gemma3ForConditionalGeneration"}},
                        {"text_config",
@@ -245,7 +294,7 @@ TEST_CASE("Gemma 3 has five windows to a layer that sees all, four norms and a s
   const auto s = shape_from(config);
   CHECK(s.layers_of(AttentionKind::full) == 1);
   CHECK(s.layer(5).attention == AttentionKind::full);
-  CHECK(s.window_rope_theta == 10000);
+  CHECK(s.window_rope == WindowRope{10000});
   CHECK(s.rope_theta == 1e6);
   CHECK(s.embedding_scale == 8);
   CHECK(s.query_scale == 1.0 / 16);
@@ -267,7 +316,7 @@ TEST_CASE("gpt-oss alternates windows of 128 with sinks in every layer; Llama 4 
   CHECK(oss.layer(0).attention == AttentionKind::sliding);
   CHECK(oss.layer(1).attention == AttentionKind::full);
   CHECK(oss.layer(1).experts);
-  CHECK(oss.attention_sinks);
+  CHECK(oss.sinks == Sinks::all);
   CHECK(oss.rope_scaling->factor == 32);
   const auto llama4 = shape_from({{"architectures", {"Llama4ForCausalLM"}},
                                   {"num_hidden_layers", 8},
@@ -305,7 +354,7 @@ TEST_CASE("the families that name their keys otherwise are understood") {
 TEST_CASE("latent attention and routers are read as DeepSeek, GLM and Mixtral mean them") {
   const auto v3 = shape_of("deepseek-v3");
   CHECK(v3.latent == LatentAttention{1536, 512, 128, 64, 128});
-  CHECK(v3.q_columns() == 128 * 192);
+  CHECK(v3.heads_of().q_columns() == 128 * 192);
   CHECK(v3.query_scale.value() == Approx(std::pow(0.1 * std::log(40) + 1, 2) / std::sqrt(192.0)));
   CHECK(v3.rope_scaling->attention_factor == 1);  // mscale over mscale_all_dim
   CHECK(v3.layers_of(AttentionKind::full) == 61);

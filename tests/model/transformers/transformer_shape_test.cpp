@@ -112,7 +112,7 @@ TEST_CASE("absent keys mean what transformers takes them to mean") {
   CHECK(s.max_positions == 2048);
   CHECK_FALSE(s.qkv_bias);
   CHECK(shape_from(with(llama(), "num_key_value_heads", nullptr)).kv_heads == 4);
-  CHECK(shape_from(with(llama(), "head_dim", 32)).q_columns() == 128);
+  CHECK(shape_from(with(llama(), "head_dim", 32)).heads_of().q_columns() == 128);
   auto old = llama();
   old.erase("architectures");
   CHECK(shape_from(with(old, "model_type", "llama")).architecture == "LlamaForCausalLM");
