@@ -24,6 +24,12 @@ Tensor Stream::value(Ops& ops) {
   return h;
 }
 
+void Stream::scale(Ops& ops, Weight w) {
+  if (!delta) return;
+  h = ops.add_scaled(h, *delta, w);
+  delta.reset();
+}
+
 Cache make_cache(Ops& ops, const TransformerShape& s, int layers, int capacity, Window window, const LayerKind& kind) {
   if (s.latent) return ops.latent_cache(layers, *s.latent, s.has_indexer(kind), capacity);
   const AttentionHeads h = s.heads_of(kind);
@@ -32,12 +38,18 @@ Cache make_cache(Ops& ops, const TransformerShape& s, int layers, int capacity, 
 
 static void make_experts(WeightStore& store, const std::string& prefix, const TransformerShape& s, LayerWeights& w) {
   const Experts& e = s.experts.value();
+  if (e.beside_mlp) {
+    const auto norm = [&](const std::string& name) { return store.vector(prefix + name, s.hidden); };
+    w.beside_mlp =
+        BesideMlpNorms{norm("mlp_own_norm"), norm("router_norm"), norm("experts_norm"), norm("experts_post_norm")};
+  }
   const auto vectors = [&](const std::string& name, int count, int n) {
     return store.table(prefix + "experts." + name, count, n);
   };
   ExpertWeights& x = w.experts.emplace();
   x.router = store.table(prefix + "router", s.hidden, e.count);
   if (e.choice_bias) x.choice_bias = store.vector(prefix + "router.choice_bias", e.count);
+  if (e.beside_mlp) x.expert_scale = store.vector(prefix + "router.expert_scale", e.count);
   x.gate_up = store.experts(prefix + "experts.gate_up", e.stored(), s.hidden, 2 * e.intermediate);
   x.down = store.experts(prefix + "experts.down", e.stored(), e.intermediate, s.hidden);
   if (e.bias) {
@@ -53,7 +65,7 @@ static void make_experts(WeightStore& store, const std::string& prefix, const Tr
 
 // qkv's columns: of attention queries, keys, values and the gates of its output, where it has them.
 static int attention_inputs(const TransformerShape& s, const AttentionHeads& h) {
-  return h.q_columns() + h.k_columns() + h.v_columns() + (s.output_gate ? h.result_columns() : 0);
+  return h.projected_columns() + (s.output_gate ? h.result_columns() : 0);
 }
 
 static void add_attention(LayerWeights& w, WeightStore& store, const std::string& prefix, const TransformerShape& s,
@@ -102,9 +114,9 @@ LayerWeights make_layer(WeightStore& store, const std::string& prefix, const Tra
     if (biased_norm) w.mlp_norm_bias = store.vector(prefix + "mlp_norm_bias", s.hidden);
   }
   if (s.norms_behind()) w.mlp_post_norm = store.vector(prefix + "mlp_post_norm", s.hidden);
-  if (options.kind.experts) {
-    make_experts(store, prefix, s, w);
-  } else {
+  if (s.layer_scale) w.scale = store.vector(prefix + "scale", 1);
+  if (options.kind.experts) make_experts(store, prefix, s, w);
+  if (!options.kind.experts || s.experts->beside_mlp) {
     w.gate_up = store.matrix(prefix + "gate_up", s.hidden, (s.mlp == MlpKind::gelu ? 1 : 2) * s.intermediate);
     w.down = store.matrix(prefix + "down", s.intermediate, s.hidden);
   }
@@ -120,6 +132,7 @@ Tensor self_attention(Ops& ops, Tensor y, const LayerWeights& w, const Transform
   }
   const AttentionHeads h = s.heads_of(w.kind);
   const int q_cols = h.q_columns(), k_cols = h.k_columns(), v_cols = h.v_columns();
+  const int values_at = h.values_are_keys ? q_cols : q_cols + k_cols;
   const auto epsilon = static_cast<float>(s.norm_epsilon);
   const Tensor qkv = ops.linear(y, w.qkv, w.qkv_bias);
   Tensor q = columns(qkv, 0, q_cols), k = columns(qkv, q_cols, k_cols);
@@ -132,12 +145,13 @@ Tensor self_attention(Ops& ops, Tensor y, const LayerWeights& w, const Transform
     q = ops.rms_norm(q, w.q_norm, epsilon, h.head_dim);
     k = ops.rms_norm(k, w.k_norm, epsilon, h.head_dim);
   }
-  const Tensor v = columns(qkv, q_cols + k_cols, v_cols);
+  Tensor v = columns(qkv, values_at, v_cols);
+  if (s.value_norm) v = ops.rms_norm(v, {}, epsilon, h.value_dim);
   const Tensor rotated = ops.rope_append(q, k, v, rope_of(s, w.kind), pass, cache, layer);
   Tensor attended = ops.attend(rotated, pass, cache, layer, s.query_scale, w.sinks);
   if (choice)
     ops.select_entries(rotated, pass, cache, choice->ring, layer, choice->window, choice->pool, s.query_scale);
-  if (s.output_gate) attended = ops.sigmoid_mul(attended, columns(qkv, q_cols + k_cols + v_cols, h.result_columns()));
+  if (s.output_gate) attended = ops.sigmoid_mul(attended, columns(qkv, h.projected_columns(), h.result_columns()));
   return ops.sum_over_ranks(ops.linear(attended, w.o, w.o_bias), ranks);
 }
 
@@ -154,20 +168,41 @@ Tensor delta_net(Ops& ops, Tensor y, const LayerWeights& w, const TransformerSha
 }
 
 // The experts' part of an MLP. Replicas of the attention bring their rows together before it and take their own back.
-static Tensor experts(Ops& ops, Tensor y, const ExpertWeights& w, const TransformerShape& s, int sequences) {
+static Tensor experts(Ops& ops, Tensor y, const ExpertWeights& w, const TransformerShape& s, int sequences,
+                      std::optional<Tensor> routed = {}) {
   const Experts& e = *s.experts;
-  const bool clamped = s.mlp == MlpKind::clamped_swiglu, sent = e.parallel.all_to_all;
+  const bool sent = e.parallel.all_to_all;
   const int replicas = e.parallel.attention_replicas;
-  if (replicas == 1) return ops.mixture_of_experts(y, w, e, clamped, sequences);
+  if (replicas == 1) return ops.mixture_of_experts(y, w, e, s.mlp, sequences, routed);
   double copies = sent ? devices_of_row(e, replicas) : replicas;
   if (const double mean = e.parallel.expert_balancedness; mean > 0)  // the busiest device receives so many more
     copies = std::min<double>(copies / mean, replicas);
   const Tensor all = ops.dispatch_rows(y, sent ? Collective::all_to_all : Collective::all_gather, replicas, copies);
-  const Tensor z = ops.mixture_of_experts(all, w, e, clamped, sequences * replicas);
+  const Tensor z = ops.mixture_of_experts(all, w, e, s.mlp, sequences * replicas);
   return ops.combine_rows(z, sent ? Collective::all_to_all : Collective::reduce_scatter, replicas, copies);
 }
 
-Tensor mlp(Ops& ops, Tensor y, const LayerWeights& w, const TransformerShape& s, int ranks, int sequences) {
+static Tensor dense_mlp(Ops& ops, Tensor y, const LayerWeights& w, const TransformerShape& s, int ranks) {
+  const Tensor wide = ops.linear(y, w.gate_up);
+  const Tensor inner = s.mlp == MlpKind::gelu         ? ops.gelu(wide)
+                       : s.mlp == MlpKind::gated_gelu ? ops.gelu_mul(wide)
+                                                      : ops.silu_mul(wide);
+  return ops.sum_over_ranks(ops.linear(inner, w.down), ranks);
+}
+
+static Tensor beside_mlp(Ops& ops, Tensor y, Tensor residual, const LayerWeights& w, const TransformerShape& s,
+                         int ranks, int sequences) {
+  const auto epsilon = static_cast<float>(s.norm_epsilon);
+  const BesideMlpNorms& norms = *w.beside_mlp;
+  const Tensor dense = ops.rms_norm(dense_mlp(ops, y, w, s, ranks), norms.mlp, epsilon);
+  const Tensor sparse = experts(ops, ops.rms_norm(residual, norms.experts, epsilon), *w.experts, s, sequences,
+                                ops.rms_norm(residual, norms.router, epsilon));
+  return ops.add(dense, ops.rms_norm(ops.sum_over_ranks(sparse, ranks), norms.experts_post, epsilon));
+}
+
+Tensor mlp(Ops& ops, Tensor y, const LayerWeights& w, const TransformerShape& s, int ranks, int sequences,
+           std::optional<Tensor> residual) {
+  if (w.beside_mlp) return beside_mlp(ops, y, residual.value(), w, s, ranks, sequences);
   if (w.experts) {
     const Tensor z = experts(ops, y, *w.experts, s, sequences);
     if (!w.shared_gate_up) return ops.sum_over_ranks(z, ranks);
@@ -175,11 +210,7 @@ Tensor mlp(Ops& ops, Tensor y, const LayerWeights& w, const TransformerShape& s,
     if (w.shared_gate) shared = ops.sigmoid_mul(shared, ops.linear(y, *w.shared_gate));
     return ops.sum_over_ranks(ops.add(z, shared), ranks);
   }
-  const Tensor wide = ops.linear(y, w.gate_up);
-  const Tensor inner = s.mlp == MlpKind::gelu         ? ops.gelu(wide)
-                       : s.mlp == MlpKind::gated_gelu ? ops.gelu_mul(wide)
-                                                      : ops.silu_mul(wide);
-  return ops.sum_over_ranks(ops.linear(inner, w.down), ranks);
+  return dense_mlp(ops, y, w, s, ranks);
 }
 
 }  // namespace draftline

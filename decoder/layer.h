@@ -14,6 +14,7 @@ struct Stream {
   std::optional<Tensor> delta = {};
   Tensor norm(Ops&, Weight, float epsilon);
   Tensor value(Ops&);
+  void scale(Ops&, Weight);  // all of it, what is pending included; where nothing is, it stays as it is
   void push(Ops& ops, Tensor d) {
     value(ops);
     delta = d;
@@ -23,6 +24,9 @@ struct Stream {
 struct DeltaNetWeights {  // beside `qkv`, whose columns are q, k, v and the output's gates, and `o`
   Weight gates, convolution, a_log, dt_bias, norm;
 };
+struct BesideMlpNorms {  // behind the MLP; before the router, before the experts and behind them
+  Weight mlp, router, experts, experts_post;
+};
 struct LayerWeights {
   LayerKind kind;
   std::optional<Weight> attention_norm, attention_norm_bias, qkv_bias, q_norm, k_norm, o_bias, sinks, mlp_norm,
@@ -31,6 +35,8 @@ struct LayerWeights {
   std::optional<LatentWeights> latent;                       // in place of qkv
   std::optional<DeltaNetWeights> delta_net;
   std::optional<ExpertWeights> experts;
+  std::optional<BesideMlpNorms> beside_mlp;                        // of experts that stand beside gate_up and down
+  std::optional<Weight> scale;                                     // of what leaves the layer
   std::optional<Weight> shared_gate_up, shared_down, shared_gate;  // an MLP that all rows use beside their experts
   Weight qkv, o, gate_up, down;
 };
@@ -60,5 +66,7 @@ Tensor delta_net(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, P
                  int ranks = 1);
 // An MLP sublayer without its norm: y [n, hidden] -> [n, hidden], summed over tensor-parallel ranks. `sequences`: that
 // the rows belong to, which decides how many experts they touch; 0: not known, each row chooses by itself.
-Tensor mlp(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, int ranks = 1, int sequences = 0);
+// `residual`: the stream before the norm whose result is y, which experts beside a dense MLP read.
+Tensor mlp(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, int ranks = 1, int sequences = 0,
+           std::optional<Tensor> residual = {});
 }  // namespace draftline

@@ -106,6 +106,20 @@ struct SigmoidMul {  // [n, c] by the sigmoid of a gate [n, c], or [n, 1] for al
   Out y;
   FIELDS(x, gate, y)
 };
+struct AddScaled {  // (a + b) * scale: [n, c] each; scale [1, 1] -> [n, c]
+  static constexpr std::string_view key = "add_scaled";
+  Tensor a, b;
+  Weight scale;
+  Out y;
+  FIELDS(a, b, scale, y)
+};
+struct SoftCap {  // cap * tanh(x / cap): [n, c] -> [n, c]
+  static constexpr std::string_view key = "soft_cap";
+  Tensor x;
+  float cap;
+  Out y;
+  FIELDS(x, cap, y)
+};
 // How a router chooses a token's experts and weighs them: as Experts of the same names, which the shape has.
 struct ExpertChoice {
   int experts = 0, per_token = 0;
@@ -120,6 +134,7 @@ struct ExpertChoice {
 struct ExpertWeights {
   Weight router, gate_up, down;
   std::optional<Weight> choice_bias = {}, router_bias = {}, gate_up_bias = {}, down_bias = {};
+  std::optional<Weight> expert_scale = {};  // [1, experts]: a factor of each one's weight
 };
 // y[i, c] = sum over taps t of (base[t, c] + delta[i, t, group of c]) * x[i - t, c], within blocks of `block` rows: a
 // depthwise convolution whose kernel depends on the row. x [n, c]; base [taps, c]; delta [n, taps * groups].
@@ -134,15 +149,16 @@ struct GroupedConv {
 struct MixtureOfExperts {  // [n, hidden] -> [n, hidden]
   static constexpr std::string_view key = "expert_mlp";
   Tensor x;
+  std::optional<Tensor> routed;  // what the router reads, [n, hidden]; none: x
   ExpertWeights w;
   ExpertChoice choice;
-  bool clamped;    // the gate is gpt-oss's: kClampedSwiglu
+  MlpKind gate;
   int sequences;   // that the rows belong to, as far as it is known (0)
   double overlap;  // of what neighbouring rows of a sequence choose: it decides what the op costs, not what it computes
   int devices;     // that share the experts, each whole ones
   double balancedness;  // of the devices' rows, as in model/work.h
   Out y;
-  FIELDS(x, w, choice, clamped, sequences, overlap, devices, balancedness, y)
+  FIELDS(x, routed, w, choice, gate, sequences, overlap, devices, balancedness, y)
 };
 // g sigmoid(slope g) (u + 1), g being at most `limit` and u within +-limit (gpt-oss model card, 2025, section 2.2).
 inline constexpr struct { float slope = 1.702F, limit = 7; } kClampedSwiglu;

@@ -18,7 +18,7 @@ constexpr bool kOneOf = (std::is_same_v<T, Ts> || ...);
 template <class T>
 constexpr ElementOp element_op() {
   if (kOneOf<T, RmsNorm, AddRmsNorm, LayerNorm, CosineGate, GatedRmsNorm>) return ElementOp::rms_norm;
-  if (kOneOf<T, SiluMul, GeluMul, SiluAdd, Gelu, SigmoidMul>) return ElementOp::silu_mul;
+  if (kOneOf<T, SiluMul, GeluMul, SiluAdd, Gelu, SigmoidMul, SoftCap>) return ElementOp::silu_mul;
   if (kOneOf<T, TopK>) return ElementOp::top_k;
   if (kOneOf<T, Sample, SampleChildren, VerifySampled, VerifyRelaxed>) return ElementOp::sample;
   return kOneOf<T, Argmax> ? ElementOp::argmax : ElementOp::add;

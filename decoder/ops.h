@@ -66,11 +66,14 @@ class Ops {
   Tensor cosine_gate(Tensor q, Tensor k, Tensor v, int head_dim);
   // [n, c] x [n, c] or [n, 1] -> [n, c]; Bug if the gate has another shape
   Tensor sigmoid_mul(Tensor x, Tensor gate);
+  Tensor add_scaled(Tensor a, Tensor b, Weight scale);  // [n, c] twice, [1, 1] -> [n, c]; Bug if shapes differ
+  Tensor soft_cap(Tensor x, double cap);                // [n, c] -> the same: cap * tanh(x / cap)
   // x [n, c], delta [n, taps * groups], base [taps, c] -> [n, c]; Bug if `block` does not divide n, or groups c
   Tensor grouped_conv(Tensor x, Tensor delta, Weight base, int block);
-  // [n, hidden] -> [n, hidden]; Bug if the router is not [hidden, experts]. `clamped`: MlpKind::clamped_swiglu.
+  // [n, hidden] -> [n, hidden]; Bug if the router is not [hidden, experts]. `routed`: what the router reads; none: x.
   // `sequences`: that the rows belong to, where it is known: it decides what the op costs, not what it computes.
-  Tensor mixture_of_experts(Tensor x, const ExpertWeights&, const Experts&, bool clamped = false, int sequences = 0);
+  Tensor mixture_of_experts(Tensor x, const ExpertWeights&, const Experts&, MlpKind gate = MlpKind::gated_silu,
+                            int sequences = 0, std::optional<Tensor> routed = {});
   // q [n, heads * head_dim] -> the same, rotated; k, v [n, kv_heads * head_dim] go to the cache. Bug if n is not the
   // pass's total.
   Tensor rope_append(Tensor q, Tensor k, Tensor v, const Rope&, PassRef, Cache, int layer);

@@ -72,6 +72,13 @@ Tensor Ops::sigmoid_mul(Tensor x, Tensor gate) {
   return emit(SigmoidMul{x, gate, temp(x.rows, x.cols)}).y;
 }
 
+Tensor Ops::add_scaled(Tensor a, Tensor b, Weight scale) {
+  check(a.rows == b.rows && a.cols == b.cols && scale.in == 1 && scale.out == 1, "add_scaled: equal shapes, a number");
+  return emit(AddScaled{a, b, scale, temp(a.rows, a.cols)}).y;
+}
+
+Tensor Ops::soft_cap(Tensor x, double cap) { return emit(SoftCap{x, static_cast<float>(cap), temp(x.rows, x.cols)}).y; }
+
 Tensor Ops::grouped_conv(Tensor x, Tensor delta, Weight base, int block) {
   check(x.rows == delta.rows && x.rows % block == 0, "grouped_conv: whole blocks");
   check(x.cols == base.out && delta.cols % base.in == 0 && x.cols % (delta.cols / base.in) == 0,
@@ -79,13 +86,15 @@ Tensor Ops::grouped_conv(Tensor x, Tensor delta, Weight base, int block) {
   return emit(GroupedConv{x, delta, base, block, temp(x.rows, x.cols)}).y;
 }
 
-Tensor Ops::mixture_of_experts(Tensor x, const ExpertWeights& w, const Experts& e, bool clamped, int sequences) {
+Tensor Ops::mixture_of_experts(Tensor x, const ExpertWeights& w, const Experts& e, MlpKind gate, int sequences,
+                               std::optional<Tensor> routed) {
   check(x.cols == w.router.in && w.router.out == e.count, "mixture_of_experts: router is hidden x experts");
   return emit(MixtureOfExperts{.x = x,
+                               .routed = routed,
                                .w = w,
                                .choice = {e.count, e.per_token, e.normalise, e.score, e.groups, e.groups_per_token,
                                           e.scale, e.weighs_inputs},
-                               .clamped = clamped,
+                               .gate = gate,
                                .sequences = sequences,
                                .overlap = e.overlap,
                                .devices = e.parallel.expert_parallel ? e.parallel.devices : 1,

@@ -52,6 +52,7 @@ double stretched(double w, int pair, const Rope& rope) {
           std::clamp((turns - s.low_frequency_factor) / (s.high_frequency_factor - s.low_frequency_factor), 0.0, 1.0));
     }
     case RopeScaling::Kind::yarn: return blended(w, s.factor, kept_by_yarn(pair, rope));
+    case RopeScaling::Kind::proportional: return pair < std::floor(s.turned * rope.columns / 2) ? w / s.factor : 0;
     case RopeScaling::Kind::longrope:
       return w / (s.long_text ? s.long_factors : s.short_factors).at(static_cast<std::size_t>(pair));
   }

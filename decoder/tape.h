@@ -14,12 +14,12 @@
 namespace draftline {
 
 using Op = std::variant<Embed, Linear, RmsNorm, AddRmsNorm, LayerNorm, Add, SiluMul, GeluMul, SiluAdd, Gelu, CosineGate,
-                        SigmoidMul, GroupedConv, MixtureOfExperts, RopeAppend, Attend, LatentAppend, AbsorbQueries,
-                        ExpandValues, IndexAppend, SelectTokens, LatentAttend, ExpandedAttend, GroupAttend,
-                        SumOverRanks, GatherOverRanks, ExchangeRows, Gather, ConcatRows, Store, Upload, Argmax, TopK,
-                        Sample, SampleChildren, MapIds, ClipTopK, WalkCandidates, ExpandTree, SelectTree, FollowPath,
-                        VerifyGreedy, VerifySampled, VerifyRelaxed, ForceAccepted, Commit, Advance, Quantise,
-                        GatedRmsNorm, Convolve, GatedDeltaRule, KeepEntries, SelectEntries>;
+                        SigmoidMul, AddScaled, SoftCap, GroupedConv, MixtureOfExperts, RopeAppend, Attend, LatentAppend,
+                        AbsorbQueries, ExpandValues, IndexAppend, SelectTokens, LatentAttend, ExpandedAttend,
+                        GroupAttend, SumOverRanks, GatherOverRanks, ExchangeRows, Gather, ConcatRows, Store, Upload,
+                        Argmax, TopK, Sample, SampleChildren, MapIds, ClipTopK, WalkCandidates, ExpandTree, SelectTree,
+                        FollowPath, VerifyGreedy, VerifySampled, VerifyRelaxed, ForceAccepted, Commit, Advance,
+                        Quantise, GatedRmsNorm, Convolve, GatedDeltaRule, KeepEntries, SelectEntries>;
 
 // The part of a step to which an op belongs. Prices are broken down by it, and an engine may launch phases differently.
 enum class Phase : std::uint8_t { draft, verify, commit };

@@ -112,9 +112,15 @@ void Transformer::run(Ops& ops, Stream& x, PassRef pass, std::span<const LayerUs
     if (u.attention) x.push(ops, post_norm(attended, w.attention_post_norm));
     if (u.mlp) {
       const Tensor z = norm(ops, x, w.mlp_norm, w.mlp_norm_bias, epsilon);
-      x.push(ops, post_norm(mlp(ops, z, w, shape, ranks, sequences), w.mlp_post_norm));
+      x.push(ops, post_norm(mlp(ops, z, w, shape, ranks, sequences, x.h), w.mlp_post_norm));
     }
+    if (w.scale) x.scale(ops, *w.scale);
   }
+}
+
+Tensor Transformer::logits(Ops& ops, Tensor normed) const {
+  const Tensor all = ops.gather_over_ranks(ops.linear(normed, head), ranks);
+  return shape.logit_cap ? ops.soft_cap(all, *shape.logit_cap) : all;
 }
 
 Tensor Transformer::final_norm(Ops& ops, Stream& x) const {

@@ -43,9 +43,7 @@ class Transformer {
     return ops.sum_over_ranks(ops.embed(embedding, ids, shape.embedding_scale), ranks);
   }
   Tensor final_norm(Ops&, Stream&) const;
-  Tensor logits(Ops& ops, Tensor normed) const {  // [n, hidden] -> [n, vocabulary()]
-    return ops.gather_over_ranks(ops.linear(normed, head), ranks);
-  }
+  Tensor logits(Ops&, Tensor normed) const;                    // [n, hidden] -> [n, vocabulary()]
   int vocabulary() const { return shape.vocabulary * ranks; }  // of all ranks; the last one's share may be padded
 
   TransformerShape shape;

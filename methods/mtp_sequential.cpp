@@ -17,7 +17,7 @@ namespace {
 TransformerShape module_shape(const TransformerShape& target) {
   if (target.mtp_layer) return with_layers_of(target, *target.mtp_layer);
   TransformerShape s = target;
-  if (target.layers == 0 || !target.layer(target.layers - 1).experts) {
+  if (target.layers == 0 || !target.layer(target.layers - 1).experts || target.experts->beside_mlp) {
     s = drafter_layer_shape(target);
     s.output_gate = target.output_gate;
     s.latent = target.latent;

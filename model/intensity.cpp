@@ -51,8 +51,7 @@ DraftParameters eagle1(const TransformerShape& s) {
 
 DraftParameters eagle3(const TransformerShape& s, int draft_vocabulary) {
   const AttentionHeads h = s.heads_of();
-  const double wider =
-      static_cast<double>(s.hidden) * (h.q_columns() + h.k_columns() + h.v_columns());  // q, k, v read 2 d columns
+  const double wider = static_cast<double>(s.hidden) * h.projected_columns();  // q, k, v read 2 d columns
   return {3 * square(s), layer_parameters(s) + wider + static_cast<double>(s.hidden) * draft_vocabulary};
 }
 

@@ -180,6 +180,14 @@ if USED == NEWER:  # of which the older versions know nothing
         rope_parameters=dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.25,
                              mrope_section=[1, 1, 0], mrope_interleaved=True), **HYBRID)
     EXPERTS = dict(moe_intermediate_size=20, shared_expert_intermediate_size=28, num_experts=6, num_experts_per_tok=2)
+    GEMMA4 = dict(
+        hidden_size=32, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2, num_global_key_value_heads=1,
+        head_dim=8, global_head_dim=16, attention_k_eq_v=True, hidden_size_per_layer_input=0, sliding_window=7,
+        final_logit_softcapping=2.0,
+        layer_types=["sliding_attention", "sliding_attention", "full_attention", "full_attention"],
+        rope_parameters=dict(
+            full_attention=dict(rope_type="proportional", rope_theta=900.0, partial_rotary_factor=0.25),
+            sliding_attention=dict(rope_type="default", rope_theta=100.0)), **COMMON)
     QWEN3_VL = dict(
         hidden_size=32, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, head_dim=16,
         rms_norm_eps=1e-6, attention_bias=False,
@@ -327,6 +335,17 @@ if USED == NEWER:  # of which the older versions know nothing
                     full_attention=dict(rope_type="default", rope_theta=900.0, partial_rotary_factor=0.334),
                     sliding_attention=dict(rope_type="default", rope_theta=100.0, partial_rotary_factor=0.5)),
                 **COMMON)),
+        # Layers without a window have wider heads, fewer of keys, whose keys are their values before the norms; each
+        # layer's output is scaled, and logits are capped.
+        "gemma4": dict(
+            make=transformers.Gemma4ForCausalLM, dtype=torch.bfloat16,
+            config=transformers.Gemma4TextConfig(intermediate_size=56, **GEMMA4)),
+        # The same with experts beside each dense MLP.
+        "gemma4_moe": dict(
+            make=transformers.Gemma4ForCausalLM, dtype=torch.bfloat16,
+            config=transformers.Gemma4TextConfig(
+                intermediate_size=56, enable_moe_block=True, num_experts=6, top_k_experts=2, moe_intermediate_size=20,
+                **GEMMA4)),
         # Networks that also see; the text's positions alone are asked for.
         "qwen2_5_vl": dict(
             make=transformers.Qwen2_5_VLForConditionalGeneration, dtype=torch.bfloat16,

@@ -39,7 +39,8 @@ def randomise(network, generator, norms_less_one=False):
     with torch.no_grad():
         for name, weight in sorted(network.named_parameters()):
             noise = torch.randn(weight.shape, generator=generator, dtype=torch.float64)
-            if name.endswith("norm.weight") or name.endswith("layernorm.weight"):
+            scales = ("norm.weight", "norm_1.weight", "norm_2.weight", "router.scale", "per_expert_scale")
+            if name.endswith(scales):
                 weight.copy_((0 if norms_less_one and "linear_attn" not in name else 1) + 0.2 * noise)
             elif name.endswith(".bias"):
                 weight.copy_(0.3 * noise)
@@ -50,6 +51,8 @@ def randomise(network, generator, norms_less_one=False):
         for name, values in sorted(network.named_buffers()):
             if name.endswith("e_score_correction_bias"):
                 values.copy_(0.3 * torch.randn(values.shape, generator=generator, dtype=torch.float64))
+            elif name.endswith("layer_scalar"):
+                values.copy_(1 + 0.3 * torch.randn(values.shape, generator=generator, dtype=torch.float64))
 
 
 def in_mxfp4(network, generator):

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "core/errors.h"
 #include "core/json_parse.h"
@@ -56,7 +57,7 @@ StoredWeight stored_table(const std::string& name, const std::string& tensor, in
 
 StoredWeight stored_norm(const TransformerShape& s, const std::string& name, const std::string& tensor, int n) {
   StoredPart part{tensor + ".weight", 1, n};
-  if (s.architecture.starts_with("Gemma") || s.delta_net) part.plus = 1;
+  if (s.architecture.starts_with("Gemma3") || s.delta_net) part.plus = 1;
   return side_by_side(name, 1, n, {part});
 }
 
@@ -170,18 +171,20 @@ static void add_attention(const TransformerShape& s, const LayerKind& kind, cons
     const StoredPart::Pairs pairs{has_paired_heads(s) ? h.head_dim : 0};
     StoredPart values{theirs + "v_proj." + kind, in, v};
     values.times = static_cast<float>(s.value_scale);
-    return {rotated(theirs + "q_proj." + kind, in, q, pairs), rotated(theirs + "k_proj." + kind, in, k, pairs), values};
+    Parts parts{rotated(theirs + "q_proj." + kind, in, q, pairs), rotated(theirs + "k_proj." + kind, in, k, pairs)};
+    if (!h.values_are_keys) parts.push_back(values);
+    return parts;
   };
   all.push_back(stored_matrix(ours + "o", theirs + "o_proj.weight", h.result_columns(), s.hidden));
   if (s.has_indexer(kind)) add_indexer(s, ours + "indexer.", theirs + "indexer.", all);
   if (s.latent) add_latent(s, ours + "latent.", theirs, all);
   else
-    all.push_back(side_by_side(ours + "qkv", inputs, q + k + v + (s.output_gate ? h.result_columns() : 0),
+    all.push_back(side_by_side(ours + "qkv", inputs, h.projected_columns() + (s.output_gate ? h.result_columns() : 0),
                                qkv("weight", inputs)));
   if (s.o_bias) all.push_back(stored_vector(ours + "o_bias", theirs + "o_proj.bias", s.hidden));
   const std::string sinks = s.architecture.starts_with("MiMo") ? "attention_sink_bias" : "sinks";
   if (s.has_sinks(kind)) all.push_back(stored_vector(ours + "sinks", theirs + sinks, h.heads));
-  if (s.qkv_bias) all.push_back(side_by_side(ours + "qkv_bias", 1, q + k + v, qkv("bias", 1)));
+  if (s.qkv_bias) all.push_back(side_by_side(ours + "qkv_bias", 1, h.projected_columns(), qkv("bias", 1)));
   if (s.qk_norm != QkNorm::none) {
     const bool whole = s.qk_norm == QkNorm::all_heads;
     all.push_back(stored_norm(s, ours + "q_norm", theirs + "q_norm", whole ? q : h.head_dim));
@@ -203,6 +206,7 @@ static ExpertNames expert_names(const TransformerShape& s) {
     return {.mlp = "block_sparse_moe.", .gate = "w1", .up = "w3", .down = "w2", .bias = "e_score_correction_bias"};
   if (s.architecture == "HYV3ForCausalLM")
     return {.mlp = "mlp.", .router = "router.gate.weight", .bias = "expert_bias", .shared = "shared_mlp."};
+  if (s.experts->beside_mlp) return {.mlp = "", .router = "router.proj.weight"};
   if (s.experts->shared_gate) return {.mlp = "mlp.", .shared = "shared_expert."};
   return {.mlp = "mlp."};
 }
@@ -257,6 +261,22 @@ static void add_stacked_experts(const CheckpointFiles& files, const TransformerS
   add_shared_expert(s, ours, mlp + "shared_expert.", all);
 }
 
+// The norms of experts beside a dense MLP, and a factor of each. Transformers multiplies what the router reads by the
+// inverse root of the hidden size.
+static void add_beside_mlp(const TransformerShape& s, const std::string& ours, const std::string& theirs,
+                           Weights& all) {
+  const auto norm = [&](const char* name, const char* tensor) {
+    all.push_back(stored_norm(s, ours + name, theirs + tensor, s.hidden));
+  };
+  norm("mlp_own_norm", "post_feedforward_layernorm_1");
+  norm("experts_norm", "pre_feedforward_layernorm_2");
+  norm("experts_post_norm", "post_feedforward_layernorm_2");
+  StoredPart router{theirs + "router.scale", 1, s.hidden};
+  router.times = 1 / std::sqrt(static_cast<float>(s.hidden));
+  all.push_back(side_by_side(ours + "router_norm", 1, s.hidden, {router}));
+  all.push_back(stored_vector(ours + "router.expert_scale", theirs + "router.per_expert_scale", s.experts->count));
+}
+
 // Whether the experts of a tensor are stored [in, out]. Where both are equal they are taken for [out, in].
 static bool inputs_first(const StoredTensor* stacked, int in, int out) {
   return in != out && stacked != nullptr && stacked->shape.size() == 3 &&
@@ -286,6 +306,7 @@ static void add_experts(const CheckpointFiles& files, const TransformerShape& s,
       down.push_back({expert + names.down + ".weight", inner, hidden});
     }
   }
+  if (s.experts->beside_mlp) add_beside_mlp(s, ours, theirs, all);
   all.push_back(stored_matrix(ours + "router", mlp + names.router, hidden, count));
   if (s.experts->choice_bias) all.push_back(stored_vector(ours + "router.choice_bias", mlp + names.bias, count));
   all.push_back(side_by_side(ours + "experts.gate_up", count * hidden, 2 * inner, std::move(gate_up)));
@@ -307,9 +328,10 @@ std::vector<StoredWeight> stored_layer(const CheckpointFiles& files, const Trans
   if (!options.mlp) return all;
   if (s.norms_before()) norm("mlp_norm", s.norms_behind() ? "pre_feedforward_layernorm" : "post_attention_layernorm");
   if (s.norms_behind()) norm("mlp_post_norm", "post_feedforward_layernorm");
+  if (s.layer_scale) all.push_back(stored_vector(ours + "scale", theirs + "layer_scalar", 1));
   if (options.kind.experts) {
     add_experts(files, s, ours, theirs, all);
-    return all;
+    if (!s.experts->beside_mlp) return all;
   }
   const std::string mlp = theirs + (is_llama4(s) ? "feed_forward." : "mlp.");
   Parts gate_up = gate_and_up(mlp, hidden, inner);

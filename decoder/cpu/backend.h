@@ -96,6 +96,8 @@ class CpuBackend : public Backend {
   void run(const Gelu&);
   void run(const CosineGate&);
   void run(const SigmoidMul&);
+  void run(const AddScaled&);
+  void run(const SoftCap&);
   void run(const GroupedConv&);
   void run(const MixtureOfExperts&);
   void run(const RopeAppend&);

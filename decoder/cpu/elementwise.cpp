@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "decoder/cpu/activations.h"
 #include "decoder/cpu/backend.h"
 
 namespace draftline {
@@ -10,9 +11,6 @@ template <class T>
 static T* row(T* base, const Tensor& t, int r) {
   return base + static_cast<std::ptrdiff_t>(r) * t.stride;
 }
-static float silu(float x) { return x / (1 + std::exp(-x)); }
-// Hendrycks and Gimpel 2016, section 2: an approximation of x times the normal distribution.
-static float gelu_by_tanh(float x) { return 0.5F * x * (1 + std::tanh(0.7978845608F * (x + 0.044715F * x * x * x))); }
 
 // y = x / rms(x) * w over each group of `width` columns; w has a value per column or per column of a group, or is null.
 static void rms_norm_row(const float* x, const float* w, int w_columns, int columns, int width, float epsilon,
@@ -127,6 +125,20 @@ void CpuBackend::run(const SigmoidMul& o) {
   for (int r = 0; r < o.x.rows; ++r)
     for (int i = 0; i < o.x.cols; ++i)
       row(y, o.y, r)[i] = row(x, o.x, r)[i] / (1 + std::exp(-row(gate, o.gate, r)[o.gate.cols == 1 ? 0 : i]));
+}
+
+void CpuBackend::run(const AddScaled& o) {
+  const float *a = in(o.a), *b = in(o.b), scale = *weight(o.scale);
+  float* y = out(o.y);
+  for (int r = 0; r < o.y.rows; ++r)
+    for (int i = 0; i < o.y.cols; ++i) row(y, o.y, r)[i] = (row(a, o.a, r)[i] + row(b, o.b, r)[i]) * scale;
+}
+
+void CpuBackend::run(const SoftCap& o) {
+  const float* x = in(o.x);
+  float* y = out(o.y);
+  for (int r = 0; r < o.y.rows; ++r)
+    for (int i = 0; i < o.y.cols; ++i) row(y, o.y, r)[i] = o.cap * std::tanh(row(x, o.x, r)[i] / o.cap);
 }
 
 void CpuBackend::run(const CosineGate& o) {

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "decoder/cpu/activations.h"
 #include "decoder/cpu/backend.h"
 
 namespace draftline {
@@ -80,8 +81,9 @@ class Router {
   double whole_ = 1;
 };
 
-float gated(float gate, float up, bool clamped) {
-  if (!clamped) return gate / (1 + std::exp(-gate)) * up;
+float gated(float gate, float up, MlpKind kind) {
+  if (kind == MlpKind::gated_gelu) return gelu_by_tanh(gate) * up;
+  if (kind != MlpKind::clamped_swiglu) return silu(gate) * up;
   const float g = std::min(gate, kClampedSwiglu.limit), u = std::clamp(up, -kClampedSwiglu.limit, kClampedSwiglu.limit);
   return g / (1 + std::exp(-kClampedSwiglu.slope * g)) * (u + 1);
 }
@@ -90,10 +92,11 @@ float gated(float gate, float up, bool clamped) {
 
 void CpuBackend::run(const MixtureOfExperts& o) {
   const ExpertWeights& w = o.w;
-  const float *x = in(o.x), *router = weight(w.router, false), *gate_up = weight(w.gate_up, false),
-              *down = weight(w.down, false);
+  const float *x = in(o.x), *routed = o.routed ? in(*o.routed) : x, *router = weight(w.router, false),
+              *gate_up = weight(w.gate_up, false), *down = weight(w.down, false);
   const auto bias = [&](const std::optional<Weight>& b) { return b ? weight(*b, false) : nullptr; };
-  const float *router_bias = bias(w.router_bias), *gate_up_bias = bias(w.gate_up_bias), *down_bias = bias(w.down_bias);
+  const float *expert_scale = bias(w.expert_scale), *router_bias = bias(w.router_bias),
+              *gate_up_bias = bias(w.gate_up_bias), *down_bias = bias(w.down_bias);
   float* y = out(o.y);
   const int hidden = o.x.cols, wide_columns = w.gate_up.out, inner = wide_columns / 2, experts = o.choice.experts;
   Router chosen(o.choice, bias(w.choice_bias));
@@ -103,11 +106,12 @@ void CpuBackend::run(const MixtureOfExperts& o) {
   const double expert = 3.0 * hidden * inner;
   counts_.read += static_cast<double>(hidden) * experts * bits_of(w.router.dtype) / 8;
   for (int r = 0; r < o.x.rows; ++r) {
-    const float* row = x + static_cast<std::ptrdiff_t>(r) * o.x.stride;
+    const float *row = x + static_cast<std::ptrdiff_t>(r) * o.x.stride,
+                *seen = routed + static_cast<std::ptrdiff_t>(r) * o.routed.value_or(o.x).stride;
     float* to = y + static_cast<std::ptrdiff_t>(r) * o.y.stride;
     for (int e = 0; e < experts; ++e) {
       float s = 0;
-      for (int i = 0; i < hidden; ++i) s += row[i] * router[i * experts + e];
+      for (int i = 0; i < hidden; ++i) s += seen[i] * router[i * experts + e];
       logit[static_cast<std::size_t>(e)] = s + (router_bias != nullptr ? router_bias[e] : 0.0F);
     }
     counts_.flops += 2.0 * hidden * experts;
@@ -115,8 +119,8 @@ void CpuBackend::run(const MixtureOfExperts& o) {
     std::fill_n(to, hidden, 0.0F);
     for (int j = 0; j < o.choice.per_token; ++j) {
       const int e = chosen.expert(j);
-      const float share = chosen.share(j), of_input = o.choice.weighs_inputs ? share : 1,
-                  of_output = o.choice.weighs_inputs ? 1 : share;
+      const float share = chosen.share(j) * (expert_scale != nullptr ? expert_scale[e] : 1),
+                  of_input = o.choice.weighs_inputs ? share : 1, of_output = o.choice.weighs_inputs ? 1 : share;
       if (!touched[static_cast<std::size_t>(e)]) counts_.read += expert * bits_of(w.gate_up.dtype) / 8;
       touched[static_cast<std::size_t>(e)] = true;
       counts_.flops += 2 * expert;
@@ -133,7 +137,7 @@ void CpuBackend::run(const MixtureOfExperts& o) {
           g += gate_up_bias[e * wide_columns + f];
           u += gate_up_bias[e * wide_columns + inner + f];
         }
-        wide[static_cast<std::size_t>(f)] = gated(g, u, o.clamped);
+        wide[static_cast<std::size_t>(f)] = gated(g, u, o.gate);
       }
       for (int i = 0; i < hidden; ++i) {
         float s = 0;

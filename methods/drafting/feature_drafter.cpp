@@ -51,6 +51,7 @@ TransformerShape drafter_layer_shape(const TransformerShape& target) {
   s.value_dim.reset();
   s.windowed_heads.reset();
   s.value_scale = 1;
+  s.values_are_keys = s.value_norm = s.layer_scale = false;
   s.norms = NormPlacement::before;
   s.query_scale.reset();
   s.query_growth.reset();

@@ -185,11 +185,10 @@ std::vector<AttentionPoint> read_latent_prompts(const Csv& t, const Device& d, L
 
 std::vector<GemmPoint> read_step_gemms(const Csv& t, const TransformerShape& shape, LeftOut& left_out) {
   const AttentionHeads h = shape.heads_of();
-  const std::map<std::string, std::pair<int, int>> layers{
-      {"qkv_proj", {shape.hidden, h.q_columns() + h.k_columns() + h.v_columns()}},
-      {"o_proj", {h.result_columns(), shape.hidden}},
-      {"gate_up_proj", {shape.hidden, 2 * shape.intermediate}},
-      {"down_proj", {shape.intermediate, shape.hidden}}};
+  const std::map<std::string, std::pair<int, int>> layers{{"qkv_proj", {shape.hidden, h.projected_columns()}},
+                                                          {"o_proj", {h.result_columns(), shape.hidden}},
+                                                          {"gate_up_proj", {shape.hidden, 2 * shape.intermediate}},
+                                                          {"down_proj", {shape.intermediate, shape.hidden}}};
   const auto name = t.column("layer"), rows = t.column("tokens"), time = t.column("time_us");
   std::vector<GemmPoint> points;
   for (std::size_t i = 0; i < t.rows(); ++i) {

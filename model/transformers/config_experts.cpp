@@ -102,11 +102,11 @@ void read_latent(const Reader& in, TransformerShape& s) {
 Experts read_experts(const Reader& in, const ExpertKeys& keys, int hidden) {
   Experts e;
   e.count = needed(in, {keys.count}, kMostExperts);
-  e.per_token = needed(in, {"num_experts_per_tok"}, kMostExperts);
+  e.per_token = needed(in, {keys.per_token}, kMostExperts);
   e.intermediate = needed(in, {keys.intermediate}, kMostColumns);
   e.normalise = flag(in, "norm_topk_prob", keys.normalise);
   if (e.per_token > e.count)
-    in.at("num_experts_per_tok").fail("must be at most " + std::string(keys.count) + ", " + std::to_string(e.count));
+    in.at(keys.per_token).fail("must be at most " + std::string(keys.count) + ", " + std::to_string(e.count));
   if (static_cast<std::int64_t>(e.count) * std::max(hidden, e.intermediate) > kMostStackedRows)
     in.at(keys.count)
         .fail("its experts' matrices together have more rows than the " + std::to_string(kMostStackedRows) +

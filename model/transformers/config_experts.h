@@ -9,7 +9,7 @@
 namespace draftline::config {
 
 struct ExpertKeys {
-  std::string_view count, intermediate = "moe_intermediate_size";
+  std::string_view count, intermediate = "moe_intermediate_size", per_token = "num_experts_per_tok";
   bool normalise = false;  // where "norm_topk_prob" is absent
 };
 Experts read_experts(const Reader&, const ExpertKeys&, int hidden);

@@ -177,10 +177,15 @@ void read_scaling(const Reader& in, const Reader& config, TransformerShape& s) {
     s.rope_scaling = read_yarn(in, config);
     if (const auto beta = given(in, "llama_4_scaling_beta"))
       s.query_growth = QueryGrowth{1.0 * s.rope_scaling->original_context, beta->number(0, 100), 0, true};
+  } else if (kind == "proportional") {
+    const auto factor = given(in, "factor"), share = given(in, "partial_rotary_factor");
+    s.rope_scaling = RopeScaling{.kind = RopeScaling::Kind::proportional,
+                                 .factor = factor ? factor->number(1, kMostStretch) : 1,
+                                 .turned = share ? share->number(1e-3, 1) : 1};
   } else if (kind == "longrope" || kind == "su") s.rope_scaling = read_longrope(in, config);
   else
     type->fail("rope scaling \"" + kind +
-               "\" is not modelled; known: default, linear, llama3, dynamic, yarn, longrope");
+               "\" is not modelled; known: default, linear, llama3, dynamic, yarn, longrope, proportional");
 }
 
 static void read_share(const Reader& in, TransformerShape& s) {
@@ -201,7 +206,8 @@ static void read_rope_parameters(const Reader& in, const Reader& config, Transfo
   const Reader& mine = full ? *full : in;
   if (const auto theta = given(mine, "rope_theta")) s.rope_theta = read_theta(*theta);
   read_scaling(mine, config, s);
-  read_share(mine, s);
+  const bool all_turn_as_one = s.rope_scaling && s.rope_scaling->kind == RopeScaling::Kind::proportional;
+  if (!all_turn_as_one) read_share(mine, s);
 }
 
 void read_rope(const Reader& in, TransformerShape& s) {

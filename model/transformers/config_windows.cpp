@@ -74,6 +74,71 @@ void read_gemma3(const Reader& in, TransformerShape& s) {
   if (s.window == 0) s.window_rope.reset();
 }
 
+// Published files name what layers without a window have; transformers 5.23 writes it for each of them.
+static AttentionHeads read_global_heads(const Reader& in, const TransformerShape& s) {
+  AttentionHeads h{s.heads, s.kv_heads, size_or(in, "global_head_dim", 512, 1 << 14)};
+  if (s.values_are_keys) h.kv_heads = size_or(in, "num_global_key_value_heads", s.kv_heads, kMostColumns);
+  const auto each = given(in, "per_layer_config");
+  if (!each || in.failed()) return h;
+  std::optional<AttentionHeads> said;
+  for (int i = 0; i < s.layers; ++i) {
+    if (s.layer(i).attention != AttentionKind::full) continue;
+    const auto own = given(*each, std::to_string(i));
+    AttentionHeads one{s.heads, s.kv_heads, s.head_dim};
+    if (own) {
+      one.head_dim = size_or(*own, "head_dim", s.head_dim, 1 << 14);
+      one.kv_heads = size_or(*own, "num_key_value_heads", s.kv_heads, kMostColumns);
+    }
+    if (said && *said != one) (own ? *own : *each).fail("layers without a window that differ are not modelled");
+    said = one;
+  }
+  return said.value_or(h);
+}
+
+// transformers 5.23: Gemma4TextConfig, and Gemma4UnifiedTextConfig, which has no embeddings of each layer's own.
+void read_gemma4(const Reader& in, TransformerShape& s) {
+  read_sizes(in, {262144, 2304, 9216, 30, 8, 4, 256}, s);
+  read_activation(in, "hidden_activation", {"gelu_pytorch_tanh"});
+  const auto type = given(in, "model_type");
+  const bool unified = type && type->text().starts_with("gemma4_unified");
+  const auto own = given(in, "hidden_size_per_layer_input");
+  if (own ? own->integer(0, kMostColumns) > 0 : !unified && !in.has("hidden_size_per_layer_input"))
+    (own ? *own : in).fail("embeddings of each layer's own (hidden_size_per_layer_input) are not modelled");
+  if (const auto shared = given(in, "num_kv_shared_layers"); shared && shared->integer(0, kMostLayers) > 0)
+    shared->fail("layers that share keys and values are not modelled");
+  refuse(in, "use_double_wide_mlp", "layers whose MLPs differ in width are not modelled");
+  if (const auto both = given(in, "use_bidirectional_attention"); both && both->text() != "vision")
+    both->fail("attention in both directions is not modelled");
+  s.mlp = MlpKind::gated_gelu;
+  s.rope_theta = 1e6;
+  s.window_rope = WindowRope{};
+  if (given(in, "rope_parameters")) read_rope(in, s);
+  else s.rope_scaling = RopeScaling{.kind = RopeScaling::Kind::proportional, .turned = 0.25};
+  read_positions(in, unified ? 262144 : 131072, s);
+  read_epsilon(in, "rms_norm_eps", 1e-6, s);
+  read_tied(in, true, s);
+  s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
+  s.qk_norm = QkNorm::each_head;
+  s.value_norm = s.layer_scale = true;
+  s.norms = NormPlacement::both;
+  s.embedding_scale = std::sqrt(static_cast<double>(s.hidden));
+  s.query_scale = 1;
+  if (const auto cap = given(in, "final_logit_softcapping")) s.logit_cap = cap->number(1e-3, 1e6);
+  if (flag(in, "enable_moe_block", false)) {
+    s.experts = read_experts(in, {.count = "num_experts", .per_token = "top_k_experts"}, s.hidden);
+    s.experts->normalise = s.experts->beside_mlp = true;
+  }
+  s.values_are_keys = flag(in, "attention_k_eq_v", false);
+  read_layer_types(
+      in, AttentionKind::sliding, size_or(in, "sliding_window", unified ? 1024 : 512, kMostPositions),
+      [&](int layer) { return (layer + 1) % 6 != 0 && layer + 1 != s.layers; }, s);
+  if (in.failed()) return;
+  const AttentionHeads global = read_global_heads(in, s);
+  if (s.window == 0) s.window_rope.reset();
+  else s.windowed_heads = AttentionHeads{s.heads, s.kv_heads, s.head_dim, s.head_dim};
+  s.kv_heads = global.kv_heads, s.head_dim = global.head_dim;
+}
+
 void read_gpt_oss(const Reader& in, TransformerShape& s) {
   read_sizes(in, {201088, 2880, 2880, 36, 64, 8, 64}, s);
   read_activation(in, "hidden_act", {"silu"});

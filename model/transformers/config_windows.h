@@ -7,6 +7,7 @@
 namespace draftline::config {
 
 void read_gemma3(const Reader&, TransformerShape&);
+void read_gemma4(const Reader&, TransformerShape&);
 void read_gpt_oss(const Reader&, TransformerShape&);
 void read_llama4(const Reader&, TransformerShape&);
 void read_smollm3(const Reader&, TransformerShape&);

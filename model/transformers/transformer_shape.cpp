@@ -28,21 +28,22 @@ double attention_vectors(const TransformerShape& s, const LayerKind& layer) {
   const double qk_norm = s.qk_norm == QkNorm::none        ? 0
                          : s.qk_norm == QkNorm::each_head ? 2.0 * h.head_dim
                                                           : h.q_columns() + h.k_columns();
-  return qk_norm + (s.qkv_bias ? h.q_columns() + h.k_columns() + h.v_columns() : 0) + sinks + o_bias;
+  return qk_norm + (s.qkv_bias ? h.projected_columns() : 0) + sinks + o_bias;
 }
 
 double mlp_vectors(const TransformerShape& s, bool experts) {
   if (!experts) return 0;
   const Experts& e = *s.experts;
-  return (e.choice_bias ? e.count : 0) + (e.bias ? e.count * (1.0 + 2.0 * e.intermediate + s.hidden) : 0);
+  return (e.choice_bias ? e.count : 0) + (e.beside_mlp ? 4.0 * s.hidden + e.count : 0) +
+         (e.bias ? e.count * (1.0 + 2.0 * e.intermediate + s.hidden) : 0);
 }
 
 double vector_parameters(const TransformerShape& s) {
   double sum = norm_columns(s);
   for (int i = 0; i < s.layers; ++i) {
     const LayerKind layer = s.layer(i);
-    sum += (s.norms == NormPlacement::both ? 4 : 2) * norm_columns(s) + attention_vectors(s, layer) +
-           mlp_vectors(s, layer.experts);
+    sum += (s.layer_scale ? 1 : 0) + (s.norms == NormPlacement::both ? 4 : 2) * norm_columns(s) +
+           attention_vectors(s, layer) + mlp_vectors(s, layer.experts);
   }
   return sum;
 }
@@ -73,7 +74,7 @@ int TransformerShape::layers_of(AttentionKind kind) const {
 AttentionHeads TransformerShape::heads_of(const LayerKind& layer) const {
   if (latent) return {heads, heads, head_dim, latent->value_dim};
   if (layer.attention == AttentionKind::sliding && windowed_heads) return *windowed_heads;
-  return {heads, kv_heads, head_dim, value_dim.value_or(head_dim)};
+  return {heads, kv_heads, head_dim, value_dim.value_or(head_dim), values_are_keys};
 }
 
 bool TransformerShape::has_sinks(const LayerKind& layer) const {
@@ -85,6 +86,7 @@ TransformerShape with_layers_of(const TransformerShape& s, const LayerKind& laye
   const AttentionHeads h = s.heads_of(layer);
   one.heads = h.heads, one.kv_heads = h.kv_heads, one.head_dim = h.head_dim;
   if (!s.latent) one.value_dim = h.value_dim;
+  one.values_are_keys = h.values_are_keys;
   if (layer.attention == AttentionKind::sliding && s.window_rope) {
     one.rope_theta = s.window_rope->theta, one.rotary_share = s.window_rope->share;
     one.rope_scaling.reset();
@@ -120,13 +122,14 @@ double attention_parameters(const TransformerShape& s, const LayerKind& layer) {
     return queries + chosen + hidden * (l.kv_rank + l.rope_dim) +
            static_cast<double>(s.heads) * (l.kv_rank * (l.nope_dim + l.value_dim) + hidden * l.value_dim);
   }
-  const double read = h.q_columns() + h.k_columns() + h.v_columns() + (s.output_gate ? h.result_columns() : 0);
+  const double read = h.projected_columns() + (s.output_gate ? h.result_columns() : 0);
   return hidden * (read + h.result_columns());
 }
 
 double mlp_parameters(const TransformerShape& s) {
   if (!s.experts) return dense_mlp_parameters(s);
-  return s.hidden * (s.experts->count + s.experts->stored() * 3.0 * s.experts->intermediate + 3.0 * s.experts->shared +
+  return (s.experts->beside_mlp ? dense_mlp_parameters(s) : 0) +
+         s.hidden * (s.experts->count + s.experts->stored() * 3.0 * s.experts->intermediate + 3.0 * s.experts->shared +
                      (s.experts->shared_gate ? 1 : 0));
 }
 
@@ -163,6 +166,8 @@ std::optional<std::string> refuses_shards(const TransformerShape& s, const Paral
   if (p.devices % p.attention_replicas != 0)
     return "data_parallel_attention " + number(p.attention_replicas) + " does not divide tensor_parallel " +
            number(p.devices) + ", the number of devices";
+  if (p.attention_replicas > 1 && s.experts && s.experts->beside_mlp)
+    return "data_parallel_attention is not modelled for " + s.name + ", whose experts stand beside a dense MLP";
   if ((p.expert_parallel || p.attention_replicas > 1) && !s.experts)
     return s.name + " has no experts: expert_parallel and data_parallel_attention are for mixtures of experts";
   if (p.expert_parallel && s.experts->count < p.devices)

@@ -25,10 +25,12 @@ enum class MlpKind { gated_silu, gelu, gated_gelu, clamped_swiglu };
 struct AttentionHeads {
   int heads = 0, kv_heads = 0;
   int head_dim = 0, value_dim = 0;  // columns of a query and of a key; of a value and of a result
+  bool values_are_keys = false;     // before norms and rope: one matrix gives both (Gemma 4)
   int q_columns() const { return heads * head_dim; }
   int k_columns() const { return kv_heads * head_dim; }
   int v_columns() const { return kv_heads * value_dim; }
   int result_columns() const { return heads * value_dim; }
+  int projected_columns() const { return q_columns() + k_columns() + (values_are_keys ? 0 : v_columns()); }
   bool operator==(const AttentionHeads&) const = default;
 };
 
@@ -66,7 +68,10 @@ struct Experts {  // a mixture-of-experts MLP
   double scale = 1;                      // of the chosen experts' sum
   bool weighs_inputs = false;            // the weight multiplies what an expert reads, not what it writes (Llama 4)
   bool bias = false;                     // of the router and of both matrices (gpt-oss)
-  Parallelism parallel = {};             // of a shard: how the group's devices share the experts
+  // They stand beside a dense MLP. What comes out of either is normalised before both are added; the router reads the
+  // residual stream, normalised by itself, and each expert has a factor of its own (Gemma 4).
+  bool beside_mlp = false;
+  Parallelism parallel = {};  // of a shard: how the group's devices share the experts
   double overlap =
       0;  // of the experts of neighbouring tokens, beyond chance; not config.json's (inputs/expert_overlap.h)
   int stored() const;  // experts whose weights one device holds
@@ -115,7 +120,7 @@ struct DeltaNet {
 
 // Rope whose frequencies are stretched for a longer context, as config.json may describe it.
 struct RopeScaling {
-  enum class Kind { linear, llama3, yarn, longrope } kind = Kind::linear;
+  enum class Kind { linear, llama3, yarn, longrope, proportional } kind = Kind::linear;
   double factor = 1, low_frequency_factor = 1, high_frequency_factor = 4;
   int original_context = 8192;
   // YaRN (Peng et al. 2023): turns in the original context beyond which a wave is kept, below which it is stretched.
@@ -124,6 +129,7 @@ struct RopeScaling {
   std::vector<double> short_factors = {}, long_factors = {};  // longrope: of each pair of columns
   bool long_text = false;                                     // longrope: the long ones are meant
   double attention_factor = 1;                                // of sines and cosines
+  double turned = 1;  // proportional: the share of the waves, from the shortest on, that turn (Gemma 4)
   bool operator==(const RopeScaling&) const = default;
 };
 
@@ -148,12 +154,14 @@ struct TransformerShape {
   std::string source;        // of a shipped shape: key of data/sources.json and place in it
   int hidden = 0, layers = 0, heads = 0, kv_heads = 0, head_dim = 0, intermediate = 0, vocabulary = 0;
   std::optional<int> value_dim;                  // columns of a value; none: as many as of a key
+  bool values_are_keys = false;                  // as of AttentionHeads, in layers without a window
   std::optional<AttentionHeads> windowed_heads;  // of layers with a sliding window, where those differ (MiMo-V2)
   std::optional<int> max_positions;  // longest text; every config.json gives one, a shape made by hand may not
   bool tied_embeddings = false;      // the LM head is the embedding
   bool qkv_bias = false;             // Qwen2
   QkNorm qk_norm = QkNorm::none;
   bool rotated_qk_norm = false;     // Llama 4: the same without weights, in layers with rope
+  bool value_norm = false;          // the same of each head's values, without weights (Gemma 4)
   bool parallel_attention = false;  // Falcon: attention and MLP read the same residual
   NormKind norm = NormKind::rms;
   MlpKind mlp = MlpKind::gated_silu;
@@ -170,6 +178,8 @@ struct TransformerShape {
   NormPlacement norms = NormPlacement::before;
   bool norms_before() const { return norms != NormPlacement::behind; }
   bool norms_behind() const { return norms != NormPlacement::before; }
+  bool layer_scale = false;           // what leaves a layer is multiplied by a number of its own (Gemma 4)
+  std::optional<double> logit_cap;    // logits x become cap * tanh(x / cap) (Gemma 4)
   double embedding_scale = 1;         // Gemma: the root of the hidden size
   std::optional<double> query_scale;  // of queries against keys; none: 1 / sqrt(head_dim)
   double value_scale = 1;             // of values, which stored weights take (MiMo-V2)

@@ -20,8 +20,8 @@ const Plan kAutoregressive{"autoregressive", ""};
 }  // namespace
 
 TEST_CASE("greedy text of every lossless method is the autoregressive text", "[contract]") {
-  const Network network =
-      GENERATE(Network::llama, Network::qwen2, Network::qwen3, Network::deepseek, Network::sparse, Network::windows);
+  const Network network = GENERATE(Network::llama, Network::qwen2, Network::qwen3, Network::deepseek, Network::sparse,
+                                   Network::windows, Network::gemma4);
   const int batch_size = network == Network::llama ? GENERATE(1, 2, 8) : 5;
   const auto questions = prompts(9, static_cast<std::uint64_t>(batch_size));
   const Limits limits{24, {}, batch_size};

@@ -16,7 +16,7 @@
 
 namespace draftline::test {
 
-enum class Network { llama, qwen2, qwen3, mixture, latent, deepseek, sparse, windows, hybrid };
+enum class Network { llama, qwen2, qwen3, mixture, latent, deepseek, sparse, windows, gemma4, hybrid };
 inline TransformerShape tiny_shape(Network kind) {
   TransformerShape s;
   s.name = "tiny";
@@ -63,6 +63,8 @@ inline TransformerShape tiny_shape(Network kind) {
     s.layer_kinds[2] = s.layer_kinds[5] = {.rope = false};
     s.window_rope = WindowRope{100, 0.6};
     s.query_growth = QueryGrowth{5, 0.3};
+    s.value_norm = s.layer_scale = true;
+    s.logit_cap = 3;
     s.o_bias = s.rotated_qk_norm = true;
     s.sinks = Sinks::windowed;
     s.value_dim = 6;
@@ -71,6 +73,23 @@ inline TransformerShape tiny_shape(Network kind) {
     s.mlp = MlpKind::gated_gelu;
     s.query_scale = 0.3;
     s.embedding_scale = 2;
+  }
+  if (kind == Network::gemma4) {  // wide heads without windows whose keys are their values, experts beside the MLP
+    s.window = 7;
+    s.layer_kinds.assign(6, {.attention = AttentionKind::sliding, .experts = true});
+    s.layer_kinds[2].attention = s.layer_kinds[5].attention = AttentionKind::full;
+    s.windowed_heads = AttentionHeads{4, 2, 8, 8};
+    s.kv_heads = 1, s.head_dim = 12;
+    s.values_are_keys = s.value_norm = s.layer_scale = true;
+    s.rope_scaling = RopeScaling{.kind = RopeScaling::Kind::proportional, .turned = 0.5};
+    s.window_rope = WindowRope{100};
+    s.qk_norm = QkNorm::each_head;
+    s.norms = NormPlacement::both;
+    s.mlp = MlpKind::gated_gelu;
+    s.query_scale = 1;
+    s.logit_cap = 3;
+    s.experts = Experts{5, 2, 24, true};
+    s.experts->beside_mlp = true;
   }
   if (kind == Network::hybrid) {  // gated delta networks among layers of gated attention
     s.qk_norm = QkNorm::each_head;

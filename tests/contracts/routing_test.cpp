@@ -30,7 +30,7 @@ struct Mixture {
   Experts experts;
   std::vector<float> logits;  // of a row of value 1
   std::vector<float> choice_bias = {}, router_bias = {}, gate_up_bias = {}, down_bias = {};
-  bool clamped = false;
+  MlpKind gate = MlpKind::gated_silu;
 
   float of(float x) const {
     const int n = experts.count;
@@ -57,7 +57,7 @@ struct Mixture {
     CpuBackend backend(store, given);
     Ops ops(backend, DType::fp32, 1);
     const Tensor y = ops.persistent("y", 1, 1, DType::fp32);
-    ops.store(y, ops.mixture_of_experts(ops.embed(row, ops.input("ids", std::vector<int>{0})), w, experts, clamped));
+    ops.store(y, ops.mixture_of_experts(ops.embed(row, ops.input("ids", std::vector<int>{0})), w, experts, gate));
     ops.flush();
     return backend.read_floats(y).front();
   }
@@ -102,7 +102,7 @@ TEST_CASE("a weight on inputs, biases and the clamped gate", "[contract]") {
   CHECK(m.of(1) == Approx(silu(in) * in));
   m.experts.weighs_inputs = false;
   m.experts.normalise = true;
-  m.clamped = true;
+  m.gate = MlpKind::clamped_swiglu;
   const auto glu = [](float g, float u) { return g * sigmoid(1.702F * g) * (u + 1); };
   CHECK(m.of(1) == Approx(glu(1, 1)));
   CHECK(m.of(20) == Approx(glu(7, 7)));
@@ -110,6 +110,47 @@ TEST_CASE("a weight on inputs, biases and the clamped gate", "[contract]") {
   m.gate_up_bias = {0.5F, -0.25F, 0, 0};
   m.down_bias = {3, 0};
   CHECK(m.of(1) == Approx(glu(1.5F, 0.75F) + 3));
+}
+
+TEST_CASE("a sum is scaled as a whole, and a cap bends what comes near it", "[contract]") {
+  Given given;
+  given.values = {{"a", {1, -3}}, {"b", {2, 1}}, {"scale", {0.5F}}};
+  WeightStore store(DType::fp32);
+  const Weight a = store.table("a", 1, 2), b = store.table("b", 1, 2), scale = store.vector("scale", 1);
+  CpuBackend backend(store, given);
+  Ops ops(backend, DType::fp32, 1);
+  const Tensor id = ops.input("ids", std::vector<int>{0}), y = ops.persistent("y", 2, 2, DType::fp32);
+  ops.store(row_range(y, 0, 1), ops.add_scaled(ops.embed(a, id), ops.embed(b, id), scale));
+  ops.store(row_range(y, 1, 1), ops.soft_cap(ops.embed(a, id), 2));
+  ops.flush();
+  const auto values = backend.read_floats(y);
+  CHECK((values[0] == 1.5F && values[1] == -1));
+  CHECK(values[2] == Approx(2 * std::tanh(0.5)));
+  CHECK(values[3] == Approx(2 * std::tanh(-1.5)));
+}
+
+TEST_CASE("experts beside a dense MLP read another router's rows, and each has a factor of its own", "[contract]") {
+  Given given;
+  given.values = {{"x", {1, 2}},
+                  {"seen", {0, 1}},
+                  {"router", {9, 0, 0, 9}},
+                  {"scale", {7, 0.5F}},
+                  {"gate_up", {0, 0, 0, 0, 1, 0, 0, 2}},
+                  {"down", {0, 0, 1, -1}}};
+  WeightStore store(DType::fp32);
+  const Weight table = store.table("x", 1, 2), seen = store.table("seen", 1, 2);
+  ExpertWeights w{store.table("router", 2, 2), store.experts("gate_up", 2, 2, 2), store.experts("down", 2, 1, 2)};
+  w.expert_scale = store.vector("scale", 2);
+  CpuBackend backend(store, given);
+  Ops ops(backend, DType::fp32, 1);
+  const Tensor id = ops.input("ids", std::vector<int>{0}), y = ops.persistent("y", 1, 2, DType::fp32);
+  const Experts one{2, 1, 1, true};
+  ops.store(y, ops.mixture_of_experts(ops.embed(table, id), w, one, MlpKind::gated_gelu, 0, ops.embed(seen, id)));
+  ops.flush();
+  // The second expert, as the router sees (0, 1): gate 1, up 4.
+  const double gelu = 0.5 * (1 + std::tanh(0.7978845608 * (1 + 0.044715)));
+  CHECK(backend.read_floats(y)[0] == Approx(0.5 * gelu * 4));
+  CHECK(backend.read_floats(y)[1] == Approx(-0.5 * gelu * 4));
 }
 
 TEST_CASE("a gate multiplies by its sigmoid, column by column or all alike", "[contract]") {

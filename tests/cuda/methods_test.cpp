@@ -85,8 +85,8 @@ TEST_CASE("graphs give the bits of single launches, in bf16 too", "[cuda]") {
 TEST_CASE("experts, latent attention and windows emit the CPU's text; bf16 graphs the bits of single launches",
           "[cuda]") {
   if (!has_device()) SKIP_TEST("no CUDA device");
-  const Network network =
-      GENERATE(Network::mixture, Network::latent, Network::deepseek, Network::sparse, Network::windows);
+  const Network network = GENERATE(Network::mixture, Network::latent, Network::deepseek, Network::sparse,
+                                   Network::windows, Network::gemma4);
   const Plan plan{"prompt_lookup", R"(,"draft_length":3)"};
   const auto questions = prompts(3, 2);
   const Limits limits{8, {}, 2};

@@ -110,7 +110,7 @@ TEST_CASE("gated delta networks on CUDA keep and give what the specification doe
   CHECK(compare<bf16, bf16>(wide, kPasses, 5, 4) < kStateTolerance<bf16>);
 }
 
-TEST_CASE("gates and gated norms on CUDA are the specification's") {
+TEST_CASE("gates, gated norms, scaled sums and caps on CUDA are the specification's") {
   NEEDS_DEVICE;
   Dice dice(5);
   constexpr int kRows = 3, kHeads = 2, kWidth = 40;
@@ -123,8 +123,13 @@ TEST_CASE("gates and gated norms on CUDA are the specification's") {
   const Tensor held = cpu.floats(x, kHeads * kWidth), gates = cpu.floats(gate, kHeads * kWidth);
   const Tensor normed = cpu.keep(cpu.ops.gated_rms_norm(held, gates, w, 1e-6F, kWidth)),
                gated = cpu.keep(cpu.ops.sigmoid_mul(held, gates)),
-               by_row = cpu.keep(cpu.ops.sigmoid_mul(held, cpu.floats(one, 1)));
+               by_row = cpu.keep(cpu.ops.sigmoid_mul(held, cpu.floats(one, 1))),
+               scaled = cpu.keep(cpu.ops.add_scaled(held, gates, cpu.store.vector("number", 1))),
+               capped = cpu.keep(cpu.ops.soft_cap(held, 1.5));
   cpu.ops.flush();
+  std::vector<float> scale(1);
+  cpu.weights.load("number", 1, 1, scale);
+  const Array<float> number(scale, 1);
   const Array<float> in(x, kHeads * kWidth), g(gate, kHeads * kWidth), row(one, 1), weights(values, kWidth),
       y(kRows, kHeads * kWidth);
   const auto result = [&] {
@@ -137,4 +142,8 @@ TEST_CASE("gates and gated norms on CUDA are the specification's") {
   CHECK(distance(result(), cpu.floats_of(gated), 1) < kStateTolerance<float>);
   sigmoid_mul(in.read(), row.read(), y.view(), nullptr);
   CHECK(distance(result(), cpu.floats_of(by_row), 1) < kStateTolerance<float>);
+  add_scaled(in.read(), g.read(), number.read().data, y.view(), nullptr);
+  CHECK(distance(result(), cpu.floats_of(scaled), 1) < kStateTolerance<float>);
+  soft_cap(in.read(), 1.5F, y.view(), nullptr);
+  CHECK(distance(result(), cpu.floats_of(capped), 1) < kStateTolerance<float>);
 }

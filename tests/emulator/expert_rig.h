@@ -12,6 +12,7 @@ struct Routing {
   std::vector<int> first = {};               // the expert that a row prefers; none: as the numbers fall
   std::vector<int> closed = {};              // experts that nobody chooses; their weights are NaN
   bool choice_bias = false, biases = false;  // of the choice; of the router and of the experts' matrices
+  bool beside_mlp = false;                   // the router reads rows of its own, and each expert has a factor
 };
 
 // Numbers that T can hold. The last inputs decide: one closes experts, one for each expert leads to it.
@@ -40,9 +41,9 @@ struct MixtureNumbers : WeightSource {
   }
   void load(const std::string& name, int, int, std::span<float> to) override {
     const std::map<std::string, const std::vector<float>*> all{
-        {"router", &router},           {"gate_up", &gate_up},         {"down", &down},
-        {"choice_bias", &choice_bias}, {"router_bias", &router_bias}, {"gate_up_bias", &gate_up_bias},
-        {"down_bias", &down_bias}};
+        {"router", &router},           {"gate_up", &gate_up},          {"down", &down},
+        {"choice_bias", &choice_bias}, {"router_bias", &router_bias},  {"gate_up_bias", &gate_up_bias},
+        {"down_bias", &down_bias},     {"expert_scale", &expert_scale}};
     const std::vector<float>& from = *all.at(name);
     REQUIRE(to.size() == from.size());
     std::copy(from.begin(), from.end(), to.begin());
@@ -56,7 +57,8 @@ struct MixtureNumbers : WeightSource {
                      down = normal(m.experts * m.inner, m.hidden, m.inner);
   // Of the size of differences between scores, and of what they are added to.
   std::vector<float> choice_bias = normal(1, m.experts, 16), router_bias = normal(1, m.experts, 4),
-                     gate_up_bias = normal(m.experts, 2 * m.inner, 1), down_bias = normal(m.experts, m.hidden, 1);
+                     gate_up_bias = normal(m.experts, 2 * m.inner, 1), down_bias = normal(m.experts, m.hidden, 1),
+                     expert_scale = normal(1, m.experts, 1), seen = normal(m.rows, m.hidden, 1);
 };
 
 template <class T>
@@ -70,9 +72,12 @@ struct Mixture {
     Ops ops(backend, DType::fp32, 1);
     const Tensor x = ops.persistent("x", m.rows, m.hidden, DType::fp32),
                  y = ops.persistent("y", m.rows, m.hidden, DType::fp32);
-    std::vector<int> bits(numbers.x.size());
-    std::memcpy(bits.data(), numbers.x.data(), sizeof(float) * bits.size());
-    ops.upload(x, bits);
+    const auto fill = [&](Tensor to, const std::vector<float>& from) {
+      std::vector<int> bits(from.size());
+      std::memcpy(bits.data(), from.data(), sizeof(float) * bits.size());
+      ops.upload(to, bits);
+    };
+    fill(x, numbers.x);
     ExpertWeights w{store.matrix("router", m.hidden, m.experts),
                     store.matrix("gate_up", m.experts * m.hidden, 2 * m.inner),
                     store.matrix("down", m.experts * m.inner, m.hidden)};
@@ -88,7 +93,13 @@ struct Mixture {
     experts.groups_per_token = m.groups_per_token;
     experts.scale = m.scale;
     experts.weighs_inputs = m.weighs_inputs;
-    ops.store(y, ops.mixture_of_experts(x, w, experts, m.clamped));
+    std::optional<Tensor> seen;
+    if (routing.beside_mlp) {
+      seen = ops.persistent("seen", m.rows, m.hidden, DType::fp32);
+      fill(*seen, numbers.seen);
+      w.expert_scale = store.vector("expert_scale", m.experts);
+    }
+    ops.store(y, ops.mixture_of_experts(x, w, experts, m.gate, 0, seen));
     ops.flush();
     return backend.read_floats(y);
   }
@@ -102,7 +113,9 @@ struct Mixture {
       w.gate_up_bias = gate_up_bias.read().data;
       w.down_bias = down_bias.read().data;
     }
-    mixture_of_experts<T>(m, x.read(), w, work.scratch(), {y.view().data, m.rows, m.hidden, m.hidden + 8}, stream);
+    if (routing.beside_mlp) w.expert_scale = expert_scale.read().data;
+    mixture_of_experts<T>(m, x.read(), routing.beside_mlp ? seen.read() : x.read(), w, work.scratch(),
+                          {y.view().data, m.rows, m.hidden, m.hidden + 8}, stream);
   }
   void forget() const {
     must(cudaMemset(work.buffer.data() + kCounterBytes, 0xff, work.buffer.bytes() - kCounterBytes), "filling");
@@ -134,7 +147,8 @@ struct Mixture {
   Array<T> x{numbers.x, m.hidden}, router{numbers.router, m.experts}, gate_up{numbers.gate_up, 2 * m.inner},
       down{numbers.down, m.hidden}, choice_bias{numbers.choice_bias, m.experts},
       router_bias{numbers.router_bias, m.experts}, gate_up_bias{numbers.gate_up_bias, 2 * m.inner},
-      down_bias{numbers.down_bias, m.hidden}, y{m.rows, m.hidden + 8};
+      down_bias{numbers.down_bias, m.hidden}, expert_scale{numbers.expert_scale, m.experts},
+      seen{numbers.seen, m.hidden}, y{m.rows, m.hidden + 8};
   Workspace work{expert_scratch<T>(m)};
 };
 

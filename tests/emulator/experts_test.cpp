@@ -105,8 +105,11 @@ TEST_CASE("routers choose and weigh as on the CPU: groups, sigmoid scores, biase
   one.weighs_inputs = true;
   check_both(one);  // Llama 4
   ExpertShape clamped{rows, 64, 24, 6, 2, true};
-  clamped.clamped = true;
-  check_both(clamped, {{}, {}, false, true});                            // gpt-oss
+  clamped.gate = MlpKind::clamped_swiglu;
+  check_both(clamped, {{}, {}, false, true});  // gpt-oss
+  ExpertShape beside{rows, 64, 24, 6, 2, true};
+  beside.gate = MlpKind::gated_gelu;
+  check_both(beside, {{}, {}, false, false, true});                      // Gemma 4
   check_both({rows, 60, 21, 40, 3, true, true, 20, 5}, {{}, {}, true});  // groups of two, and no tensor cores
 }
 
@@ -168,12 +171,12 @@ TEST_CASE("more rows than a mixture of experts takes are refused, not run") {
   const ExpertShape m{kCounters * 16, 8, 8, 2, 1, true};
   const Scratch enough{nullptr, expert_scratch<bf16>(m)};
   const ExpertPointers<bf16> nothing{nullptr, nullptr, nullptr};
-  CHECK_THROWS_AS(
-      mixture_of_experts<bf16>(m, {nullptr, m.rows, 8, 8}, nothing, enough, {nullptr, m.rows, 8, 8}, stream),
-      InputErrors);
+  const View<const bf16> none{nullptr, m.rows, 8, 8};
+  CHECK_THROWS_AS(mixture_of_experts<bf16>(m, none, none, nothing, enough, {nullptr, m.rows, 8, 8}, stream),
+                  InputErrors);
   ExpertShape split{1, 8, 8, 66, 1, true};  // 33 groups of two
   split.groups = 33;
-  CHECK_THROWS_AS(mixture_of_experts<bf16>(split, {nullptr, 1, 8, 8}, nothing, {nullptr, expert_scratch<bf16>(split)},
+  CHECK_THROWS_AS(mixture_of_experts<bf16>(split, none, none, nothing, {nullptr, expert_scratch<bf16>(split)},
                                            {nullptr, 1, 8, 8}, stream),
                   InputErrors);
 }

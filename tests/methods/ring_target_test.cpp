@@ -27,7 +27,8 @@ double mean(const std::vector<int>& steps) {
 }  // namespace
 
 TEST_CASE("a budget that holds the whole text leaves nothing to disagree: every draft is accepted") {
-  for (const Network network : {Network::llama, Network::qwen3, Network::mixture, Network::windows, Network::hybrid})
+  for (const Network network :
+       {Network::llama, Network::qwen3, Network::mixture, Network::windows, Network::gemma4, Network::hybrid})
     for (const char* method : {"magicdec_streaming", "magicdec_snapkv"}) {
       INFO(method << ", network " << static_cast<int>(network));
       const Plan plan{method, R"(,"budget":64,"draft_length":3)"};

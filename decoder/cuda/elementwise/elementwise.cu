@@ -80,6 +80,21 @@ __global__ void sigmoid_mul_kernel(View<const T> x, View<const T> gate, View<T> 
 }
 
 template <class T>
+__global__ void add_scaled_kernel(View<const T> a, View<const T> b, const T* scale, View<T> y) {
+  await_previous();
+  const int c = column();
+  if (c < y.cols)
+    y.row(row())[c] = from_float<T>((to_float(a.row(row())[c]) + to_float(b.row(row())[c])) * to_float(*scale));
+}
+
+template <class T>
+__global__ void soft_cap_kernel(View<const T> x, float cap, View<T> y) {
+  await_previous();
+  const int c = column();
+  if (c < y.cols) y.row(row())[c] = from_float<T>(cap * tanhf(to_float(x.row(row())[c]) / cap));
+}
+
+template <class T>
 __global__ void silu_add_kernel(View<const T> a, View<const T> b, View<T> y) {
   await_previous();
   const int c = column();
@@ -149,6 +164,14 @@ void sigmoid_mul(View<const T> x, View<const T> gate, View<T> y, cudaStream_t s)
   launch_overlapping(sigmoid_mul_kernel<T>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, x, gate, y);
 }
 template <class T>
+void add_scaled(View<const T> a, View<const T> b, const T* scale, View<T> y, cudaStream_t s) {
+  launch_overlapping(add_scaled_kernel<T>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, a, b, scale, y);
+}
+template <class T>
+void soft_cap(View<const T> x, float cap, View<T> y, cudaStream_t s) {
+  launch_overlapping(soft_cap_kernel<T>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, x, cap, y);
+}
+template <class T>
 void silu_add(View<const T> a, View<const T> b, View<T> y, cudaStream_t s) {
   launch(silu_add_kernel<T>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, a, b, y);
 }
@@ -172,6 +195,8 @@ void grouped_conv(View<const T> x, View<const T> delta, View<const T> base, int 
   template void silu_mul(View<const T>, View<T>, cudaStream_t);                                       \
   template void gelu_mul(View<const T>, View<T>, cudaStream_t);                                       \
   template void sigmoid_mul(View<const T>, View<const T>, View<T>, cudaStream_t);                     \
+  template void add_scaled(View<const T>, View<const T>, const T*, View<T>, cudaStream_t);            \
+  template void soft_cap(View<const T>, float, View<T>, cudaStream_t);                                \
   template void silu_add(View<const T>, View<const T>, View<T>, cudaStream_t);                        \
   template void gelu(View<const T>, View<T>, cudaStream_t);                                           \
   template void cosine_gate(View<const T>, View<const T>, View<const T>, int, View<T>, cudaStream_t); \

@@ -30,6 +30,10 @@ void gelu_mul(View<const T> gate_up, View<T> y, cudaStream_t);
 template <class T>
 void sigmoid_mul(View<const T> x, View<const T> gate, View<T> y, cudaStream_t);  // gate: of each value or each row
 template <class T>
+void add_scaled(View<const T> a, View<const T> b, const T* scale, View<T> y, cudaStream_t);
+template <class T>
+void soft_cap(View<const T> x, float cap, View<T> y, cudaStream_t);
+template <class T>
 void silu_add(View<const T> a, View<const T> b, View<T> y, cudaStream_t);
 template <class T>
 void gelu(View<const T> x, View<T> y, cudaStream_t);

@@ -53,11 +53,12 @@ struct RowChoice {
 
 // Writes the row's experts, best first (of equal ones the first), and their weights: per_token of each.
 template <class T>
-__device__ void choose_experts(const ExpertShape& m, const float* logit, const T* bias, int* expert, float* share) {
+__device__ void choose_experts(const ExpertShape& m, const float* logit, const ExpertPointers<T>& w, int* expert,
+                               float* share) {
   const int lane = lane_of();
   float top = -INFINITY;
   for (int e = lane; e < m.experts; e += 32) top = fmaxf(top, logit[e]);
-  const RowChoice<T> row{m, logit, bias, warp_reduce(top, Largest{})};
+  const RowChoice<T> row{m, logit, w.choice_bias, warp_reduce(top, Largest{})};
   const unsigned open = row.open_groups();
   Ranked before = ~Ranked{0};
   float kept = 0;
@@ -75,7 +76,8 @@ __device__ void choose_experts(const ExpertShape& m, const float* logit, const T
       for (int e = lane; e < m.experts; e += 32) sum += row.score(e);
     whole = m.sigmoid ? 1 : warp_reduce(sum, Plus{});
   }
-  for (int j = lane; j < m.per_token; j += 32) share[j] *= m.scale / whole;
+  for (int j = lane; j < m.per_token; j += 32)
+    share[j] *= m.scale / whole * (w.expert_scale != nullptr ? to_float(w.expert_scale[expert[j]]) : 1.0F);
 }
 
 }  // namespace draftline::cuda

@@ -158,16 +158,16 @@ __device__ inline void list_choices(const ExpertShape& m, const ExpertLists& l, 
 // grid (32 experts x parts of the inputs, tiles of rows)
 template <class T>
 __global__ void __launch_bounds__(kRouteThreads, 3)
-    route_kernel(ExpertShape m, View<const T> x, ExpertPointers<T> w, unsigned* counters, ExpertLists l) {
+    route_kernel(ExpertShape m, View<const T> routed, ExpertPointers<T> w, unsigned* counters, ExpertLists l) {
   const int chunks = ceil_div(m.experts, 32), block = static_cast<int>(blockIdx.x);
   const int tile = static_cast<int>(blockIdx.y), tiles = static_cast<int>(gridDim.y);
   const int first = tile * kRouteRows, rows = min(kRouteRows, m.rows - first);
-  score_part(m, x, w.router, first, rows, block % chunks, block / chunks, l.scores);
+  score_part(m, routed, w.router, first, rows, block % chunks, block / chunks, l.scores);
   if (!last_to_finish(counters + 1 + tile, static_cast<int>(gridDim.x))) return;
   join_parts(m, w.router_bias, l.scores, first, rows);
   __syncthreads();
   for (int r = first + warp_of(); r < first + rows; r += kRouteWarps)
-    choose_experts(m, l.scores + static_cast<std::ptrdiff_t>(r) * m.experts, w.choice_bias, l.expert + r * m.per_token,
+    choose_experts(m, l.scores + static_cast<std::ptrdiff_t>(r) * m.experts, w, l.expert + r * m.per_token,
                    l.share + r * m.per_token);
   for (int i = static_cast<int>(threadIdx.x); i < rows * l.column_tiles; i += kRouteThreads)
     l.missing[first * l.column_tiles + i] = m.per_token;

@@ -7,13 +7,15 @@
 
 namespace draftline::cuda {
 
-__device__ inline float gated(float gate, float up, bool clamped) {
-  if (!clamped) return gate / (1 + expf(-gate)) * up;
+__device__ inline float gated(float gate, float up, MlpKind kind) {
+  if (kind == MlpKind::gated_gelu)
+    return 0.5F * gate * (1 + tanhf(0.7978845608F * (gate + 0.044715F * gate * gate * gate))) * up;
+  if (kind != MlpKind::clamped_swiglu) return gate / (1 + expf(-gate)) * up;
   const float g = fminf(gate, kClampedSwiglu.limit), u = fminf(fmaxf(up, -kClampedSwiglu.limit), kClampedSwiglu.limit);
   return g / (1 + expf(-kClampedSwiglu.slope * g)) * (u + 1);
 }
 
-// The gate of each choice, silu(x gate) * (x up) unless it is clamped, in the order of the lists. A row of w holds the
+// The gate of each choice, as silu(x gate) * (x up), in the order of the lists. A row of w holds the
 // columns of gate, then those of up. Where a choice weighs its input, the product is weighed, which is the same.
 template <class T>
 struct GateUp {
@@ -21,7 +23,8 @@ struct GateUp {
   View<const T> x;
   const T *w, *bias;
   int in, out, per_token;
-  bool weighs_inputs, clamped;
+  bool weighs_inputs;
+  MlpKind gate;
   ExpertLists lists;
   T* wide;  // [choices in the lists' order][out]
   __device__ const T* input(int at) const { return x.row(lists.list[at] / per_token); }
@@ -35,7 +38,7 @@ struct GateUp {
       const T* own = bias + static_cast<std::ptrdiff_t>(g.expert) * 2 * out + c;
       gate += to_float(own[0]), up += to_float(own[out]);
     }
-    wide[static_cast<std::ptrdiff_t>(at) * out + c] = from_float<T>(gated(gate, up, clamped));
+    wide[static_cast<std::ptrdiff_t>(at) * out + c] = from_float<T>(gated(gate, up, this->gate));
   }
   __device__ void done(const ExpertGroup&, int, int) const {}
 };

@@ -97,8 +97,8 @@ std::size_t expert_scratch(const ExpertShape& m) {
 }
 
 template <class T>
-void mixture_of_experts(const ExpertShape& m, View<const T> x, const ExpertPointers<T>& w, const Scratch& scratch,
-                        View<T> y, cudaStream_t s) {
+void mixture_of_experts(const ExpertShape& m, View<const T> x, View<const T> routed, const ExpertPointers<T>& w,
+                        const Scratch& scratch, View<T> y, cudaStream_t s) {
   const ExpertPlan plan = plan_experts<T>(m);
   const ScratchArrays<T> arrays(m, scratch.data);
   const int tiles = ceil_div(m.rows, kRouteRows);
@@ -117,9 +117,9 @@ void mixture_of_experts(const ExpertShape& m, View<const T> x, const ExpertPoint
         "experts: rows and weights are read 16 bytes at a time");
 
   launch_overlapping(route_kernel<T>, grid_of(ceil_div(m.experts, 32) * route_parts(m.hidden), tiles),
-                     grid_of(kRouteThreads), 0, s, m, x, w, counters_of(scratch), arrays.lists);
+                     grid_of(kRouteThreads), 0, s, m, routed, w, counters_of(scratch), arrays.lists);
   launch_product<T>(plan,
-                    GateUp<T>{x, w.gate_up, w.gate_up_bias, m.hidden, m.inner, m.per_token, m.weighs_inputs, m.clamped,
+                    GateUp<T>{x, w.gate_up, w.gate_up_bias, m.hidden, m.inner, m.per_token, m.weighs_inputs, m.gate,
                               arrays.lists, arrays.wide},
                     s);
   launch_product<T>(plan,
@@ -132,9 +132,9 @@ template ExpertPlan plan_experts<float>(const ExpertShape&);
 template ExpertPlan plan_experts<bf16>(const ExpertShape&);
 template std::size_t expert_scratch<float>(const ExpertShape&);
 template std::size_t expert_scratch<bf16>(const ExpertShape&);
-template void mixture_of_experts(const ExpertShape&, View<const float>, const ExpertPointers<float>&, const Scratch&,
-                                 View<float>, cudaStream_t);
-template void mixture_of_experts(const ExpertShape&, View<const bf16>, const ExpertPointers<bf16>&, const Scratch&,
-                                 View<bf16>, cudaStream_t);
+template void mixture_of_experts(const ExpertShape&, View<const float>, View<const float>, const ExpertPointers<float>&,
+                                 const Scratch&, View<float>, cudaStream_t);
+template void mixture_of_experts(const ExpertShape&, View<const bf16>, View<const bf16>, const ExpertPointers<bf16>&,
+                                 const Scratch&, View<bf16>, cudaStream_t);
 
 }  // namespace draftline::cuda

@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 
 #include "decoder/cuda/runtime/view.h"
+#include "model/transformers/transformer_shape.h"
 
 namespace draftline::cuda {
 
@@ -16,7 +17,8 @@ struct ExpertShape {
   bool sigmoid = false;  // scores: of each expert by itself; else their softmax
   int groups = 1, groups_per_token = 1;
   float scale = 1;
-  bool weighs_inputs = false, clamped = false;
+  bool weighs_inputs = false;
+  MlpKind gate = MlpKind::gated_silu;
 };
 inline constexpr int kMostGroups = 32;  // of experts
 
@@ -26,6 +28,7 @@ template <class T>
 struct ExpertPointers {
   const T *router, *gate_up, *down;
   const T *choice_bias = nullptr, *router_bias = nullptr, *gate_up_bias = nullptr, *down_bias = nullptr;
+  const T* expert_scale = nullptr;  // [experts]: factors of the weights
 };
 inline constexpr int kExpertLaunches = 3;
 
@@ -41,10 +44,10 @@ ExpertPlan plan_experts(const ExpertShape&);
 // Bytes of scratch memory.
 template <class T>
 std::size_t expert_scratch(const ExpertShape&);
-// x [rows, hidden] -> y [rows, hidden]. Scratch: expert_scratch() bytes, of which the first kCounterBytes are zero
+// x [rows, hidden] -> y [rows, hidden]; routed [rows, hidden]: what the router reads. Scratch: expert_scratch() bytes, of which the first kCounterBytes are zero
 // before the first use. Throws InputErrors if there are more rows than counters allow, or more than kMostGroups groups.
 template <class T>
-void mixture_of_experts(const ExpertShape&, View<const T> x, const ExpertPointers<T>&, const Scratch&, View<T> y,
-                        cudaStream_t);
+void mixture_of_experts(const ExpertShape&, View<const T> x, View<const T> routed, const ExpertPointers<T>&,
+                        const Scratch&, View<T> y, cudaStream_t);
 
 }  // namespace draftline::cuda

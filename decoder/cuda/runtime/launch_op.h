@@ -36,7 +36,7 @@ inline ExpertShape shape_of(const MixtureOfExperts& o) {
           .groups_per_token = o.choice.groups_per_token,
           .scale = static_cast<float>(o.choice.scale),
           .weighs_inputs = o.choice.weighs_inputs,
-          .clamped = o.clamped};
+          .gate = o.gate};
 }
 
 // One op with activations of format T.
@@ -131,8 +131,9 @@ struct LaunchOp {
                               .choice_bias = data(o.w.choice_bias),
                               .router_bias = data(o.w.router_bias),
                               .gate_up_bias = data(o.w.gate_up_bias),
-                              .down_bias = data(o.w.down_bias)};
-    mixture_of_experts(shape_of(o), in(o.x), w, scratch(), out(o.y), stream);
+                              .down_bias = data(o.w.down_bias),
+                              .expert_scale = data(o.w.expert_scale)};
+    mixture_of_experts(shape_of(o), in(o.x), in(o.routed.value_or(o.x)), w, scratch(), out(o.y), stream);
   }
   void operator()(const RopeAppend& o) const {
     rope_append(in(o.q), in(o.k), in(o.v), rotation(o.rope), s.view(o.pass), s.view<T>(o.cache), o.layer, out(o.y),
@@ -198,6 +199,8 @@ struct LaunchOp {
     group_attend(in(o.q), in(o.k), in(o.v), o.group, o.head_dim, o.causal, out(o.y), stream);
   }
   void operator()(const SigmoidMul& o) const { sigmoid_mul(in(o.x), in(o.gate), out(o.y), stream); }
+  void operator()(const AddScaled& o) const { add_scaled(in(o.a), in(o.b), weight(o.scale).data, out(o.y), stream); }
+  void operator()(const SoftCap& o) const { soft_cap(in(o.x), o.cap, out(o.y), stream); }
   void operator()(const GatedRmsNorm& o) const {
     gated_rms_norm(in(o.x), in(o.gate), weight(o.w).data, o.width, o.epsilon, out(o.y), stream);
   }
