@@ -284,6 +284,43 @@ TEST_CASE("MiMo-V2-Flash has heads, sinks and a rope of their own in its windows
   CHECK(contains(mistakes_of(published), "the 4 heads are not a multiple of the 3 KV heads"));
 }
 
+TEST_CASE("Gemma 4 has wide heads without a window, whose keys are their values, and perhaps experts beside its MLPs") {
+  const auto dense = shape_of("gemma-4-31b"), mixture = shape_of("gemma-4-26b-a4b");
+  CHECK(parameters(dense) == Approx(30.7e9).epsilon(1e-3));
+  CHECK(parameters(mixture) == Approx(25.2e9).epsilon(2e-3));
+  CHECK(active_parameters(mixture) == Approx(3.8e9).epsilon(0.02));
+  CHECK((dense.layers_of(AttentionKind::full) == 10 && dense.window == 1024 && dense.logit_cap == 30));
+  const AttentionHeads whole{32, 4, 512, 512, true};
+  CHECK((dense.heads_of(dense.layer(5)) == whole && whole.projected_columns() == 32 * 512 + 4 * 512));
+  CHECK(dense.heads_of(dense.layer(0)) == AttentionHeads{32, 16, 256, 256});
+  CHECK((dense.rope_scaling->turned == 0.25 && dense.rotary_share == 1 && dense.window_rope == WindowRope{10000}));
+  CHECK(cache_elements_per_token(dense) == 2.0 * (10 * 4 * 512 + 50 * 16 * 256));
+  CHECK((mixture.experts->beside_mlp && mixture.experts->count == 128 && mixture.intermediate == 2112));
+  CHECK(contains(refuses_shards(mixture, {.devices = 2, .attention_replicas = 2}).value_or(""), "is not modelled"));
+
+  // As transformers 5 writes it: what differs, for each layer.
+  const json written = json::parse(std::ifstream(test::kFixtures / "gemma4" / "config.json"));
+  json published = written;
+  published.erase("per_layer_config");
+  published["global_head_dim"] = 16;
+  published["num_global_key_value_heads"] = 1;
+  CHECK(shape_from(published) == shape_from(written));
+  published["attention_k_eq_v"] = false;  // the number of KV heads is then that of the other layers
+  CHECK(shape_from(published).kv_heads == 2);
+  json uneven = written;
+  uneven["per_layer_config"]["3"]["head_dim"] = 24;
+  CHECK(contains(mistakes_of(uneven), "#/per_layer_config/3: layers without a window that differ"));
+  json small = published;
+  small["hidden_size_per_layer_input"] = 256;
+  CHECK(contains(mistakes_of(small), "#/hidden_size_per_layer_input: embeddings of each layer's own"));
+  small.erase("hidden_size_per_layer_input");  // 256, as transformers has it
+  CHECK(contains(mistakes_of(small), "embeddings of each layer's own"));
+  small["model_type"] = "gemma4_unified_text";
+  CHECK(shape_from(small).heads == 4);
+  small["num_kv_shared_layers"] = 2;
+  CHECK(contains(mistakes_of(small), "#/num_kv_shared_layers: layers that share keys and values"));
+}
+
 TEST_CASE("Gemma 3 has five windows to a layer that sees all, four norms and a scale of its own") {
   const json config = {{"architectures", {"Gemma3ForConditionalGeneration"}},
                        {"text_config",
