@@ -170,7 +170,7 @@ struct Rope {
   bool operator==(const Rope&) const = default;
 };
 // Rotates q into y, and appends the rotated k, and v, to the cache behind the tail: q [n, heads * dim] -> [n, heads *
-// dim]. Without queries q and y have no columns.
+// dim]. Without queries q and y have no columns; without keys k and v have none, and nothing is appended.
 struct RopeAppend {
   static constexpr std::string_view key = "rope_append";
   Tensor q, k, v;

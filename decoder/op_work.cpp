@@ -108,10 +108,12 @@ struct KernelOf {
   }
   Kernel operator()(const RopeAppend& o) const {
     const Pass& p = tape.pass(o.pass);
-    const Bytes lines =
-        cpu_lines_appended(p.rows.sequences(), p.rows.total, o.cache.kv_heads, o.cache.head_dim, o.cache.value_dim);
+    const bool appends = o.k.cols > 0;
+    const Bytes lines = appends ? cpu_lines_appended(p.rows.sequences(), p.rows.total, o.cache.kv_heads,
+                                                     o.cache.head_dim, o.cache.value_dim)
+                                : Bytes{};
     return Copy{.read = o.q.bytes() + o.k.bytes() + o.v.bytes() + bytes_of_pass(p),
-                .written = o.y.bytes() + p.rows.total * o.cache.row_bytes(),
+                .written = o.y.bytes() + (appends ? p.rows.total * o.cache.row_bytes() : Bytes{}),
                 .op = ElementOp::rope_append,
                 .elements = static_cast<double>(p.rows.total) * (o.rope.columns + o.k.cols),
                 .format = o.q.dtype,

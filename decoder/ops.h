@@ -78,6 +78,8 @@ class Ops {
   // pass's total.
   Tensor rope_append(Tensor q, Tensor k, Tensor v, const Rope&, PassRef, Cache, int layer);
   // Puts k, rotated, and v into the cache as rope_append() does, without queries.
+  // The rotation alone, by a row's position; `cache`: whose heads q has.
+  Tensor rotate(Tensor q, const Rope&, PassRef, Cache cache);
   void append(Tensor k, Tensor v, const Rope&, PassRef, Cache, int layer);
   // q [n, heads * head_dim] x the cache -> the same; sinks [1, heads]; scale: none: 1 / sqrt(head_dim). Bug if n is not
   // the pass's total, or the sinks are not the heads'

@@ -109,6 +109,12 @@ Tensor Ops::rope_append(Tensor q, Tensor k, Tensor v, const Rope& rope, PassRef 
   return emit(RopeAppend{q, k, v, rope, p, c, layer, temp(q.rows, q.cols)}).y;
 }
 
+Tensor Ops::rotate(Tensor q, const Rope& rope, PassRef p, Cache c) {
+  check(q.rows == tape_.pass(p).rows.total && q.cols % c.head_dim == 0, "rotate: rows of the pass, whole heads");
+  const Tensor none = temp(q.rows, 0);
+  return emit(RopeAppend{q, none, none, rope, p, c, 0, temp(q.rows, q.cols)}).y;
+}
+
 void Ops::append(Tensor k, Tensor v, const Rope& rope, PassRef p, Cache c, int layer) {
   rope_append(temp(k.rows, 0), k, v, rope, p, c, layer);
 }

@@ -53,6 +53,11 @@ class Transformer {
   std::vector<Cache> caches;
   std::optional<StateCache> states;  // of the layers with a recurrent state
   bool owns(const Cache&) const;
+  struct LayerCache {  // a layer's keys and values: `layer` of `cache`, or of `states`
+    Cache cache;
+    int layer = 0;
+  };
+  LayerCache cache_of(int layer) const { return cache_of_layer_.at(static_cast<std::size_t>(layer)); }
   // This network with rings in place of some of its caches: it reads and appends to the rings, and shares the other
   // caches with this one.
   Transformer over(const std::vector<RingOf>&) const;
@@ -63,10 +68,6 @@ class Transformer {
   std::vector<LayerWeights> layers;
 
  private:
-  struct LayerCache {  // a layer's keys and values: `layer` of `cache`, or of `states`
-    Cache cache;
-    int layer = 0;
-  };
   void add_cache(Ops&, const LayerKind&, int capacity);  // of the layers of that attention that share or don't share
   Tensor attention(Ops&, Tensor y, int layer, PassRef, const PromptSelection*, std::optional<Tensor>& chosen) const;
 

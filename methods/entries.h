@@ -25,6 +25,7 @@ Entry mcsd();
 Entry sequoia();
 Entry mtp_heads();
 Entry mtp_sequential();
+Entry gemma4_assistant();
 Entry hydra();
 Entry hydra_plus();
 Entry clover();

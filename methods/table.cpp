@@ -30,6 +30,7 @@ std::span<const Entry> all() {
                                 sequoia(),
                                 mtp_heads(),
                                 mtp_sequential(),
+                                gemma4_assistant(),
                                 hydra(),
                                 hydra_plus(),
                                 clover(),

@@ -47,6 +47,7 @@ constexpr std::array kNames{
     Names{.method = "medusa", .vllm = "medusa"},
     Names{
         .method = "mtp_sequential", .vllm = "mtp", .sglang = "NEXTN", .tensorrt_llm = "MTP", .llama_cpp = "draft-mtp"},
+    Names{.method = "gemma4_assistant", .vllm = "mtp", .llama_cpp = "draft-mtp"},
     Names{.method = "prompt_lookup", .vllm = "ngram", .sglang = "NGRAM", .tensorrt_llm = "NGram"},
     Names{.method = "suffix_decoding", .vllm = "suffix"},
 };

@@ -339,7 +339,7 @@ if USED == NEWER:  # of which the older versions know nothing
         # layer's output is scaled, and logits are capped.
         "gemma4": dict(
             make=transformers.Gemma4ForCausalLM, dtype=torch.bfloat16,
-            config=transformers.Gemma4TextConfig(intermediate_size=56, **GEMMA4)),
+            config=transformers.Gemma4TextConfig(intermediate_size=56, tie_word_embeddings=False, **GEMMA4)),
         # The same with experts beside each dense MLP.
         "gemma4_moe": dict(
             make=transformers.Gemma4ForCausalLM, dtype=torch.bfloat16,

@@ -35,6 +35,7 @@ void CpuBackend::run(const RopeAppend& o) {
         const float growth = query_growth(*o.rope.growth, position);
         for (int c = 0; c < o.q.cols; ++c) y[r * o.y.stride + c] *= growth;
       }
+      if (o.k.cols == 0) continue;
       for (int h = 0; h < kv_columns; h += d) rotate(k + r * o.k.stride + h, turn, d, rotated.data() + h);
       held(o.cache).store(o.layer, p.kv_slots[b], o.cache.window.held(p.lengths[b]) + p.pass.tail + i, rotated.data(),
                           v + r * o.v.stride);

@@ -126,7 +126,7 @@ inline std::vector<Plan> plans_for(Network network) {
   if (tiny_shape(network).latent)
     std::erase_if(plans, [](const Plan& p) {
       return p.method == "dflash" || p.method == "dflash2" || p.method == "dspark" || p.method == "triforce" ||
-             p.method.starts_with("magicdec_");
+             p.method == "gemma4_assistant" || p.method.starts_with("magicdec_");
     });
   return plans;
 }

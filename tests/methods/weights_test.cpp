@@ -53,6 +53,18 @@ TEST_CASE("drafters have the sizes their authors state") {
   CHECK(added("kangaroo").weights == Approx(67e6).epsilon(0.01));
 }
 
+TEST_CASE("the assistant of Gemma 4 12B has the size of its published file") {
+  TransformerShape target = llama_7b();
+  target.hidden = 3840;
+  target.vocabulary = 262144;
+  target.layer_kinds.assign(32, {.attention = AttentionKind::sliding});
+  target.layer_kinds[31] = {};
+  target.window = 1024;
+  target.heads = 16, target.kv_heads = 1, target.head_dim = 512;
+  target.windowed_heads = AttentionHeads{16, 8, 256, 256};
+  CHECK(added("gemma4_assistant", "", target).weights == Approx(422.86e6).epsilon(1e-3));
+}
+
 TEST_CASE("what DFlash 2 adds to DFlash for Qwen3.5-4B: 16.5 M of convolutions, as announced, and its codebooks") {
   TransformerShape target = llama_7b();
   target.hidden = 2560;
@@ -145,6 +157,8 @@ TEST_CASE("drafters have the weights of the formulas, biases and norms aside") {
       {"triforce", R"(,"draft":"x")", 32 * Y + 2 * H, 7},
       {"self_spec", "", 0, 9},
       {"kangaroo", "", A, 7},
+      {"gemma4_assistant", R"(,"hidden":1024,"intermediate":512,"layers":2)",
+       3 * d * 1024 + 2 * (2 * d * 1024 + 3 * 512 * 1024) + V * 1024, 4},
       {"lookahead", "", 0, 120},
       {"jacobi", "", 0, 16},
       {"prompt_lookup", "", 0, 11},

@@ -39,7 +39,7 @@ __global__ void rope_append_kernel(View<const T> q, View<const T> k, View<const 
   await_previous();
   const int i = static_cast<int>(blockIdx.x), b = static_cast<int>(blockIdx.y);
   const int first = pass.cu_seqlens.row(b)[0], r = first + i;
-  const int d = cache.head_dim, heads = q.cols / d, kv = cache.kv_heads;
+  const int d = cache.head_dim, heads = q.cols / d, kv = k.cols > 0 ? cache.kv_heads : 0;
   int h = static_cast<int>(blockIdx.z) * kHeadsPerBlock + warp_of();
   if (r >= pass.cu_seqlens.row(b + 1)[0] || h >= heads + 2 * kv) return;
 
@@ -124,7 +124,7 @@ void concat_rows(const Parts<Word>& parts, View<Word> y, cudaStream_t s) {
 template <class T>
 void rope_append(View<const T> q, View<const T> k, View<const T> v, const Rotation& rotation, const PassView& pass,
                  CacheView<T> cache, int layer, View<T> y, cudaStream_t s) {
-  const int heads = q.cols / cache.head_dim + 2 * cache.kv_heads;
+  const int heads = q.cols / cache.head_dim + (k.cols > 0 ? 2 * cache.kv_heads : 0);
   launch_overlapping(rope_append_kernel<T>, grid_of(pass.widest, pass.sequences, ceil_div(heads, kHeadsPerBlock)),
                      dim3(32 * kHeadsPerBlock), 0, s, q, k, v, rotation, pass, cache, layer, y);
 }

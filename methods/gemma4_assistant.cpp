@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// The assistants of Gemma 4 (Google DeepMind 2026; transformers' gemma4_assistant, vLLM's Gemma4MTP): a few narrow layers
+// that have queries alone, and attend to the keys and values of the target's last layer of their own kind, with a window
+// or without. Their input is the embedding of the last token beside the target's last state, or beside the state that
+// they predicted for the draft before. All drafts are made at one position, the first uncommitted one, over what is
+// committed: so an assistant keeps no cache, and has nothing to do with prompts.
+#include <array>
+
+#include "decoder/rope.h"
+#include "methods/drafting/batch_index.h"
+#include "methods/entries.h"
+
+namespace draftline::methods {
+
+namespace {
+
+struct AssistantShape {
+  int hidden = 1024, intermediate = 8192, layers = 4;
+};
+
+// The target's last layers of each kind: one that sees the whole text, and one with a window.
+struct LastLayers {
+  std::optional<int> whole, windowed;
+  explicit LastLayers(const TransformerShape& target) {
+    for (int i = 0; i < target.layers; ++i) {
+      const AttentionKind kind = target.layer(i).attention;
+      if (kind == AttentionKind::full) whole = i;
+      else if (kind != AttentionKind::delta_net) windowed = i;
+    }
+  }
+};
+
+class Gemma4Assistant : public Method {
+ public:
+  Gemma4Assistant(Context& c, const AssistantShape& shape, int draft_length)
+      : target_(c.target), hidden_(shape.hidden), length_(draft_length) {
+    WeightStore& w = c.weights;
+    const TransformerShape& t = c.target.shape;
+    const LastLayers last(t);
+    const int columns = (shape.intermediate + c.target.ranks - 1) / c.target.ranks;
+    pre_ = w.matrix("assistant.pre", 2 * t.hidden, hidden_);
+    for (int i = 0; i < shape.layers; ++i) {
+      const bool whole = last.whole && (!last.windowed || i + 1 == shape.layers);
+      const int of = whole ? *last.whole : *last.windowed;
+      const AttentionHeads h = t.heads_of(t.layer(of));
+      const std::string name = "assistant.layers." + std::to_string(i) + ".";
+      const auto norm = [&](const char* which) { return w.vector(name + which, hidden_); };
+      layers_.push_back(
+          {.of = of,
+           .q = w.attention(name + "q", hidden_, h.q_columns()),
+           .q_norm = w.vector(name + "q_norm", h.head_dim),
+           .o = w.attention(name + "o", h.result_columns(), hidden_),
+           .gate_up = w.matrix(name + "gate_up", hidden_, 2 * columns),
+           .down = w.matrix(name + "down", columns, hidden_),
+           .scale = w.vector(name + "scale", 1),
+           .norms = {norm("input_norm"), norm("attention_post_norm"), norm("mlp_norm"), norm("mlp_post_norm")}});
+    }
+    out_norm_ = w.vector("assistant.out_norm", hidden_);
+    head_ = w.lm_head("assistant.lm_head", hidden_, t.vocabulary);
+    post_ = w.matrix("assistant.post", hidden_, t.hidden);
+  }
+  int depth() const override { return length_; }
+  std::vector<int> auxiliary_layers() const override { return {target_.shape.layers}; }
+
+  void extend(Ops& ops, const Session& s, const Committed& c) override {
+    ops.store(state(ops, s), ops.gather(c.auxiliary_states.at(target_.shape.layers), c.last_row));
+  }
+
+  Proposal propose(Ops& ops, Session& s) override {
+    // A pass whose one row stands at the first uncommitted position, and one whose row sees what lies before it alone.
+    const PassRef here = ops.pass({ops.uniform(s.sequences, 1), s.slots});
+    const PassRef before = ops.pass({ops.uniform(s.sequences, 1), s.slots, {}, -1});
+    Tensor token = s.root, state_now = state(ops, s);
+    std::vector<Tensor> drafts;
+    for (int j = 0; j < length_; ++j) {
+      const Tensor both = ops.gather(std::vector{target_.embed(ops, token), state_now});
+      const Tensor out = forward(ops, ops.linear(both, pre_), here, before);
+      drafts.push_back(ops.argmax(ops.gather_over_ranks(ops.linear(out, head_), target_.ranks)));
+      token = drafts.back();
+      if (j + 1 < length_) state_now = ops.linear(out, post_);
+    }
+    return propose_chain(
+        ops, s, ops.gather(ops.concat_rows(drafts), ops.constant(BatchIndex::interleave(s.sequences, length_))),
+        length_);
+  }
+
+ private:
+  struct Layer {
+    int of;  // the target's layer whose keys and values it reads
+    Weight q, q_norm, o, gate_up, down, scale;
+    std::array<Weight, 4> norms;  // before and behind the attention, before and behind the MLP
+  };
+
+  Tensor forward(Ops& ops, Tensor h, PassRef here, PassRef before) const {
+    const TransformerShape& t = target_.shape;
+    const auto epsilon = static_cast<float>(t.norm_epsilon);
+    Stream x{h};
+    for (const Layer& l : layers_) {
+      const LayerKind kind = t.layer(l.of);
+      const auto [cache, in_cache] = target_.cache_of(l.of);
+      const Tensor q =
+          ops.rms_norm(ops.linear(x.norm(ops, l.norms[0], epsilon), l.q), l.q_norm, epsilon, t.heads_of(kind).head_dim);
+      const Tensor seen =
+          ops.attend(ops.rotate(q, rope_of(t, kind), here, cache), before, cache, in_cache, t.query_scale);
+      x.push(ops, ops.rms_norm(ops.sum_over_ranks(ops.linear(seen, l.o), target_.ranks), l.norms[1], epsilon));
+      const Tensor wide = ops.gelu_mul(ops.linear(x.norm(ops, l.norms[2], epsilon), l.gate_up));
+      x.push(ops, ops.rms_norm(ops.sum_over_ranks(ops.linear(wide, l.down), target_.ranks), l.norms[3], epsilon));
+      x.scale(ops, l.scale);
+    }
+    return x.norm(ops, out_norm_, epsilon);
+  }
+  Tensor state(Ops& ops, const Session& s) const {
+    return s.state(ops, "assistant.state", 1, target_.shape.hidden, ops.activations());
+  }
+
+  const Transformer& target_;
+  int hidden_, length_;
+  std::vector<Layer> layers_;
+  Weight pre_, out_norm_, head_, post_;
+};
+
+AssistantShape read_shape(const MethodSpec& spec, const Transformer& target) {
+  AssistantShape shape;
+  const auto size = [&](const char* key, int& value, int most) {
+    if (const auto found = spec.in().find(key)) value = found->integer(1, most);
+  };
+  size("hidden", shape.hidden, 1 << 16);
+  size("intermediate", shape.intermediate, 1 << 18);
+  size("layers", shape.layers, 64);
+  if (target.shape.latent)
+    spec.in().fail("an assistant attends to keys and values of heads, and the target's are latent");
+  return shape;
+}
+
+}  // namespace
+
+Entry gemma4_assistant() {
+  return {.name = "gemma4_assistant",
+          .also = {"gemma4_mtp"},
+          .title = "narrow layers that read the target's keys and values, and keep none",
+          .source = "gemma2026",
+          .locator = "the assistants beside each model",
+          .lossless = Losslessness::lossless,
+          .parameters = "draft_length (3), hidden (1024), intermediate (8192), layers (4)",
+          .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
+            return std::make_unique<Gemma4Assistant>(c, read_shape(spec, c.target), spec.draft_length().value_or(3));
+          },
+          .examples = {R"("draft_length": 3, "hidden": 24, "intermediate": 40)",
+                       R"("draft_length": 1, "hidden": 16, "intermediate": 24, "layers": 1)"},
+          .lengths = {.most = 64}};
+}
+
+}  // namespace draftline::methods
