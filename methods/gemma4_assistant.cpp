@@ -8,15 +8,12 @@
 
 #include "decoder/rope.h"
 #include "methods/drafting/batch_index.h"
+#include "methods/drafting/published_drafter.h"
 #include "methods/entries.h"
 
 namespace draftline::methods {
 
 namespace {
-
-struct AssistantShape {
-  int hidden = 1024, intermediate = 8192, layers = 4;
-};
 
 // The target's last layers of each kind: one that sees the whole text, and one with a window.
 struct LastLayers {
@@ -28,36 +25,39 @@ struct LastLayers {
       else if (kind != AttentionKind::delta_net) windowed = i;
     }
   }
+  std::optional<int> of(const LayerKind& kind) const {
+    return kind.attention == AttentionKind::full ? whole : windowed;
+  }
 };
 
 class Gemma4Assistant : public Method {
  public:
-  Gemma4Assistant(Context& c, const AssistantShape& shape, int draft_length)
-      : target_(c.target), hidden_(shape.hidden), length_(draft_length) {
+  Gemma4Assistant(Context& c, const DrafterConfig& drafter, int draft_length)
+      : target_(c.target), epsilon_(static_cast<float>(drafter.layer.norm_epsilon)), length_(draft_length) {
     WeightStore& w = c.weights;
-    const TransformerShape& t = c.target.shape;
+    const TransformerShape &t = c.target.shape, &own = drafter.layer;
     const LastLayers last(t);
-    const int columns = (shape.intermediate + c.target.ranks - 1) / c.target.ranks;
-    pre_ = w.matrix("assistant.pre", 2 * t.hidden, hidden_);
-    for (int i = 0; i < shape.layers; ++i) {
-      const bool whole = last.whole && (!last.windowed || i + 1 == shape.layers);
-      const int of = whole ? *last.whole : *last.windowed;
-      const AttentionHeads h = t.heads_of(t.layer(of));
+    pre_ = w.matrix("assistant.pre", 2 * t.hidden, own.hidden);
+    for (int i = 0; i < own.layers; ++i) {
+      const auto of = last.of(own.layer(i));
+      if (!of) continue;  // which is noted as a mistake
+      AttentionHeads h = t.heads_of(t.layer(*of));
+      h.heads = own.heads;
       const std::string name = "assistant.layers." + std::to_string(i) + ".";
-      const auto norm = [&](const char* which) { return w.vector(name + which, hidden_); };
+      const auto norm = [&](const char* which) { return w.vector(name + which, own.hidden); };
       layers_.push_back(
-          {.of = of,
-           .q = w.attention(name + "q", hidden_, h.q_columns()),
+          {.of = *of,
+           .q = w.attention(name + "q", own.hidden, h.q_columns()),
            .q_norm = w.vector(name + "q_norm", h.head_dim),
-           .o = w.attention(name + "o", h.result_columns(), hidden_),
-           .gate_up = w.matrix(name + "gate_up", hidden_, 2 * columns),
-           .down = w.matrix(name + "down", columns, hidden_),
+           .o = w.attention(name + "o", h.result_columns(), own.hidden),
+           .gate_up = w.matrix(name + "gate_up", own.hidden, 2 * own.intermediate),
+           .down = w.matrix(name + "down", own.intermediate, own.hidden),
            .scale = w.vector(name + "scale", 1),
            .norms = {norm("input_norm"), norm("attention_post_norm"), norm("mlp_norm"), norm("mlp_post_norm")}});
     }
-    out_norm_ = w.vector("assistant.out_norm", hidden_);
-    head_ = w.lm_head("assistant.lm_head", hidden_, t.vocabulary);
-    post_ = w.matrix("assistant.post", hidden_, t.hidden);
+    out_norm_ = w.vector("assistant.out_norm", own.hidden);
+    head_ = w.lm_head("assistant.lm_head", own.hidden, t.vocabulary);
+    post_ = w.matrix("assistant.post", own.hidden, t.hidden);
   }
   int depth() const override { return length_; }
   std::vector<int> auxiliary_layers() const override { return {target_.shape.layers}; }
@@ -93,11 +93,13 @@ class Gemma4Assistant : public Method {
 
   Tensor forward(Ops& ops, Tensor h, PassRef here, PassRef before) const {
     const TransformerShape& t = target_.shape;
-    const auto epsilon = static_cast<float>(t.norm_epsilon);
+    const float epsilon = epsilon_;
     Stream x{h};
     for (const Layer& l : layers_) {
       const LayerKind kind = t.layer(l.of);
-      const auto [cache, in_cache] = target_.cache_of(l.of);
+      auto [cache, in_cache] = target_.cache_of(l.of);
+      // Transformers measures an assistant's window from the newest key on, so that it sees one more than the target.
+      if (kind.attention == AttentionKind::sliding) ++cache.window.tokens;
       const Tensor q =
           ops.rms_norm(ops.linear(x.norm(ops, l.norms[0], epsilon), l.q), l.q_norm, epsilon, t.heads_of(kind).head_dim);
       const Tensor seen =
@@ -114,40 +116,68 @@ class Gemma4Assistant : public Method {
   }
 
   const Transformer& target_;
-  int hidden_, length_;
+  float epsilon_;
+  int length_;
   std::vector<Layer> layers_;
   Weight pre_, out_norm_, head_, post_;
 };
 
-AssistantShape read_shape(const MethodSpec& spec, const Transformer& target) {
-  AssistantShape shape;
+// Layers as Google's assistants have them: the last sees the whole text, those before it windows.
+DrafterConfig described(const MethodSpec& spec, const Transformer& target) {
+  DrafterConfig d;
+  d.kind = DrafterKind::gemma4_assistant;
+  d.layer.hidden = 1024, d.layer.intermediate = 8192, d.layer.layers = 4;
   const auto size = [&](const char* key, int& value, int most) {
     if (const auto found = spec.in().find(key)) value = found->integer(1, most);
   };
-  size("hidden", shape.hidden, 1 << 16);
-  size("intermediate", shape.intermediate, 1 << 18);
-  size("layers", shape.layers, 64);
-  if (target.shape.latent)
-    spec.in().fail("an assistant attends to keys and values of heads, and the target's are latent");
-  return shape;
+  size("hidden", d.layer.hidden, 1 << 16);
+  size("intermediate", d.layer.intermediate, 1 << 18);
+  size("layers", d.layer.layers, 64);
+  d.layer.intermediate = (d.layer.intermediate + target.ranks - 1) / target.ranks;
+  d.layer.heads = target.shape.heads;
+  const LastLayers last(target.shape);
+  d.layer.layer_kinds.assign(static_cast<std::size_t>(d.layer.layers), {.attention = AttentionKind::sliding});
+  if (last.whole && !last.windowed) d.layer.layer_kinds.assign(static_cast<std::size_t>(d.layer.layers), {});
+  if (last.whole) d.layer.layer_kinds.back() = {};
+  return d;
+}
+
+void check_heads(const MethodSpec& spec, const TransformerShape& target, const DrafterConfig& d) {
+  const LastLayers last(target);
+  if (target.latent) spec.in().fail("an assistant attends to keys and values of heads, and the target's are latent");
+  for (const LayerKind& kind : d.layer.layer_kinds)
+    if (const auto of = last.of(kind); !of)
+      return spec.in().fail(kind.attention == AttentionKind::full
+                                ? "no layer of the target sees the whole text, as one of the assistant does"
+                                : "no layer of the target has a window, as one of the assistant has");
+    else if (const int kv = target.heads_of(target.layer(*of)).kv_heads; d.layer.heads % kv != 0)
+      return spec.in().fail("the assistant's " + std::to_string(d.layer.heads) +
+                            " heads are not a multiple of the target's " + std::to_string(kv) + " KV heads");
 }
 
 }  // namespace
 
 Entry gemma4_assistant() {
-  return {.name = "gemma4_assistant",
-          .also = {"gemma4_mtp"},
-          .title = "narrow layers that read the target's keys and values, and keep none",
-          .source = "gemma2026",
-          .locator = "the assistants beside each model",
-          .lossless = Losslessness::lossless,
-          .parameters = "draft_length (3), hidden (1024), intermediate (8192), layers (4)",
-          .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
-            return std::make_unique<Gemma4Assistant>(c, read_shape(spec, c.target), spec.draft_length().value_or(3));
-          },
-          .examples = {R"("draft_length": 3, "hidden": 24, "intermediate": 40)",
-                       R"("draft_length": 1, "hidden": 16, "intermediate": 24, "layers": 1)"},
-          .lengths = {.most = 64}};
+  return {
+      .name = "gemma4_assistant",
+      .also = {"gemma4_mtp"},
+      .title = "narrow layers that read the target's keys and values, and keep none",
+      .source = "gemma2026",
+      .locator = "the assistants beside each model",
+      .lossless = Losslessness::lossless,
+      .parameters =
+          "draft_length (3), hidden (1024), intermediate (8192), layers (4), or checkpoint: the folder of an assistant",
+      .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
+        refuse_beside_checkpoint(spec, {"hidden", "intermediate", "layers"});
+        const auto published = published_drafter(spec, c, DrafterKind::gemma4_assistant);
+        const DrafterConfig drafter = published ? *published : described(spec, c.target);
+        check_heads(spec, c.target.shape, drafter);
+        return std::make_unique<Gemma4Assistant>(c, drafter, spec.draft_length().value_or(3));
+      },
+      .examples = {R"("draft_length": 3, "hidden": 24, "intermediate": 40)",
+                   R"("draft_length": 1, "hidden": 16, "intermediate": 24, "layers": 1)"},
+      .lengths = {.most = 64},
+      .checkpoint = DrafterKind::gemma4_assistant};
 }
 
 }  // namespace draftline::methods

@@ -16,6 +16,7 @@ struct Names {
   std::string_view method;
   std::string_view vllm = {}, sglang = {}, tensorrt_llm = {}, llama_cpp = {};  // "": the engine has none
   bool parallel = false;                                                       // vLLM: by "parallel_drafting"
+  bool in_target = false;                                                      // the target's files hold its weights
   int tree_passes = 0;  // of the tree that is drafted where no draft length is given; 0: none that an engine takes
 };
 constexpr int kPasses2 = methods::kEagle2Passes, kPasses3 = methods::kEagle3Passes;
@@ -45,8 +46,12 @@ constexpr std::array kNames{
     Names{.method = "dspark", .vllm = "dspark", .sglang = "DSPARK"},
     Names{.method = "dflash2", .vllm = "dflash", .sglang = "DFLASH"},
     Names{.method = "medusa", .vllm = "medusa"},
-    Names{
-        .method = "mtp_sequential", .vllm = "mtp", .sglang = "NEXTN", .tensorrt_llm = "MTP", .llama_cpp = "draft-mtp"},
+    Names{.method = "mtp_sequential",
+          .vllm = "mtp",
+          .sglang = "NEXTN",
+          .tensorrt_llm = "MTP",
+          .llama_cpp = "draft-mtp",
+          .in_target = true},
     Names{.method = "gemma4_assistant", .vllm = "mtp", .llama_cpp = "draft-mtp"},
     Names{.method = "prompt_lookup", .vllm = "ngram", .sglang = "NGRAM", .tensorrt_llm = "NGram"},
     Names{.method = "suffix_decoding", .vllm = "suffix"},
@@ -139,8 +144,8 @@ std::optional<nlohmann::ordered_json> tensorrt_llm_settings(const MethodSpec& me
 }
 
 bool has_drafter_weights(const MethodSpec& method) {
-  const std::string_view name = names_of(method).vllm;
-  return !name.empty() && name != "ngram" && name != "suffix" && name != "mtp";
+  const Names names = names_of(method);
+  return !names.vllm.empty() && names.vllm != "ngram" && names.vllm != "suffix" && !names.in_target;
 }
 
 std::optional<std::string> llama_cpp_flags(const MethodSpec& method) {

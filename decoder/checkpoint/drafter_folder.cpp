@@ -44,8 +44,8 @@ std::string sizes(int drafter, int target) {
 void check_sizes(const std::filesystem::path& folder, const DrafterConfig& d, const TransformerShape& target) {
   std::vector<std::string> mistakes;
   const std::string config = printable((folder / "config.json").string(), 1000);
-  if (d.layer.hidden != target.hidden && d.layer.hidden > 0)
-    mistakes.push_back(config + "#: the drafter's hidden size is " + sizes(d.layer.hidden, target.hidden));
+  if (const int hidden = d.target_hidden.value_or(d.layer.hidden); hidden != target.hidden && hidden > 0)
+    mistakes.push_back(config + "#: the drafter's hidden size is " + sizes(hidden, target.hidden));
   if (d.layer.vocabulary != target.vocabulary && d.layer.vocabulary > 0)
     mistakes.push_back(config + "#: the drafter's vocabulary is " + sizes(d.layer.vocabulary, target.vocabulary));
   for (const int layer : d.auxiliary_layers)
@@ -73,6 +73,7 @@ DrafterFolder::DrafterFolder(const std::filesystem::path& folder, DrafterKind ki
     case DrafterKind::p_eagle: add_eagle3(target, check); break;
     case DrafterKind::medusa: add_medusa(target, check); break;
     case DrafterKind::mtp: add_mtp(target, check); break;
+    case DrafterKind::gemma4_assistant: add_assistant(target, check); break;
     case DrafterKind::dflash:
     case DrafterKind::dspark:
     case DrafterKind::dflash2: add_block_drafter(target, check); break;
@@ -291,6 +292,39 @@ void DrafterFolder::add_mtp(const HuggingFaceFolder& target, TensorCheck& check)
   check.refuse_others([&](const std::string& tensor) {
     return !tensor.starts_with(form->module) || tensor.ends_with("rotary_emb.inv_freq");
   });
+}
+
+void DrafterFolder::add_assistant(const HuggingFaceFolder& target, TensorCheck& check) {
+  const TransformerShape& own = config_.layer;
+  const int d = *config_.target_hidden, hidden = own.hidden, inner = own.intermediate;
+  const auto norm = [&](const std::string& ours, const std::string& theirs) {
+    add(stored_vector(ours, theirs + ".weight", hidden));
+  };
+  add(stored_matrix("pre", "pre_projection.weight", 2 * d, hidden));
+  add(stored_matrix("post", "post_projection.weight", hidden, d));
+  const bool tied = !files_.has("lm_head.weight");
+  add(stored_matrix("lm_head", tied ? "model.embed_tokens.weight" : "lm_head.weight", hidden, own.vocabulary));
+  norm("out_norm", "model.norm");
+  for (int i = 0; i < own.layers; ++i) {
+    const std::string ours = "layers." + std::to_string(i) + ".", theirs = "model." + ours;
+    AttentionHeads h = target.shape().heads_of(own.layer(i));
+    h.heads = own.heads;
+    add(stored_matrix(ours + "q", theirs + "self_attn.q_proj.weight", hidden, h.q_columns()));
+    add(stored_vector(ours + "q_norm", theirs + "self_attn.q_norm.weight", h.head_dim));
+    add(stored_matrix(ours + "o", theirs + "self_attn.o_proj.weight", h.result_columns(), hidden));
+    add(side_by_side(
+        ours + "gate_up", hidden, 2 * inner,
+        {{theirs + "mlp.gate_proj.weight", hidden, inner}, {theirs + "mlp.up_proj.weight", hidden, inner}}));
+    add(stored_matrix(ours + "down", theirs + "mlp.down_proj.weight", inner, hidden));
+    add(stored_vector(ours + "scale", theirs + "layer_scalar", 1));
+    norm(ours + "input_norm", theirs + "input_layernorm");
+    norm(ours + "attention_post_norm", theirs + "post_attention_layernorm");
+    norm(ours + "mlp_norm", theirs + "pre_feedforward_layernorm");
+    norm(ours + "mlp_post_norm", theirs + "post_feedforward_layernorm");
+  }
+  check.expect(weights_);
+  if (!tied) check.use("model.embed_tokens.weight");
+  check.refuse_others([](const std::string& tensor) { return tensor.ends_with("rotary_emb.inv_freq"); });
 }
 
 void DrafterFolder::load(const std::string& name, int in, int out, std::span<float> to) {

@@ -14,6 +14,8 @@
 //   DFlash 2   DFlash's with layers.N.{attention_conv, mlp_conv}.{base_kernel, kernel_projection},
 //              candidate_selector.{predecessor_codebook, successor_codebook, hidden_projection} (vLLM's
 //              qwen3_dflash2.py)
+//   Gemma 4's assistant  pre_projection, post_projection, model.{norm, embed_tokens, layers.N.*}, whose layers have
+//              no keys and values (transformers' gemma4_assistant)
 //   MTP        behind the target's layers: model.layers.L.{enorm, hnorm, eh_proj, shared_head.norm, ..} (DeepSeek-V3);
 //              model.mtp_layers.0.{token_layernorm, hidden_layernorm, input_proj, final_layernorm, ..} (MiMo);
 //              mtp.{pre_fc_norm_embedding, pre_fc_norm_hidden, fc, norm, layers.0.*} (Qwen3-Next, Qwen3.5; vLLM's
@@ -53,6 +55,7 @@ class DrafterFolder : public WeightSource {
   void add_block_drafter(const HuggingFaceFolder& target, TensorCheck&);
   void load_mask_state(std::span<float> to) const;
   void add_medusa(const HuggingFaceFolder& target, TensorCheck&);
+  void add_assistant(const HuggingFaceFolder& target, TensorCheck&);
   void add_mtp(const HuggingFaceFolder& target, TensorCheck&);
 
   DrafterConfig config_;

@@ -24,7 +24,7 @@ std::optional<DrafterConfig> published_drafter(const MethodSpec& spec, const Con
   }
   DrafterConfig d = c.drafter(*in, kind);
   if (in->failed()) return std::nullopt;
-  check_size(*in, "hidden size", d.layer.hidden, c.target.shape.hidden);
+  check_size(*in, "hidden size", d.target_hidden.value_or(d.layer.hidden), c.target.shape.hidden);
   if (c.target.ranks == 1) check_size(*in, "vocabulary", d.layer.vocabulary, c.target.shape.vocabulary);
   // What leaves the target's last layer is available only after the final norm, which is not what a drafter was trained
   // on. The price is the same, so block drafters that read it are priced; decoder/checkpoint/drafter_folder refuses to

@@ -15,6 +15,7 @@ namespace {
 
 using config::flag;
 using config::given;
+using config::needed;
 using config::refuse;
 
 constexpr std::string_view kLlama = "LlamaForCausalLM";
@@ -142,6 +143,31 @@ void read_mtp(const Reader& in, DrafterConfig& d) {
   d.layer.layer_kinds.clear();
 }
 
+// Gemma4AssistantConfig of transformers 5.24. Its layers have queries alone; what it says of keys and values is the
+// target's. The shape's heads are those of its layers without a window.
+void read_assistant(const Reader& in, DrafterConfig& d) {
+  refuse(in, "use_ordered_embeddings", "logits of a part of the vocabulary, which centroids choose, are not modelled");
+  d.target_hidden = in.at("backbone_hidden_size").positive_int(config::kMostColumns);
+  const Reader text = in.at("text_config");
+  if (in.failed()) return;
+  TransformerShape& s = d.layer;
+  s.hidden = needed(text, {"hidden_size"}, config::kMostColumns);
+  s.intermediate = needed(text, {"intermediate_size"}, config::kMostColumns);
+  s.layers = d.layers = needed(text, {"num_hidden_layers"}, config::kMostLayers);
+  s.vocabulary = needed(text, {"vocab_size"}, config::kMostVocabulary);
+  s.heads = s.kv_heads = needed(text, {"num_attention_heads"}, config::kMostColumns);
+  config::read_activation(text, "hidden_activation", {"gelu_pytorch_tanh"});
+  config::read_epsilon(text, "rms_norm_eps", 1e-6, s);
+  refuse(text, "attention_bias", "a bias in the attention is not modelled for this architecture");
+  refuse(text, "enable_moe_block", "an assistant with experts is not modelled");
+  const Reader types = text.at("layer_types");
+  static constexpr std::array<std::string_view, 2> words{"full_attention", "sliding_attention"};
+  for (const Reader& type : types.items())
+    s.layer_kinds.push_back({.attention = type.word(words) == words[0] ? AttentionKind::full : AttentionKind::sliding});
+  if (s.layer_kinds.size() != static_cast<std::size_t>(s.layers))
+    types.fail("has " + std::to_string(s.layer_kinds.size()) + " entries for " + std::to_string(s.layers) + " layers");
+}
+
 }  // namespace
 
 DrafterConfig read_drafter(const Reader& in, DrafterKind kind) {
@@ -153,6 +179,7 @@ DrafterConfig read_drafter(const Reader& in, DrafterKind kind) {
     case DrafterKind::p_eagle: read_eagle3(in, d); break;
     case DrafterKind::medusa: read_medusa(in, d); break;
     case DrafterKind::mtp: read_mtp(in, d); break;
+    case DrafterKind::gemma4_assistant: read_assistant(in, d); break;
     case DrafterKind::dflash:
     case DrafterKind::dspark:
     case DrafterKind::dflash2: config::read_block_drafter(in, d); break;

@@ -11,7 +11,7 @@
 
 namespace draftline {
 
-enum class DrafterKind { eagle, eagle3, medusa, mtp, p_eagle, dflash, dspark, dflash2 };
+enum class DrafterKind { eagle, eagle3, medusa, mtp, p_eagle, dflash, dspark, dflash2, gemma4_assistant };
 
 // What DFlash, DSpark and DFlash 2 have beyond other drafters. A number is 0 if the file does not say it.
 struct BlockDrafterConfig {
@@ -25,8 +25,9 @@ struct DrafterConfig {
   DrafterKind kind = DrafterKind::eagle;
   // The shape of its decoder layer; Medusa has none. `vocabulary` is the target's, or 0 if the file does not say it.
   TransformerShape layer;
-  int layers = 1;      // P-EAGLE and block drafters have several
-  int vocabulary = 0;  // rows of its own LM head; 0: it has the target's
+  int layers = 1;                    // P-EAGLE and block drafters have several
+  std::optional<int> target_hidden;  // of an assistant, whose layers are narrower than the target
+  int vocabulary = 0;                // rows of its own LM head; 0: it has the target's
   // Hidden states of the target that EAGLE-3 and block drafters read, i = the state that enters layer i. If empty, the
   // method has a rule.
   std::vector<int> auxiliary_layers;

@@ -121,6 +121,26 @@ TEST_CASE("a drafter whose LM head should be the target's, and is not, is refuse
                  "tensor \"model.layers.2.shared_head.head.weight\": a drafter of this kind has the target's LM head"));
 }
 
+TEST_CASE("an assistant is of the target whose width it names, and has queries alone") {
+  const HuggingFaceFolder gemma(kFixtures / "gemma4");
+  const Spoilt s("drafters/gemma4_assistant");
+  CHECK(message_of(s, DrafterKind::gemma4_assistant, gemma) == "none");
+  CHECK(contains(message_of(s, DrafterKind::gemma4_assistant), "the drafter's hidden size is 32, the target's is 48"));
+  Spoilt keys("drafters/gemma4_assistant");
+  keys.replace("model.safetensors", "model.layers.2.self_attn.q_norm.weight", "model.layers.2.self_attn.k_norm.weight");
+  CHECK(contains(message_of(keys, DrafterKind::gemma4_assistant, gemma), "model.layers.2.self_attn.q_norm.weight"));
+  s.config("use_ordered_embeddings", true);
+  CHECK(contains(message_of(s, DrafterKind::gemma4_assistant, gemma),
+                 "#/use_ordered_embeddings: logits of a part of the vocabulary"));
+  s.config("use_ordered_embeddings", false);
+  auto text = s.json("config.json").at("text_config");
+  text["layer_types"] = {"full_attention", "chunked_attention"};
+  s.config("text_config", text);
+  const std::string message = message_of(s, DrafterKind::gemma4_assistant, gemma);
+  CHECK(contains(message, "#/text_config/layer_types: has 2 entries for 3 layers"));
+  CHECK(contains(message, "#/text_config/layer_types/1: "));
+}
+
 TEST_CASE("a target without an MTP module that can be read says which tensors are looked for") {
   const Spoilt s("llama");
   s.config("num_nextn_predict_layers", 1);

@@ -99,13 +99,15 @@ TEST_CASE("a published drafter gives the target's tokens the ranks and probabili
                                                                            {"medusa_vllm", "medusa"},
                                                                            {"mtp_deepseek", "mtp_sequential"},
                                                                            {"mtp_mimo", "mtp_sequential"},
-                                                                           {"mtp_qwen", "mtp_sequential"}}));
+                                                                           {"mtp_qwen", "mtp_sequential"},
+                                                                           {"gemma4_assistant", "gemma4_assistant"}}));
   CAPTURE(fixture, method);
   const auto folder = kFixtures / "drafters" / fixture;
   const Json expected = Json::parse(std::ifstream(folder / "expected.json"));
   const bool in_target = method == "mtp_sequential";
-  const Recorded r = recorded(in_target ? folder : kFixtures / "llama",
-                              {{"name", method}, {"draft_length", kDepth}, {"checkpoint", folder.string()}}, expected);
+  const auto target = in_target ? folder : kFixtures / (method == "gemma4_assistant" ? "gemma4" : "llama");
+  const Recorded r =
+      recorded(target, {{"name", method}, {"draft_length", kDepth}, {"checkpoint", folder.string()}}, expected);
   CHECK(r.drafter.starts_with("checkpoint "));
 
   // The reference is of fp64. In fp32 it errs by this much, by rounding alone; a correct fp32 computation with another

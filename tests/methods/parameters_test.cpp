@@ -106,6 +106,8 @@ TEST_CASE("a wrong parameter is refused with its place") {
       {"p_eagle", R"("mask_token": 12)", "#/mask_token"},
       {"pard", R"("draft": "half", "mask_token": -1)", "#/mask_token"},
       {"pard", R"("draft_length": 3)", "draft"},
+      {"gemma4_assistant", R"("hidden": 0)", "#/hidden"},
+      {"gemma4_assistant", R"("checkpoint": "x", "layers": 2)", "#/layers"},
       {"dflash", R"("block_size": 1)", "#/block_size"},
       {"dflash", R"("block_size": 4, "draft_length": 4)", "the 3 drafts of \"block_size\""},
       {"dflash", R"("target_layers": [])", "#/target_layers"},
