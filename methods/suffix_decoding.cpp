@@ -135,7 +135,7 @@ Entry suffix_decoding() {
           .make = make_suffix_decoding,
           .examples = {R"("draft_length": 4, "max_tree_depth": 8, "max_spec_factor": 2, "max_cached_requests": 0)",
                        R"("max_tree_depth": 6, "min_token_prob": 0.6, "max_cached_requests": 0)"},
-          .lengths = {.most = 64},
+          .lengths = {.most = 64, .varies_by_default = true},
           .of_prices = {"mean_drafts"}};
 }
 

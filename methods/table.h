@@ -42,7 +42,8 @@ struct DraftLengths {
   int most = 0;  // the largest draft length; 0: the method has no parameter "draft_length"
   // Whether the draft length of a spec is compatible with its other parameters and the target; null: always.
   bool (*fit)(const MethodSpec&, const TransformerShape& target) = nullptr;
-  bool tree_by_default = false;  // drafts a tree where its parameters say nothing of drafts
+  bool tree_by_default = false;    // drafts a tree where its parameters say nothing of drafts
+  bool varies_by_default = false;  // without a draft length each step has its own
 };
 
 struct Entry {

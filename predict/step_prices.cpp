@@ -78,6 +78,16 @@ int StepPrices::verified_rows(const Setup& s, const MethodChoice& m) {
   return step_of(recorded(s, m), s.replica_sequences()).rows();
 }
 
+std::optional<int> StepPrices::chain_length(const Setup& s, const MethodChoice& m) {
+  const int depth = method(s, m).usual_depth();
+  const auto& lengths = m.spec.entry().lengths;
+  const bool other_drafts =
+      !m.spec.draft_length() && (lengths.varies_by_default || m.spec.in().has("tree") || m.spec.drafts_default_tree());
+  if (other_drafts || depth < 1 || depth > lengths.most || m.spec.draft_length().value_or(depth) != depth)
+    return std::nullopt;
+  return verified_rows(s, m) == depth + 1 ? std::optional(depth) : std::nullopt;
+}
+
 std::vector<SegmentRun> StepPrices::recorded_step(const Setup& s, const MethodChoice& m) {
   return recorded(s, m).record_step(s.replica_sequences());
 }

@@ -37,6 +37,8 @@ class StepPrices {
 
   const Method& method(const Setup& s, const MethodChoice& m) { return recorded(s, m).method(); }
   int verified_rows(const Setup&, const MethodChoice&);  // per sequence and step
+  // The drafts of a chain, as given or as the method has them by default; none if it drafts no chain of a given length.
+  std::optional<int> chain_length(const Setup&, const MethodChoice&);
   // The tapes of one decode step of the setup's batch. They are valid until the method is used again.
   std::vector<SegmentRun> recorded_step(const Setup&, const MethodChoice&);
 

@@ -246,7 +246,10 @@ bool has_settings(const Engine& e) {
   return e.family == "vllm" || e.family == "sglang" || e.family == "tensorrt-llm" || e.family == "llama.cpp";
 }
 std::optional<Setting> setting_of(const Scenario& s, const Advice& a, const std::vector<ScheduledLength>& schedule) {
-  const MethodSpec& m = s.method(a.point).spec;
+  const MethodSpec& own = s.method(a.point).spec;
+  const auto with_length =
+      a.draft_length ? own.with_draft_length(*a.draft_length, *s.transformers[a.point.transformer]) : std::nullopt;
+  const MethodSpec& m = with_length ? *with_length : own;
   const std::string& engine = s.engines[a.point.engine]->family;
   const bool by_batch = takes_schedule(s, a.point);
   if (!pays(a) || (!by_batch && a.pays_at.empty())) return std::nullopt;

@@ -119,6 +119,7 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
   }
   for (const BatchAdvice& b : out.batches)
     out.gain *= std::pow(std::max(1.0, b.request_speedup), 1.0 / static_cast<double>(out.batches.size()));
+  out.draft_length = predictor.steps().chain_length(s, m);
   DraftSchedule lengths(predictor, s, m);
   for (const int prompt : lengths.knows_lengths() ? scenario.prompt_tokens : std::vector<int>{}) {
     for (const int batch : reported)

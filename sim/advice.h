@@ -49,6 +49,7 @@ struct Advice {
   // Share of the plain server's KV pool that speculation takes, 0 to 1; none if the weights leave no memory for a pool.
   std::optional<double> pool_lost;
   std::vector<BatchAdvice> batches;
+  std::optional<int> draft_length;  // of the chain that the method drafts, given or by default; none: it drafts none
   // The best draft lengths by prompt, then batch size; empty if the method drafts no chain of a given length.
   std::vector<BestLength> best;
   std::vector<ScheduledLength> schedule;
@@ -62,7 +63,7 @@ struct Advice {
 
   static auto members(auto& s) {
     return std::tie(s.point, s.obstacle, s.largest_batch, s.batch_limit, s.pays_at, s.gain, s.pool_lost, s.batches,
-                    s.best, s.schedule, s.rate);
+                    s.draft_length, s.best, s.schedule, s.rate);
   }
 };
 

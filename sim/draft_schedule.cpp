@@ -10,12 +10,11 @@ namespace draftline {
 
 DraftSchedule::DraftSchedule(Predictor& predictor, const Setup& s, const MethodChoice& m)
     : predictor_(predictor), setup_(s) {
-  const Method& method = predictor.steps().method(s, m);
-  const int depth = method.usual_depth();
-  if (m.spec.draft_length() != depth || predictor.steps().verified_rows(s, m) != depth + 1) return;  // no chain
-  const Acceptance acceptance = m.acceptance.of_other_lengths(depth);
-  const int known = m.acceptance.longest_chain().value_or(depth),
-            longest = std::min(known, method.longest_chain().value_or(known));
+  const auto depth = predictor.steps().chain_length(s, m);
+  if (!depth) return;
+  const Acceptance acceptance = m.acceptance.of_other_lengths(*depth);
+  const int known = m.acceptance.longest_chain().value_or(*depth),
+            longest = std::min(known, predictor.steps().method(s, m).longest_chain().value_or(known));
   for (int k = 1; k <= longest; ++k) {
     const auto spec = m.spec.with_draft_length(k, *s.transformer);
     if (!spec) break;

@@ -64,7 +64,7 @@ void ServingSweep::validate() {
 // The method at every draft length from 0 to its own; of a tree, at 0 and its own.
 std::vector<std::unique_ptr<MethodChoice>> ServingSweep::variants(const Setup& s, const MethodChoice& m) {
   const int depth = sweep_.predictor().steps().method(s, m).usual_depth();
-  const bool chain = m.spec.draft_length() == depth && sweep_.predictor().steps().verified_rows(s, m) == depth + 1;
+  const bool chain = sweep_.predictor().steps().chain_length(s, m).has_value();
   std::vector<std::unique_ptr<MethodChoice>> all(static_cast<std::size_t>(depth) + 1);
   if (depth > 0) all.front() = std::make_unique<MethodChoice>(autoregressive());
   for (int k = 1; chain && k < depth; ++k)

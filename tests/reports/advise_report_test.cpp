@@ -122,6 +122,27 @@ TEST_CASE("a method without a schedule has its own setting, in text and in JSON"
   CHECK_FALSE(settings(none).contains("sglang"));
 }
 
+TEST_CASE("a chain of the method's own length has the settings that one of a given length has") {
+  const auto text_of = [](const std::string& method, const std::string& engine) {
+    return Answered(R"({"acceptance": {"mean_length": 1.9}, "name": )" + method + "}", "", engine).text(Format::table);
+  };
+  for (const std::string engine : {"vllm", "sglang", "tensorrt-llm", "llama.cpp"}) {
+    INFO(engine);
+    const std::string own = text_of(R"("mtp")", engine), given = text_of(R"("mtp", "draft_length": 1)", engine);
+    const auto line = [](const std::string& text) {
+      const auto at = text.find("{\"method\":\"mtp\"") != std::string::npos ? text.find("{\"method\":\"mtp\"")
+                      : text.find("--spec") != std::string::npos            ? text.find("--spec")
+                                                                            : text.find("{\"decoding_type\"");
+      return at == std::string::npos ? "" : text.substr(at, text.find('\n', at) - at);
+    };
+    CHECK(!line(own).empty());
+    CHECK(line(own) == line(given));
+    CHECK(!contains(own, "No setting of"));
+  }
+  CHECK(contains(text_of(R"("gemma4_assistant")", "vllm"), "Add the drafter's weights: \"model\"."));
+  CHECK(!contains(text_of(R"("mtp")", "vllm"), "Add the drafter's weights"));
+}
+
 TEST_CASE("methods are ranked setup by setup, each with its own settings", "[once]") {
   const Answered a(kMany, R"(, "precision": ["fp8", "bf16"], "batch_size": [1, 64])");
   const auto order = ranking(a.advices);
