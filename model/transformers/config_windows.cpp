@@ -44,6 +44,13 @@ void read_experts(const Reader& in, int count, int per_token, TransformerShape& 
   s.experts = e;
 }
 
+// Layers with a window are told from the others by what they have besides, so that none may fill the whole text.
+bool narrower_than_text(const Reader& in, int window, const TransformerShape& s) {
+  if (window < *s.max_positions) return true;
+  in.fail("sliding_window must be less than max_position_embeddings, " + std::to_string(*s.max_positions));
+  return false;
+}
+
 }  // namespace
 
 void read_gemma3(const Reader& in, TransformerShape& s) {
@@ -129,9 +136,10 @@ void read_gemma4(const Reader& in, TransformerShape& s) {
     s.experts->normalise = s.experts->beside_mlp = true;
   }
   s.values_are_keys = flag(in, "attention_k_eq_v", false);
+  const int window = size_or(in, "sliding_window", unified ? 1024 : 512, kMostPositions);
+  if (in.failed() || !narrower_than_text(in, window, s)) return;
   read_layer_types(
-      in, AttentionKind::sliding, size_or(in, "sliding_window", unified ? 1024 : 512, kMostPositions),
-      [&](int layer) { return (layer + 1) % 6 != 0 && layer + 1 != s.layers; }, s);
+      in, AttentionKind::sliding, window, [&](int layer) { return (layer + 1) % 6 != 0 && layer + 1 != s.layers; }, s);
   if (in.failed()) return;
   const AttentionHeads global = read_global_heads(in, s);
   if (s.window == 0) s.window_rope.reset();
@@ -226,8 +234,7 @@ void read_exaone4(const Reader& in, TransformerShape& s) {
   if (listed && listed->is_number()) pattern = listed->positive_int(kMostLayers);
   else if (listed && !given(in, "layer_types"))
     listed->fail("must be a number, or \"layer_types\" say it of each layer");
-  if (*tokens >= *s.max_positions)
-    return in.fail("sliding_window must be less than max_position_embeddings, " + std::to_string(*s.max_positions));
+  if (!narrower_than_text(in, *tokens, s)) return;
   read_layer_types(
       in, AttentionKind::sliding, tokens, [pattern](int layer) { return (layer + 1) % pattern != 0; }, s);
   for (LayerKind& kind : s.layer_kinds) kind.rope = kind.attention == AttentionKind::sliding;
@@ -272,6 +279,8 @@ void read_mimo_v2_flash(const Reader& in, TransformerShape& s) {
   if (in.failed()) return;
   std::optional<int> tokens = read_window(in, 129);
   if (const auto before = given(in, "sliding_window_size")) tokens = before->positive_int(kMostPositions - 1) + 1;
+  if (!tokens) return in.at("sliding_window").fail("must be given");
+  if (!narrower_than_text(in, *tokens, s)) return;
   read_layer_types(
       in, AttentionKind::sliding, tokens,
       [&](int i) { return windowed.empty() ? i != 0 && (i + 1) % 6 != 0 : windowed[static_cast<std::size_t>(i)]; }, s);

@@ -280,6 +280,9 @@ TEST_CASE("MiMo-V2-Flash has heads, sinks and a rope of their own in its windows
   published["moe_layer_freq"] = {0, 1, 1, 2};
   CHECK(contains(mistakes_of(published), "#/moe_layer_freq/3: "));
   published["moe_layer_freq"] = {0, 1, 1, 1};
+  published["sliding_window_size"] = 255;
+  CHECK(contains(mistakes_of(published), "sliding_window must be less than max_position_embeddings, 256"));
+  published["sliding_window_size"] = 6;
   published["swa_num_key_value_heads"] = 3;
   CHECK(contains(mistakes_of(published), "the 4 heads are not a multiple of the 3 KV heads"));
 }
@@ -307,6 +310,9 @@ TEST_CASE("Gemma 4 has wide heads without a window, whose keys are their values,
   CHECK(shape_from(published) == shape_from(written));
   published["attention_k_eq_v"] = false;  // the number of KV heads is then that of the other layers
   CHECK(shape_from(published).kv_heads == 2);
+  json narrow = written;
+  narrow["sliding_window"] = 256;
+  CHECK(contains(mistakes_of(narrow), "sliding_window must be less than max_position_embeddings, 256"));
   json uneven = written;
   uneven["per_layer_config"]["3"]["head_dim"] = 24;
   CHECK(contains(mistakes_of(uneven), "#/per_layer_config/3: layers without a window that differ"));
