@@ -21,8 +21,9 @@ struct Tiles {
   // A stage's rows are padded, so that eight rows lie in different banks.
   static constexpr int row = dim + 8, value_row = value_dim + 8;
   static constexpr bool hold_queries = narrow;  // in registers; wider ones are read again from L1
-  // The CTAs of an SM. They are asked for, as nvcc would spill more to fit in one more.
-  static constexpr int blocks = many_rows && dim > 96 ? 2 : 3;
+  // The CTAs of an SM. They are asked for, as nvcc would spill more to fit in one more. Of keys of 192 columns shared
+  // memory has room for two.
+  static constexpr int blocks = (many_rows && dim > 96) || (narrow && dim > 128) ? 2 : 3;
   static constexpr int result_row = value_dim + 4;
   static constexpr std::size_t stage_bytes = sizeof(bf16) * stage * (row + value_row);
   static constexpr std::size_t result_bytes =
