@@ -25,7 +25,7 @@ Tensor Stream::value(Ops& ops) {
 }
 
 void Stream::scale(Ops& ops, Weight w) {
-  if (!delta) return;
+  check(delta.has_value(), "a layer's scale follows what it adds");
   h = ops.add_scaled(h, *delta, w);
   delta.reset();
 }
@@ -202,7 +202,8 @@ static Tensor beside_mlp(Ops& ops, Tensor y, Tensor residual, const LayerWeights
 
 Tensor mlp(Ops& ops, Tensor y, const LayerWeights& w, const TransformerShape& s, int ranks, int sequences,
            std::optional<Tensor> residual) {
-  if (w.beside_mlp) return beside_mlp(ops, y, residual.value(), w, s, ranks, sequences);
+  check(!w.beside_mlp || residual, "experts beside an MLP read the residual stream");
+  if (w.beside_mlp) return beside_mlp(ops, y, *residual, w, s, ranks, sequences);
   if (w.experts) {
     const Tensor z = experts(ops, y, *w.experts, s, sequences);
     if (!w.shared_gate_up) return ops.sum_over_ranks(z, ranks);

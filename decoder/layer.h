@@ -14,7 +14,7 @@ struct Stream {
   std::optional<Tensor> delta = {};
   Tensor norm(Ops&, Weight, float epsilon);
   Tensor value(Ops&);
-  void scale(Ops&, Weight);  // all of it, what is pending included; where nothing is, it stays as it is
+  void scale(Ops&, Weight);  // all of it, what is pending included; a Bug if nothing is
   void push(Ops& ops, Tensor d) {
     value(ops);
     delta = d;

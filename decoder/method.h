@@ -80,6 +80,8 @@ class Method {
   // every step, and drafts_of_hit() is how many drafts are verified where the window before was right throughout. 0:
   // the method awaits the verdict.
   virtual int drafts_ahead() const { return 0; }
+  // Whether it attends to the target's own cache as it stands at the root: positions of a text then can't share it.
+  virtual bool reads_what_is_committed() const { return false; }
   // How many of the newest committed entries of its own caches the next step writes again.
   virtual int rewrites() const { return 0; }
   // Records the drafting ops. It may read values on the host through Ops::decide().

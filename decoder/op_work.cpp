@@ -101,7 +101,8 @@ struct KernelOf {
                      .overlap = o.overlap,
                      .scaling = scaling_of(o.w.gate_up),
                      .devices = o.devices,
-                     .balancedness = o.balancedness};
+                     .balancedness = o.balancedness,
+                     .routed_apart = o.routed.has_value()};
   }
   static DType expert_inputs(const MixtureOfExperts& o) {
     return o.w.gate_up.format != nullptr ? o.w.gate_up.format->inputs.value_or(o.x.dtype) : o.x.dtype;

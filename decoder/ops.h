@@ -74,15 +74,15 @@ class Ops {
   // `sequences`: that the rows belong to, where it is known: it decides what the op costs, not what it computes.
   Tensor mixture_of_experts(Tensor x, const ExpertWeights&, const Experts&, MlpKind gate = MlpKind::gated_silu,
                             int sequences = 0, std::optional<Tensor> routed = {});
-  // q [n, heads * head_dim] -> the same, rotated; k, v [n, kv_heads * head_dim] go to the cache. Bug if n is not the
-  // pass's total.
+  // q [n, heads * head_dim] -> the same, rotated; k [n, kv_heads * head_dim] and v [n, kv_heads * value_dim] go to the
+  // cache. Bug if n is not the pass's total.
   Tensor rope_append(Tensor q, Tensor k, Tensor v, const Rope&, PassRef, Cache, int layer);
-  // Puts k, rotated, and v into the cache as rope_append() does, without queries.
   // The rotation alone, by a row's position; `cache`: whose heads q has.
   Tensor rotate(Tensor q, const Rope&, PassRef, Cache cache);
+  // Puts k, rotated, and v into the cache as rope_append() does, without queries.
   void append(Tensor k, Tensor v, const Rope&, PassRef, Cache, int layer);
-  // q [n, heads * head_dim] x the cache -> the same; sinks [1, heads]; scale: none: 1 / sqrt(head_dim). Bug if n is not
-  // the pass's total, or the sinks are not the heads'
+  // q [n, heads * head_dim] x the cache -> [n, heads * value_dim]; sinks [1, heads]; scale: none: 1 / sqrt(head_dim).
+  // Bug if n is not the pass's total, or the sinks are not the heads'
   Tensor attend(Tensor q, PassRef, Cache, int layer, std::optional<double> scale = {},
                 std::optional<Weight> sinks = {});
   // Latent attention, as decoder/op.h says. Bug if columns differ from the dimensions, rows from the pass.

@@ -114,7 +114,7 @@ void Transformer::run(Ops& ops, Stream& x, PassRef pass, std::span<const LayerUs
       const Tensor z = norm(ops, x, w.mlp_norm, w.mlp_norm_bias, epsilon);
       x.push(ops, post_norm(mlp(ops, z, w, shape, ranks, sequences, x.h), w.mlp_post_norm));
     }
-    if (w.scale) x.scale(ops, *w.scale);
+    if (w.scale && (u.attention || u.mlp)) x.scale(ops, *w.scale);
   }
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The assistants of Gemma 4 (Google DeepMind 2026; transformers' gemma4_assistant, vLLM's Gemma4MTP): a few narrow layers
-// that have queries alone, and attend to the keys and values of the target's last layer of their own kind, with a window
-// or without. Their input is the embedding of the last token beside the target's last state, or beside the state that
-// they predicted for the draft before. All drafts are made at one position, the first uncommitted one, over what is
-// committed: so an assistant keeps no cache, and has nothing to do with prompts.
+// The assistants of Gemma 4 (Google DeepMind 2026; transformers' gemma4_assistant, vLLM's Gemma4MTP): a few narrow
+// layers that have queries alone, and attend to the keys and values of the target's last layer of their own kind, with
+// a window or without. Their input is the embedding of the last token beside the target's last state, or beside the
+// state that they predicted for the draft before. All drafts are made at one position, the first uncommitted one, over
+// what is committed: so an assistant keeps no cache, and has nothing to do with prompts.
 #include <array>
 
 #include "decoder/rope.h"
@@ -61,6 +61,7 @@ class Gemma4Assistant : public Method {
   }
   int depth() const override { return length_; }
   std::vector<int> auxiliary_layers() const override { return {target_.shape.layers}; }
+  bool reads_what_is_committed() const override { return true; }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
     ops.store(state(ops, s), ops.gather(c.auxiliary_states.at(target_.shape.layers), c.last_row));
@@ -155,6 +156,17 @@ void check_heads(const MethodSpec& spec, const TransformerShape& target, const D
                             " heads are not a multiple of the target's " + std::to_string(kv) + " KV heads");
 }
 
+// What its queries and the target's keys must have alike.
+void check_positions(const MethodSpec& spec, const TransformerShape& target, const TransformerShape& own) {
+  const auto check = [&](const char* what, bool alike) {
+    if (!alike) spec.in().at("checkpoint").fail("the assistant's " + std::string(what) + " is not the target's");
+  };
+  const bool windows = own.layers_of(AttentionKind::sliding) > 0;
+  check("sliding_window", !windows || own.window == target.window);
+  check("rope in layers with a window", !windows || own.window_rope == target.window_rope);
+  check("rope", own.rope_theta == target.rope_theta && own.rope_scaling == target.rope_scaling);
+}
+
 }  // namespace
 
 Entry gemma4_assistant() {
@@ -172,6 +184,7 @@ Entry gemma4_assistant() {
         const auto published = published_drafter(spec, c, DrafterKind::gemma4_assistant);
         const DrafterConfig drafter = published ? *published : described(spec, c.target);
         check_heads(spec, c.target.shape, drafter);
+        if (published) check_positions(spec, c.target.shape, drafter.layer);
         return std::make_unique<Gemma4Assistant>(c, drafter, spec.draft_length().value_or(3));
       },
       .examples = {R"("draft_length": 3, "hidden": 24, "intermediate": 40)",

@@ -137,9 +137,10 @@ std::optional<MethodSpec> MethodSpec::as_chain(int drafts, const TransformerShap
   return MethodSpec(*entry_, of_drafter(*entry_, *parameters_), in_.file()).with_draft_length(drafts, target);
 }
 
+bool MethodSpec::says_drafts() const { return of_drafter(*entry_, *parameters_).size() != parameters_->size(); }
+
 bool MethodSpec::drafts_default_tree() const {
-  return entry_->lengths.tree_by_default && !draft_length_ &&
-         of_drafter(*entry_, *parameters_).size() == parameters_->size();
+  return entry_->lengths.tree_by_default && !draft_length_ && !says_drafts();
 }
 
 bool MethodSpec::says_shard_draft() const { return parameters_->contains(kShardDraft); }

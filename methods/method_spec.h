@@ -46,6 +46,8 @@ class MethodSpec {
   std::optional<MethodSpec> with_draft_length(int drafts, const TransformerShape& target) const;
   // This method's drafter with chains of `drafts` tokens instead of its own drafts, a tree for example; none as above.
   std::optional<MethodSpec> as_chain(int drafts, const TransformerShape& target) const;
+  // Whether its parameters say something of what is drafted besides the length: a tree, widths.
+  bool says_drafts() const;
   // Whether its parameters say nothing of what is drafted, and a tree is then.
   bool drafts_default_tree() const;
   bool says_shard_draft() const;  // whether its parameters say if the draft network is divided

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Multi-token prediction with the sequential module of DeepSeek-V3 (2024, section 2.2): the concatenated norms of the
 // next token's embedding and of the state, 2d -> d, one decoder layer, its own norm, the target's LM head. The one
-// module is applied repeatedly for more drafts. The first state is the target's after its final norm. Its
-// layer is as the target's last: with latent attention and a mixture of experts where that has them; MiMo-V2's has a
-// window and a dense MLP. Its indexer is its
-// own, also where the target's last layer shares the choice of another.
+// module is applied repeatedly for more drafts. The first state is the target's after its final norm. Its layer is as
+// the target's last: with latent attention and a mixture of experts where that has them; MiMo-V2's has a window and a
+// dense MLP. Its indexer is its own, also where the target's last layer shares the choice of another.
 #include "methods/drafting/feature_drafter.h"
 #include "methods/drafting/published_drafter.h"
 #include "methods/entries.h"

@@ -76,7 +76,7 @@ Work work(const ExpertMlp& k) {
   const double rows = k.rows, hidden = k.hidden, one = 3.0 * k.hidden * k.intermediate;
   const DType outside = result_format(k.activations);  // the experts quantise their inputs themselves
   return {Flops{2 * (rows * hidden * k.experts + busiest_expert_rows(k) * one)},
-          bytes_of(outside, rows * hidden) + bytes_of(outside, hidden * k.experts) +
+          bytes_of(outside, (k.routed_apart ? 2 : 1) * rows * hidden) + bytes_of(outside, hidden * k.experts) +
               weight_bytes(k.weights, busiest_experts_touched(k) * one, k.scale_bits),
           bytes_of(outside, rows * hidden)};
 }

@@ -134,6 +134,7 @@ struct ExpertMlp {
   Scaling scaling = Scaling::rows;  // as of a Gemm
   int devices = 1;                  // that share the experts, each whole ones; the busiest of them is meant
   double balancedness = 0;          // mean over maximum of the devices' rows; 0: that of independent draws
+  bool routed_apart = false;        // the router reads rows of its own
   bool operator==(const ExpertMlp&) const = default;
 };
 // The rows choose as n = sequences + (rows - sequences) (1 - overlap) independent draws of k experts.

@@ -82,7 +82,7 @@ std::optional<int> StepPrices::chain_length(const Setup& s, const MethodChoice& 
   const int depth = method(s, m).usual_depth();
   const auto& lengths = m.spec.entry().lengths;
   const bool other_drafts =
-      !m.spec.draft_length() && (lengths.varies_by_default || m.spec.in().has("tree") || m.spec.drafts_default_tree());
+      !m.spec.draft_length() && (lengths.varies_by_default || lengths.tree_by_default || m.spec.says_drafts());
   if (other_drafts || depth < 1 || depth > lengths.most || m.spec.draft_length().value_or(depth) != depth)
     return std::nullopt;
   return verified_rows(s, m) == depth + 1 ? std::optional(depth) : std::nullopt;

@@ -6,6 +6,7 @@
 #include "trace/trace.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/errors.h"
 #include "core/fingerprint.h"
@@ -33,6 +34,12 @@ static void add_shape(Fingerprint& f, const TransformerShape& s) {
     for (const int n : {s.latent->indexer->heads, s.latent->indexer->head_dim, s.latent->indexer->top_k}) f.add(n);
   for (std::size_t i = 0; i < s.layer_kinds.size(); ++i)
     if (s.layer_kinds[i].shares_choice) f.add(i);
+  if (s.windowed_heads)  // added where they are: traces of other networks keep their fingerprints
+    for (const int n : {s.windowed_heads->heads, s.windowed_heads->kv_heads, s.windowed_heads->head_dim,
+                        s.windowed_heads->value_dim, s.window})
+      f.add(n);
+  if (s.value_dim) f.add(*s.value_dim);
+  if (s.logit_cap) f.add(static_cast<std::uint64_t>(std::llround(1000 * *s.logit_cap)));
   for (const bool b : {s.qkv_bias, s.tied_embeddings, s.qk_norm != QkNorm::none, s.experts.has_value()}) f.add(b);
 }
 

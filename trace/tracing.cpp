@@ -118,7 +118,7 @@ bool keeps_a_ring(const Ops& ops) {
 std::vector<TracedPrompt> record_positions(const Tracing& t, Decoder& decoder, Noted noted, int at_once,
                                            const std::vector<std::vector<int>>& prompts) {
   const int depth = decoder.method->depth();
-  if (keeps_a_ring(decoder.ops)) at_once = 0;  // its entries are of one position
+  if (keeps_a_ring(decoder.ops) || decoder.method->reads_what_is_committed()) at_once = 0;  // of one position
   const auto texts = texts_of(t, decoder, prompts, t.new_tokens + depth);
   PositionBatch batch(decoder, depth, noted);
   std::vector<TracedPrompt> all(prompts.size());
@@ -162,14 +162,11 @@ std::vector<TracedPrompt> record_ranks(const Tracing& t, const Decoder& own, Tra
     } catch (const InputErrors&) { decoder.reset(); }  // no memory for so many heads
   }
   if (!decoder || decoder->method->depth() == 0 || !decoder->method->static_plan()) return {};
-  for (const int at_once : {t.positions_at_once, 0}) {
-    try {
-      auto traced = record_positions(t, *decoder, Noted::ranks, at_once, prompts);
-      h.depth = decoder->method->depth();
-      return traced;
-    } catch (const NotByRank&) { decoder = t.make(*chain); }
-  }
-  return {};
+  try {
+    auto traced = record_positions(t, *decoder, Noted::ranks, t.positions_at_once, prompts);
+    h.depth = decoder->method->depth();
+    return traced;
+  } catch (const NotByRank&) { return {}; }
 }
 
 std::vector<TracedPrompt> record_lengths(const Tracing& t, const std::vector<std::vector<int>>& prompts) {

@@ -40,7 +40,7 @@ class CpuBackend : public Backend {
   DeviceSeconds device_seconds() override { return seconds_; }  // of planned segments
 
   std::vector<float> read_floats(const Tensor& buffer);  // row by row; for tests and for dumping logits
-  // K then V of one cache entry: [kv_heads * head_dim] each.
+  // K then V of one cache entry: [kv_heads * head_dim], [kv_heads * value_dim].
   std::vector<float> cache_entry(const Cache&, int layer, int kv_slot, int key) const;
 
   // The state after the row at `position`: [value_heads * key_dim * value_dim].

@@ -55,10 +55,6 @@ double read_scale(const Reader& in, double otherwise) {
   return found ? found->number(1e-6, 1e6) : otherwise;
 }
 
-void demand_word(const Reader& in, const char* key, std::string_view word, const std::string& why) {
-  if (const auto found = given(in, key); found && found->text() != word) found->fail(why);
-}
-
 void every_layer(const Reader& in) {
   if (const auto step = given(in, "moe_layer_freq"); step && step->positive_int() != 1)
     step->fail("experts in every other layer are not modelled; must be 1");

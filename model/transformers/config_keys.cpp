@@ -37,6 +37,10 @@ void demand(const Reader& in, std::string_view key, bool otherwise, std::string 
     (found ? *found : in).fail(std::move(why));
 }
 
+void demand_word(const Reader& in, std::string_view key, std::string_view word, std::string why) {
+  if (const auto found = given(in, key); found && found->text() != word) found->fail(std::move(why));
+}
+
 void read_epsilon(const Reader& in, std::string_view key, double otherwise, TransformerShape& s) {
   const auto found = given(in, key);
   s.norm_epsilon = found ? found->number(0, 1) : otherwise;

@@ -22,6 +22,7 @@ int needed(const Reader&, std::initializer_list<std::string_view> keys, int most
 bool flag(const Reader&, std::string_view key, bool otherwise);
 void refuse(const Reader&, std::string_view key, std::string why);                  // notes a mistake if it is true
 void demand(const Reader&, std::string_view key, bool otherwise, std::string why);  // ... if it is not
+void demand_word(const Reader&, std::string_view key, std::string_view word, std::string why);  // if it is another
 
 void read_epsilon(const Reader&, std::string_view key, double otherwise, TransformerShape&);
 void read_tied(const Reader&, bool otherwise, TransformerShape&);

@@ -87,17 +87,21 @@ static AttentionHeads read_global_heads(const Reader& in, const TransformerShape
   if (s.values_are_keys) h.kv_heads = size_or(in, "num_global_key_value_heads", s.kv_heads, kMostColumns);
   const auto each = given(in, "per_layer_config");
   if (!each || in.failed()) return h;
+  const AttentionHeads usual{s.heads, s.kv_heads, s.head_dim};
   std::optional<AttentionHeads> said;
   for (int i = 0; i < s.layers; ++i) {
-    if (s.layer(i).attention != AttentionKind::full) continue;
     const auto own = given(*each, std::to_string(i));
-    AttentionHeads one{s.heads, s.kv_heads, s.head_dim};
+    AttentionHeads one = usual;
     if (own) {
       one.head_dim = size_or(*own, "head_dim", s.head_dim, 1 << 14);
       one.kv_heads = size_or(*own, "num_key_value_heads", s.kv_heads, kMostColumns);
+      for (const auto& [key, value] : own->json().items())
+        if (key != "head_dim" && key != "num_key_value_heads") own->at(key).fail("is not modelled for single layers");
     }
-    if (said && *said != one) (own ? *own : *each).fail("layers without a window that differ are not modelled");
-    said = one;
+    const bool whole = s.layer(i).attention == AttentionKind::full;
+    if (whole ? said && *said != one : one != usual)
+      (own ? *own : *each).fail("layers of one kind that differ are not modelled");
+    if (whole) said = one;
   }
   return said.value_or(h);
 }
@@ -141,6 +145,8 @@ void read_gemma4(const Reader& in, TransformerShape& s) {
   read_layer_types(
       in, AttentionKind::sliding, window, [&](int layer) { return (layer + 1) % 6 != 0 && layer + 1 != s.layers; }, s);
   if (in.failed()) return;
+  if (s.layer(s.layers - 1).attention != AttentionKind::full)
+    return in.at("layer_types").fail("the last layer sees the whole text, whatever the file says: full_attention");
   const AttentionHeads global = read_global_heads(in, s);
   if (s.window == 0) s.window_rope.reset();
   else s.windowed_heads = AttentionHeads{s.heads, s.kv_heads, s.head_dim, s.head_dim};
@@ -269,6 +275,8 @@ void read_mimo_v2_flash(const Reader& in, TransformerShape& s) {
   s.value_scale = scale ? scale->number(1e-6, 1e6) : in.has("attention_value_scale") ? 1 : 0.707;
   refuse(in, "add_full_attention_sink_bias", "sinks in layers without a window are not modelled for this architecture");
   read_experts_with_bias(in, 1, s, 1);
+  demand_word(in, "scoring_func", "sigmoid", "only experts that are scored by sigmoid are modelled here");
+  demand_word(in, "topk_method", "noaux_tc", "only the choice with a bias is modelled here: noaux_tc");
   if (in.failed()) return;
   if (const auto sparse = given(in, "moe_layer_freq")) {
     s.layer_kinds.clear();

@@ -137,14 +137,16 @@ void read_mtp(const Reader& in, DrafterConfig& d) {
   if (hybrid) refuse(tower, "mtp_use_dedicated_embeddings", "a module with an embedding of its own is not modelled");
   d.normed_state = hybrid || d.layer.architecture == "MiMoForCausalLM";
   if (in.failed() || d.layer.layers == 0) return;
+  if (d.layer.mtp_layer || (d.layer.experts && d.layer.experts->beside_mlp))
+    return in.fail("the files of this network's MTP modules are not read; without \"checkpoint\" they are priced");
   const LayerKind last = d.layer.layer(d.layer.layers - 1);  // the module's layer is like it, but attends in a hybrid
   if (!hybrid && last.attention != AttentionKind::full) in.fail("a module without full attention is not modelled");
   if (!last.experts) d.layer.experts.reset();
   d.layer.layer_kinds.clear();
 }
 
-// Gemma4AssistantConfig of transformers 5.24. Its layers have queries alone; what it says of keys and values is the
-// target's. The shape's heads are those of its layers without a window.
+// Gemma4AssistantConfig of transformers 5.24. Its layers have queries alone; keys and values are the target's, whose
+// window and rope it must have.
 void read_assistant(const Reader& in, DrafterConfig& d) {
   refuse(in, "use_ordered_embeddings", "logits of a part of the vocabulary, which centroids choose, are not modelled");
   d.target_hidden = in.at("backbone_hidden_size").positive_int(config::kMostColumns);
@@ -160,6 +162,12 @@ void read_assistant(const Reader& in, DrafterConfig& d) {
   config::read_epsilon(text, "rms_norm_eps", 1e-6, s);
   refuse(text, "attention_bias", "a bias in the attention is not modelled for this architecture");
   refuse(text, "enable_moe_block", "an assistant with experts is not modelled");
+  s.rope_theta = 1e6;
+  s.window_rope = WindowRope{};
+  if (given(text, "rope_parameters")) config::read_rope(text, s);
+  else s.rope_scaling = RopeScaling{.kind = RopeScaling::Kind::proportional, .turned = 0.25};
+  const auto window = given(text, "sliding_window");
+  s.window = window ? window->positive_int(config::kMostPositions) : 512;
   const Reader types = text.at("layer_types");
   static constexpr std::array<std::string_view, 2> words{"full_attention", "sliding_attention"};
   for (const Reader& type : types.items())

@@ -9,6 +9,8 @@
 #include "decoder/cpu/backend.h"
 #include "measure/decode_inputs.h"
 #include "tests/catch.h"
+#include "tests/core/messages.h"
+#include "tests/decoder/spoilt_folder.h"
 #include "tests/source_folder.h"
 #include "trace/tracing.h"
 
@@ -170,6 +172,25 @@ TEST_CASE("a published drafter of one pass drafts the tokens of the reference") 
   }
   CHECK(differ == 0);
   CHECK(compared > 60);  // a step may pass positions
+}
+
+TEST_CASE("an assistant whose window or rope is not the target's is refused") {
+  const auto mistakes = [](const std::function<void(Json&)>& change) {
+    const Spoilt s("drafters/gemma4_assistant");
+    Json text = s.json("config.json").at("text_config");
+    change(text);
+    s.config("text_config", text);
+    measure::DecodedWeights weights(measure::checkpoint(kFixtures / "gemma4"), 0.15, 0);
+    const Json parameters{{"name", "gemma4_assistant"}, {"checkpoint", s.folder.string()}};
+    const Document document = Document::from_text(parameters.dump(), "--method");
+    return mistake_of(
+        [&] { decoder_of(HuggingFaceFolder(kFixtures / "gemma4").shape(), MethodSpec(document.root()), weights, 1); });
+  };
+  CHECK(mistakes([](Json&) {}) == "none");
+  CHECK(contains(mistakes([](Json& text) { text["sliding_window"] = 8; }),
+                 "#/checkpoint: the assistant's sliding_window is not the target's"));
+  CHECK(contains(mistakes([](Json& text) { text["rope_parameters"]["full_attention"]["rope_theta"] = 901; }),
+                 "#/checkpoint: the assistant's rope is not the target's"));
 }
 
 TEST_CASE("an EAGLE-3 drafter reads the embedding of its folder where that is not a copy of the target's") {

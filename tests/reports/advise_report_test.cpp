@@ -139,6 +139,12 @@ TEST_CASE("a chain of the method's own length has the settings that one of a giv
     CHECK(line(own) == line(given));
     CHECK(!contains(own, "No setting of"));
   }
+  const auto best_of = [](const std::string& method) {
+    return Answered(R"({"acceptance": {"mean_length": 1.9}, "name": )" + method + "}").advices.front().best;
+  };
+  CHECK(!best_of(R"("draft_model", "draft": "llama-3.2-1b")").empty());
+  CHECK(best_of(R"("mcsd", "draft": "llama-3.2-1b", "widths": [1, 1, 1])").empty());  // a chain that widths give
+  CHECK(best_of(R"("suffix_decoding")").empty());
   CHECK(contains(text_of(R"("gemma4_assistant")", "vllm"), "Add the drafter's weights: \"model\"."));
   CHECK(!contains(text_of(R"("mtp")", "vllm"), "Add the drafter's weights"));
 }

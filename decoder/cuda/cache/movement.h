@@ -32,7 +32,8 @@ struct Rotation {
   float factor = 1;                                       // of sines and cosines
   float growth_every = 1, growth = 0, growth_offset = 1;  // of queries: QueryGrowth
 };
-// Rotates q into y, and appends the rotated k, and v, to the cache behind the tail.
+// Rotates q into y, and appends the rotated k, and v, to the cache behind the tail. Where k has no columns nothing is
+// appended.
 template <class T>
 void rope_append(View<const T> q, View<const T> k, View<const T> v, const Rotation&, const PassView&, CacheView<T>,
                  int layer, View<T> y, cudaStream_t);

@@ -15,8 +15,8 @@ __device__ inline float gated(float gate, float up, MlpKind kind) {
   return g / (1 + expf(-kClampedSwiglu.slope * g)) * (u + 1);
 }
 
-// The gate of each choice, as silu(x gate) * (x up), in the order of the lists. A row of w holds the
-// columns of gate, then those of up. Where a choice weighs its input, the product is weighed, which is the same.
+// The gate of each choice, as silu(x gate) * (x up), in the order of the lists. A row of w holds the columns of gate,
+// then those of up. Where a choice weighs its input, the product is weighed, which is the same.
 template <class T>
 struct GateUp {
   static constexpr int matrices = 2;

@@ -280,6 +280,9 @@ TEST_CASE("MiMo-V2-Flash has heads, sinks and a rope of their own in its windows
   published["moe_layer_freq"] = {0, 1, 1, 2};
   CHECK(contains(mistakes_of(published), "#/moe_layer_freq/3: "));
   published["moe_layer_freq"] = {0, 1, 1, 1};
+  published["scoring_func"] = "softmax";
+  CHECK(contains(mistakes_of(published), "#/scoring_func: only experts that are scored by sigmoid"));
+  published.erase("scoring_func");
   published["sliding_window_size"] = 255;
   CHECK(contains(mistakes_of(published), "sliding_window must be less than max_position_embeddings, 256"));
   published["sliding_window_size"] = 6;
@@ -315,7 +318,16 @@ TEST_CASE("Gemma 4 has wide heads without a window, whose keys are their values,
   CHECK(contains(mistakes_of(narrow), "sliding_window must be less than max_position_embeddings, 256"));
   json uneven = written;
   uneven["per_layer_config"]["3"]["head_dim"] = 24;
-  CHECK(contains(mistakes_of(uneven), "#/per_layer_config/3: layers without a window that differ"));
+  CHECK(contains(mistakes_of(uneven), "#/per_layer_config/3: layers of one kind that differ"));
+  uneven = written;
+  uneven["per_layer_config"]["0"]["head_dim"] = 12;
+  CHECK(contains(mistakes_of(uneven), "#/per_layer_config/0: layers of one kind that differ"));
+  uneven = written;
+  uneven["per_layer_config"]["2"]["num_attention_heads"] = 8;
+  CHECK(contains(mistakes_of(uneven), "#/per_layer_config/2/num_attention_heads: is not modelled for single layers"));
+  uneven = written;
+  uneven["layer_types"][3] = "sliding_attention";
+  CHECK(contains(mistakes_of(uneven), "#/layer_types: the last layer sees the whole text"));
   json small = published;
   small["hidden_size_per_layer_input"] = 256;
   CHECK(contains(mistakes_of(small), "#/hidden_size_per_layer_input: embeddings of each layer's own"));
