@@ -44,9 +44,9 @@ ExpertPlan plan_experts(const ExpertShape&);
 // Bytes of scratch memory.
 template <class T>
 std::size_t expert_scratch(const ExpertShape&);
-// x [rows, hidden] -> y [rows, hidden]; routed [rows, hidden]: what the router reads. Scratch: expert_scratch() bytes, of
-// which the first kCounterBytes are zero before the first use. Throws InputErrors if there are more rows than counters
-// allow, or more than kMostGroups groups.
+// x [rows, hidden] -> y [rows, hidden]; routed [rows, hidden]: what the router reads. Scratch: expert_scratch() bytes,
+// of which the first kCounterBytes are zero before the first use. Throws InputErrors if there are more rows than
+// counters allow, or more than kMostGroups groups.
 template <class T>
 void mixture_of_experts(const ExpertShape&, View<const T> x, View<const T> routed, const ExpertPointers<T>&,
                         const Scratch&, View<T> y, cudaStream_t);
