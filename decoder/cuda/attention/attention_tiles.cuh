@@ -24,7 +24,7 @@ struct Tiles {
   // The CTAs of an SM. They are asked for, as nvcc would spill more to fit in one more. Of keys of 192 columns shared
   // memory has room for two.
   static constexpr int blocks = (many_rows && dim > 96) || (narrow && dim > 128) ? 2 : 3;
-  static constexpr int result_row = value_dim + 4;
+  static constexpr int result_row = value_dim + 8;  // pairs of a row's neighbours lie in other banks
   static constexpr std::size_t stage_bytes = sizeof(bf16) * stage * (row + value_row);
   static constexpr std::size_t result_bytes =
       sizeof(float) * key_warps * rows * result_row + sizeof(Share) * key_warps * rows;
@@ -210,8 +210,8 @@ __global__ void __launch_bounds__(S::threads, S::blocks) attend_tiles_kernel(Arg
     if (t == 0) shares[row] = {top[r], sum[r]};
 #pragma unroll
     for (int c = 0; c < S::value_dim / 8; ++c) {
-      results[row * S::result_row + 8 * c + 2 * t] = out[c][2 * r];
-      results[row * S::result_row + 8 * c + 2 * t + 1] = out[c][2 * r + 1];
+      const Columns<float, 2> pair = {out[c][2 * r], out[c][2 * r + 1]};
+      *reinterpret_cast<Columns<float, 2>*>(results + row * S::result_row + 8 * c + 2 * t) = pair;
     }
   }
   __syncthreads();

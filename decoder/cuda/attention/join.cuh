@@ -17,12 +17,31 @@ __device__ T* result_of(const AttendArguments<T>& a, const AttendWork& w, int st
   return a.y.row(w.first + stacked / a.group) + (w.kv_head * a.group + stacked % a.group) * a.value_dim;
 }
 
+// Neighbouring columns of a row, which are read and written at once.
+template <class T, int n>
+struct alignas(sizeof(T) * n) Columns {
+  T at[n];
+};
+template <int n>
+__device__ void add(Columns<float, n>& sum, float weight, const Columns<float, n>& v) {
+#pragma unroll
+  for (int i = 0; i < n; ++i) sum.at[i] += weight * v.at[i];
+}
+template <class T, int n>
+__device__ void write(T* to, const Columns<float, n>& v, float factor) {
+  Columns<T, n> all;
+#pragma unroll
+  for (int i = 0; i < n; ++i) all.at[i] = from_float<T>(v.at[i] * factor);
+  *reinterpret_cast<Columns<T, n>*>(to) = all;
+}
+
 // Joins the warps' parts (`values` [warps][tile_rows][row_stride], `shares` [warps][tile_rows]; scores in powers of
 // two) and writes the result or, where the context has several splits, the part of this one. A warp has a row at a
 // time, and no result depends on which. `columns`: value_dim, where it is known; else 0.
 template <int warps, int columns = 0, class T>
 __device__ void finish_tile(const AttendArguments<T>& a, const AttendWork& w, const float* values, const Share* shares,
                             int tile_rows, int row_stride) {
+  constexpr int kTogether = columns == 0 ? 1 : columns < 128 ? 2 : 4;
   const int dim = columns > 0 ? columns : a.value_dim, valid = min(tile_rows, w.rows * a.group - w.from);
   const int row_warps = static_cast<int>(blockDim.x) / 32;
 #pragma unroll 4  // what is read of one row does not wait for what is read of another
@@ -37,26 +56,26 @@ __device__ void finish_tile(const AttendArguments<T>& a, const AttendWork& w, co
       weight[i] = weight_of(s.top, all.top);
       all.sum += weight[i] * s.sum;
     }
-    const auto each_sum = [&](auto put) {
+    const auto write_sums = [&](auto* to, float factor) {
 #pragma unroll
-      for (int base = 0; base < dim; base += 32) {
-        const int column = base + lane_of();
+      for (int base = 0; base < dim; base += 32 * kTogether) {
+        const int column = base + kTogether * lane_of();
         if (column >= dim) continue;
-        float sum = 0;
+        Columns<float, kTogether> sum = {};
 #pragma unroll
-        for (int i = 0; i < warps; ++i) sum += weight[i] * values[(i * tile_rows + row) * row_stride + column];
-        put(column, sum);
+        for (int i = 0; i < warps; ++i) {
+          const float* from = values + (i * tile_rows + row) * row_stride + column;
+          add(sum, weight[i], *reinterpret_cast<const Columns<float, kTogether>*>(from));
+        }
+        write(to + column, sum, factor);
       }
     };
     if (w.used == 1) {
       const int stacked = w.from + row;
-      const float factor = factor_of(a, w.kv_head * a.group + stacked % a.group, all);
-      T* y = result_of(a, w, stacked);
-      each_sum([&](int column, float sum) { y[column] = from_float<T>(sum * factor); });
+      write_sums(result_of(a, w, stacked), factor_of(a, w.kv_head * a.group + stacked % a.group, all));
     } else {
       const std::ptrdiff_t part = a.parts.at(w.unit, w.split) + row;
-      float* sums = a.parts.sums + part * a.parts.stride;
-      each_sum([&](int column, float sum) { sums[column] = sum; });
+      write_sums(a.parts.sums + part * a.parts.stride, 1);
       if (lane_of() == 0) a.parts.shares[part] = all;
     }
   }
@@ -65,10 +84,10 @@ __device__ void finish_tile(const AttendArguments<T>& a, const AttendWork& w, co
 constexpr int kJoinWarps = 4;
 
 // Joins the splits of a context, in their order: a warp for each row x head. Those of a single split are done.
-template <class T>
+// `at_once`: loads of a lane that are under way together.
+template <class T, int at_once>
 __global__ void __launch_bounds__(32 * kJoinWarps) join_parts_kernel(AttendArguments<T> a, int tiles, int stage) {
-  constexpr int kAtOnce = 16;  // loads of a lane that are under way together
-  static_assert(kMostSplits <= 64 && kMostSplits % kAtOnce == 0);
+  static_assert(kMostSplits <= 64 && kMostSplits % at_once == 0);
   await_previous();
   const int lane = lane_of(), stacked = static_cast<int>(blockIdx.x) * kJoinWarps + warp_of();
   const int tile = stacked / a.parts.tile_rows, row = stacked % a.parts.tile_rows;
@@ -89,27 +108,21 @@ __global__ void __launch_bounds__(32 * kJoinWarps) join_parts_kernel(AttendArgum
   for (int base = 0; base < a.value_dim; base += 128) {
     const int column = base + 4 * lane;
     const float* sums = a.parts.sums + first * a.parts.stride + column;
-    float4 sum = {0, 0, 0, 0};
-    for (int from = 0; from < w.used; from += kAtOnce) {
-      float4 part[kAtOnce];
+    Columns<float, 4> sum = {};
+    for (int from = 0; from < w.used; from += at_once) {
+      Columns<float, 4> part[at_once];
 #pragma unroll
-      for (int i = 0; i < kAtOnce; ++i)
+      for (int i = 0; i < at_once; ++i)
         part[i] = from + i < w.used && column < a.value_dim
-                      ? *reinterpret_cast<const float4*>(sums + (from + i) * apart)
-                      : float4{0, 0, 0, 0};
+                      ? *reinterpret_cast<const Columns<float, 4>*>(sums + (from + i) * apart)
+                      : Columns<float, 4>{};
 #pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) {
-        const float weight = __shfl_sync(kWarp, from + i < 32 ? low : high, (from + i) % 32);
-        sum.x += weight * part[i].x;
-        sum.y += weight * part[i].y;
-        sum.z += weight * part[i].z;
-        sum.w += weight * part[i].w;
-      }
+      for (int i = 0; i < at_once; ++i)
+        add(sum, __shfl_sync(kWarp, from + i < 32 ? low : high, (from + i) % 32), part[i]);
     }
-    const float out[4] = {sum.x, sum.y, sum.z, sum.w};
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      if (column + i < a.value_dim) y[column + i] = from_float<T>(out[i] * factor);
+      if (column + i < a.value_dim) y[column + i] = from_float<T>(sum.at[i] * factor);
   }
 }
 
@@ -117,8 +130,10 @@ __global__ void __launch_bounds__(32 * kJoinWarps) join_parts_kernel(AttendArgum
 template <class T>
 void join_parts(const AttendArguments<T>& a, const AttendPlan& plan, int kv_heads, int stage, cudaStream_t stream) {
   if (plan.splits == 1) return;
-  launch_overlapping(join_parts_kernel<T>,
-                     grid_of(ceil_div(a.pass.widest * a.group, kJoinWarps), kv_heads, a.pass.sequences),
+  const auto join = plan.splits <= 4   ? join_parts_kernel<T, 4>  // few loads take few registers: more warps fit
+                    : plan.splits <= 8 ? join_parts_kernel<T, 8>
+                                       : join_parts_kernel<T, 16>;
+  launch_overlapping(join, grid_of(ceil_div(a.pass.widest * a.group, kJoinWarps), kv_heads, a.pass.sequences),
                      grid_of(32 * kJoinWarps), 0, stream, a, plan.tiles, stage);
 }
 
