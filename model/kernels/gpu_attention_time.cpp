@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
+#include "model/kernels/context_splits.h"
 #include "model/kernels/gpu_time.h"
 #include "model/kernels/kernel_time.h"
 
@@ -153,12 +153,11 @@ double memory_time(const Device& d, const AttentionFit& fit, const Attention& k,
 }
 
 // Our own kernels (decoder/cuda/attention): the rows x heads that share a KV head are a stack of tiles.
-constexpr double kFewRows = 16, kManyRows = 64;      // of a tile: where a stack is no higher, and else
-constexpr double kStageKeys = 64;                    // that a CTA copies to shared memory at once
-constexpr double kLeastKeys = 128, kMostParts = 64;  // of a part of a context; of a context
-constexpr double kAtOnce = 3, kWideAtOnce = 2;       // CTAs of a multiprocessor; of many rows of wide heads
-constexpr double kWideHead = 96;                     // columns of a head, beyond which it is wide
-constexpr double kFirst = 2;                         // of them, whose first stages are waited for
+constexpr double kFewRows = 16, kManyRows = 64;  // of a tile: where a stack is no higher, and else
+constexpr double kStageKeys = 64;                // that a CTA copies to shared memory at once
+constexpr double kAtOnce = 3, kWideAtOnce = 2;   // CTAs of a multiprocessor; of many rows of wide heads
+constexpr double kWideHead = 96;                 // columns of a head, beyond which it is wide
+constexpr double kFirst = 2;                     // of them, whose first stages are waited for
 
 struct Stack {
   double ctas = 0;           // where no context is split
@@ -195,30 +194,30 @@ Stack stack_of(const Device& d, const AttentionFit& fit, const Attention& k, Spa
           .joined_part = g.per_part.value + 2 * sums / l2_bandwidth};
 }
 
-// The kernels take the parts that take the least time. Powers of two are tried: how many there are matters little where
-// they fill the device.
+// The parts of a context that have keys, where the kernels split it.
+double parts_of(const Stack& stack, double multiprocessors, double keys) {
+  const auto whole = [](double n) { return std::llround(up(n, 1)); };
+  const int splits = splits_for(whole(stack.ctas), static_cast<int>(stack.at_once * multiprocessors),
+                                static_cast<int>(whole(std::max(keys, 1.0))));
+  const double stages = std::max(up(stack.longest, 1), 1.0);
+  return up(stages / up(stages / splits, 1), 1);
+}
+
 double stacked_time(const Device& d, const AttentionFit& fit, const Attention& k, Span s, const PerSequence& p,
                     double memory) {
   const Stack stack = stack_of(d, fit, k, s, p);
-  const double most = std::clamp(up(p.keys, kLeastKeys) / kLeastKeys, 1.0, kMostParts);
-  double least = std::numeric_limits<double>::infinity();
-  for (double tried = 1; tried < 2 * most; tried *= 2) {
-    const double parts = std::min(tried, most), each = up(stack.longest / parts, 1);
-    const double ctas = stack.ctas * parts, resident = ctas / d.multiprocessors,
-                 full = std::max(resident / stack.at_once, 1.0);
-    const double waves = full + fit.prefill.wave_softness * (up(full, 1) - full);
-    const double stage = std::max(std::clamp(resident, 1.0, stack.at_once) * stack.stage, stack.least);
-    const double end = parts > 1 ? stack.part_end : stack.end;
-    const double saved = stack.end - stack.part_end;  // is never why more keys, which are split, are cheaper
-    const double join = parts > 1 ? std::max(stack.join + parts * stack.joined_part, saved) : 0;
-    const double compute = stage * ((waves - 1) * stack.mean / parts + each) + (waves - 1) * end;
-    // Nobody computes before the first stages are there; tiles of the same keys read them together.
-    const double first = memory * std::min(kFirst * d.multiprocessors / (p.kv_pairs * parts * each), 1.0);
-    const double apart = first + end + join, rest = memory - first;
-    if (apart + std::max(compute, rest) < least)
-      least = std::min(least, apart + smooth_max(compute, rest, fit.decode.blend));
-  }
-  return fit.decode.fixed.value + least;
+  const double parts = parts_of(stack, d.multiprocessors, p.keys), each = up(stack.longest / parts, 1);
+  const double ctas = stack.ctas * parts, resident = ctas / d.multiprocessors,
+               full = std::max(resident / stack.at_once, 1.0);
+  const double waves = full + fit.prefill.wave_softness * (up(full, 1) - full);
+  const double stage = std::max(std::clamp(resident, 1.0, stack.at_once) * stack.stage, stack.least);
+  const double end = parts > 1 ? stack.part_end : stack.end;
+  const double join = parts > 1 ? stack.join + parts * stack.joined_part : 0;
+  const double compute = stage * ((waves - 1) * stack.mean / parts + each) + (waves - 1) * end;
+  // Nobody computes before the first stages are there; tiles of the same keys read them together.
+  const double first = memory * std::min(kFirst * d.multiprocessors / (p.kv_pairs * parts * each), 1.0);
+  const double rest = memory - first;
+  return fit.decode.fixed.value + first + end + join + smooth_max(compute, rest, fit.decode.blend);
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ __device__ AttendWork work_of(const AttendArguments<T>& a, int tiles, int tile, 
   const int row = a.pass.looks_ahead() ? 0 : a.pass.tail + w.from / a.group;
   const int base = a.window.first_key(w.length + row) / stage * stage;
   const int stages = ceil_div(keys - base, stage);
-  const int each = ceil_div(stages, min(a.parts.splits, ceil_div(keys - base, kLeastKeys)));
+  const int each = ceil_div(stages, min(a.parts.splits, ceil_div(keys - base, kLeastKeysOfSplit)));
   w.used = ceil_div(stages, each);
   w.begin = base + w.split * each * stage;
   w.end = min(keys, w.begin + each * stage);
