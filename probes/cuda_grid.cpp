@@ -37,6 +37,25 @@ class CudaGrid {
                       {"head_dim", l.head_dim},
                       {"tree", tree}});
   }
+  void latent_attention(int heads, int sequences, int rows, int context) {
+    constexpr int kRank = 512, kRope = 64;
+    add("latent_attention", {{"copies", copies_past_l2(2.0 * sequences * (context + rows) * (kRank + kRope))},
+                             {"sequences", sequences},
+                             {"rows", rows},
+                             {"context", context},
+                             {"heads", heads},
+                             {"rank", kRank},
+                             {"rope", kRope}});
+  }
+  void experts(int rows, int hidden, int intermediate, int experts, int per_token) {
+    const double least = 2.0 * 3.0 * hidden * intermediate * per_token;  // bytes of weights that a row reads
+    add("experts", {{"copies", std::min(copies_past_l2(least), 4)},
+                    {"rows", rows},
+                    {"hidden", hidden},
+                    {"intermediate", intermediate},
+                    {"experts", experts},
+                    {"per_token", per_token}});
+  }
   // Plain steps of a small decoder: the host's time to record them, to launch them as graphs and kernel by kernel, and
   // the time that the GPU waits for it.
   void steps(const std::vector<int>& layers, const std::vector<int>& sequences) {
@@ -88,6 +107,8 @@ std::vector<MeasuredPoint> small_grid(double l2, int devices) {
     g.attention(l, 4, 8, context, 1);
   }
   g.attention(l, 1, 512, 0, 0);
+  g.latent_attention(16, 1, 2, 64);
+  g.experts(4, 64, 32, 8, 2);
   for (const char* op : {"add", "silu_mul", "rms_norm", "argmax"}) g.add(op, {{"rows", 8}, {"columns", 4096}});
   g.add("rope_append", {{"rows", 8}, {"heads", 32}, {"kv_heads", 8}, {"head_dim", 128}});
   for (const char* op : {"launch", "graph", "synchronise"}) g.add(op, {{"kernels", 16}});
@@ -141,6 +162,17 @@ std::vector<MeasuredPoint> cuda_grid(double l2, GridSize size, int devices) {
   for (const CudaLayout& l : {grouped, equal})  // large batches that verify
     for (const int rows : {2, 4, 8})
       for (const int context : {64, 512, 2048}) g.attention(l, 64, rows, context, 0);
+  for (const int heads : {16, 128})  // DeepSeek-V2-Lite and V3
+    for (const int rows : {1, 4})
+      for (const int sequences : {1, 16, 64})
+        for (const int context : {512, 4096, 16384})
+          if (sequences * context <= 64 * 4096) g.latent_attention(heads, sequences, rows, context);
+  for (const int rows : {1, 4, 16, 64, 256}) {
+    g.experts(rows, 2048, 768, 128, 8);  // Qwen3-30B-A3B
+    g.experts(rows, 2048, 1408, 64, 6);  // DeepSeek-V2-Lite
+    g.experts(rows, 2880, 2880, 32, 4);  // gpt-oss-20b
+    g.experts(rows, 4096, 14336, 8, 2);  // Mixtral 8x7B
+  }
   for (const CudaLayout& l : {grouped, equal, CudaLayout{24, 8, 96}, CudaLayout{16, 8, 256}}) {
     for (const int rows : {128, 512, 2048})
       for (const int context : {0, 2048}) g.attention(l, 1, rows, context, 0);
@@ -184,6 +216,12 @@ Seconds expected_overhead(const MeasuredPoint& p) {
     const double keys = static_cast<double>(p.at("context")) + p.at("rows"), dim = p.at("head_dim");
     t += 5e-3 + kByte * 4 * keys * p.at("sequences") * p.at("kv_heads") * dim * p.at("copies", 1) +
          kChecked * 2 * keys * dim;
+  } else if (p.op == "latent_attention") {
+    const double keys = static_cast<double>(p.at("context")) + p.at("rows"), dim = p.at("rank") + p.at("rope");
+    t += 5e-3 + kByte * 2 * keys * p.at("sequences") * dim * p.at("copies") + kChecked * 2 * keys * dim;
+  } else if (p.op == "experts") {
+    const double weights = 3.0 * p.at("hidden") * p.at("intermediate");
+    t += 5e-3 + kByte * 2 * weights * p.at("experts") * p.at("copies") + kChecked * weights * p.at("per_token");
   } else if (p.op == "top_k" || p.op == "sample" || p.op == "argmax") {
     t += 20 * kChecked * p.at("columns");
   } else if (p.op == "read" || p.op == "copy") {

@@ -19,6 +19,8 @@ struct OpProbe {
 };
 constexpr std::array kProbes{OpProbe{"gemm", probe_gemm},
                              OpProbe{"attention", probe_attention},
+                             OpProbe{"latent_attention", probe_latent_attention},
+                             OpProbe{"experts", probe_experts},
                              OpProbe{"read", probe_memory},
                              OpProbe{"copy", probe_memory},
                              OpProbe{"add", probe_elementwise},

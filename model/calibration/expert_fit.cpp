@@ -26,7 +26,8 @@ ExpertMlp kernel_of(const ExpertPoint& p) {
 
 Seconds predicted(const ExpertFit& f, const Device& d, const ExpertPoint& p) {
   const ExpertMlp k = kernel_of(p);
-  return expert_time(f, d, k, p.load, expert_hot_share(f, d, k, p.load));
+  const double hot = p.state == CacheState::repeated ? expert_hot_share(f, d, k, p.load) : 0;
+  return (p.routed ? router_time(d, k) : Seconds{}) + expert_time(f, d, k, p.load, hot);
 }
 
 Seconds predicted(const Device& d, const ExpertPoint& p) { return predicted(*expert_fit(d, p.operands).fit, d, p); }

@@ -5,6 +5,7 @@
 
 #include "model/devices/fit_quality.h"
 #include "model/kernels/gpu_expert_time.h"
+#include "model/kernels/gpu_time.h"
 #include "model/kernels/operand_fits.h"
 
 namespace draftline {
@@ -16,6 +17,8 @@ struct ExpertPoint {
   Seconds time = {};
   int whole = 0;  // columns of the layer of which this is one rank's share; points of one layer are left out together
   Operands operands = {};
+  bool routed = false;                      // its time has the product of the router's weights in it
+  CacheState state = CacheState::repeated;  // of the weights: what a call finds in L2
 };
 
 Seconds predicted(const ExpertFit&, const Device& datasheet, const ExpertPoint&);

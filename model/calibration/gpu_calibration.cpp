@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/errors.h"
 #include "core/fingerprint.h"
 #include "model/calibration/measured_work.h"
 #include "model/kernels/kernel_time.h"
@@ -179,10 +180,32 @@ std::vector<NarrowCalibration<Fit>> narrow_fits(const std::string& op,
 // The ops whose time is that of the bytes they move; drawing tokens is another matter.
 bool moves_bytes(ElementOp op) { return op != ElementOp::sample; }
 
+// What noise chooses is nearly even. The weights are rotated past L2.
+ExpertPoint expert_point(const Measured& m, const MeasuredPoint& p) {
+  ExpertPoint e{.rows = p.at("rows"),
+                .hidden = p.at("hidden"),
+                .intermediate = p.at("intermediate"),
+                .experts = p.at("experts"),
+                .per_token = p.at("per_token"),
+                .time = p.median,
+                .whole = p.at("intermediate"),
+                .routed = true,
+                .state = CacheState::cold};
+  if (e.per_token > e.experts)
+    throw InputErrors(m.file.string() + "#/points: a row of \"experts\" chooses more experts than there are");
+  e.load = expected_load({.rows = e.rows,
+                          .hidden = e.hidden,
+                          .intermediate = e.intermediate,
+                          .experts = e.experts,
+                          .per_token = e.per_token});
+  return e;
+}
+
 }  // namespace
 
 KernelTimes kernel_times(const Measured& m, const Device& datasheet) {
   constexpr DType kFormat = DType::bf16;
+  constexpr std::ptrdiff_t kLeastApart = 8;  // fewer layers of experts, or latents, are no fit of their own
   KernelTimes times;
   LinkTable nccl{"nccl", Collective::all_reduce, {}, {}};
   for (const MeasuredPoint& p : m.points) {
@@ -194,6 +217,15 @@ KernelTimes kernel_times(const Measured& m, const Device& datasheet) {
                        p.at("kv_heads"),  p.at("head_dim"), p.median,        p.at("tree") != 0};
       if (p.at("copies", 1) * cache_bytes(a) > 2 * datasheet.l2 && p.at("copies", 1) > 1) a.cache = CacheState::cold;
       times.attention.push_back(a);
+    } else if (p.op == "latent_attention") {
+      AttentionPoint a{p.at("sequences"),           p.at("rows"), p.at("context"), p.at("heads"), 1,
+                       p.at("rank") + p.at("rope"), p.median};
+      a.value_dim = p.at("rank");
+      a.latent = true;
+      if (p.at("copies") * cache_bytes(a) > 2 * datasheet.l2 && p.at("copies") > 1) a.cache = CacheState::cold;
+      times.attention.push_back(a);
+    } else if (p.op == "experts") {
+      times.experts.push_back(expert_point(m, p));
     } else if (p.op == "all_reduce") {
       nccl.points.push_back({p.at("ranks"), Bytes{1024.0 * p.at("kib")}, p.median});
     } else if (const auto op = element_op_named(p.op); op && moves_bytes(*op)) {
@@ -202,6 +234,10 @@ KernelTimes kernel_times(const Measured& m, const Device& datasheet) {
       times.copies.push_back({Bytes{2 * 1024.0 * p.at("kib")}, p.median});
     }
   }
+  const auto is_latent = [](const AttentionPoint& a) { return a.latent; };
+  if (std::count_if(times.attention.begin(), times.attention.end(), is_latent) < kLeastApart)
+    std::erase_if(times.attention, is_latent);
+  if (std::ssize(times.experts) < kLeastApart) times.experts.clear();
   std::sort(nccl.points.begin(), nccl.points.end(), [](const LinkPoint& a, const LinkPoint& b) {
     return std::pair(a.ranks, a.message) < std::pair(b.ranks, b.message);
   });

@@ -41,6 +41,9 @@ static const std::vector<ShapeOf>& shapes() {
        {{"sequences", 1}, {"rows", 1}, {"context", 0}, {"heads", 1}, {"kv_heads", 1}, {"head_dim", 1}, {"tree", 0}},
        {{"copies", 1},
         {"reuse_kib", 1}}},  // of the cache, through which a probe rotates; other data accessed before each turn
+      {"latent_attention",
+       {{"sequences", 1}, {"rows", 1}, {"context", 0}, {"heads", 1}, {"rank", 1}, {"rope", 1}, {"copies", 1}}},
+      {"experts", {{"rows", 1}, {"hidden", 1}, {"intermediate", 1}, {"experts", 1}, {"per_token", 1}, {"copies", 1}}},
       {"add", {{"rows", 1}, {"columns", 1}}},
       {"rms_norm", {{"rows", 1}, {"columns", 1}}},
       {"silu_mul", {{"rows", 1}, {"columns", 1}}},

@@ -168,6 +168,11 @@ struct Stack {
   double join, joined_part;  // time to join parts, and of that for each of them
 };
 
+double ctas_at_once(const Attention& k, double tall) {
+  if (k.latent) return tall == kManyRows ? 1 : 2;
+  return tall == kManyRows && k.head_dim > kWideHead ? kWideAtOnce : kAtOnce;
+}
+
 Stack stack_of(const Device& d, const AttentionFit& fit, const Attention& k, Span s, const PerSequence& p) {
   constexpr double kColumns = 128;
   const DecodeAttentionFit& f = fit.decode;
@@ -183,7 +188,7 @@ Stack stack_of(const Device& d, const AttentionFit& fit, const Attention& k, Spa
   const double stored = std::min(high, tall) * (1 + k.values() / kColumns) / 2;
   const double sums = bytes_of(DType::fp32, static_cast<double>(k.rows) * k.heads * k.values()).value;
   return {.ctas = p.kv_pairs * up(high, tall) / tall,
-          .at_once = tall == kManyRows && k.head_dim > kWideHead ? kWideAtOnce : kAtOnce,
+          .at_once = ctas_at_once(k, tall),
           .longest = p.keys / kStageKeys,
           .mean = std::min(mean_keys, p.keys) / kStageKeys,
           .stage = kStageKeys * d.multiprocessors * (copied + computed),

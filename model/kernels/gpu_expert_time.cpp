@@ -78,12 +78,15 @@ Seconds expert_time(const ExpertFit& f, const Device& d, const ExpertMlp& k, con
   return f.fixed + Seconds{grouped(hidden, 2 * inner) + grouped(inner, hidden) + f.row_cost * moved / bandwidth};
 }
 
+// The router is small, and takes its inputs before they are quantised.
+Seconds router_time(const Device& d, const ExpertMlp& k) {
+  return gpu_time(d, Gemm{k.rows, k.hidden, k.experts, DType::bf16, result_format(k.activations), false}, 0);
+}
+
 Seconds gpu_time(const Device& d, const ExpertMlp& k) {
   if (k.rows <= 0) return {};
-  // The router is small, and takes its inputs before they are quantised.
-  const Gemm router{k.rows, k.hidden, k.experts, DType::bf16, result_format(k.activations), false};
   const ExpertFit* fit = expert_fit(d, operands_of(k)).fit;
-  return gpu_time(d, router, 0) + (fit != nullptr ? expert_time(*fit, d, k, expected_load(k)) : by_gemm_fit(d, k));
+  return router_time(d, k) + (fit != nullptr ? expert_time(*fit, d, k, expected_load(k)) : by_gemm_fit(d, k));
 }
 
 }  // namespace draftline

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time of a layer of experts on a GPU by a fit of its own (docs/kernel_model.md, "Experts"), without the router's GEMM.
+// Time of a layer of experts on a GPU by a fit of its own (docs/kernel_model.md, "Experts"), and of the router's GEMM
+// before it.
 #pragma once
 #include "model/devices/device.h"
 #include "model/expert_load.h"
@@ -8,6 +9,8 @@ namespace draftline {
 
 // `hot`: share of the weights found in L2; a step's layers push each other's out.
 Seconds expert_time(const ExpertFit&, const Device& datasheet, const ExpertMlp&, const ExpertLoad&, double hot = 0);
+
+Seconds router_time(const Device&, const ExpertMlp&);
 
 // What is left in L2 of the weights that a call has touched if the next call touches the same.
 double expert_hot_share(const ExpertFit&, const Device& datasheet, const ExpertMlp&, const ExpertLoad&);

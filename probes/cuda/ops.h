@@ -8,6 +8,8 @@ namespace draftline {
 
 void probe_gemm(CudaTimer&, MeasuredPoint&, Seconds time_budget);
 void probe_attention(CudaTimer&, MeasuredPoint&, Seconds time_budget);
+void probe_latent_attention(CudaTimer&, MeasuredPoint&, Seconds time_budget);
+void probe_experts(CudaTimer&, MeasuredPoint&, Seconds time_budget);
 void probe_elementwise(CudaTimer&, MeasuredPoint&, Seconds time_budget);  // add, silu_mul, rms_norm
 void probe_rope_append(CudaTimer&, MeasuredPoint&, Seconds time_budget);
 void probe_argmax(CudaTimer&, MeasuredPoint&, Seconds time_budget);

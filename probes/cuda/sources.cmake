@@ -7,7 +7,9 @@ set(draftline_cuda_probe_host
   clock_watch.cpp
   decoder.cpp
   elementwise.cpp
+  experts.cpp
   gemm.cpp
+  latent_attention.cpp
   launches.cpp
   memory.cpp
   nccl.cpp

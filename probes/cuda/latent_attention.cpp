@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention over a cache of latents, which all heads share: a token's key is its latent and the rotated columns behind
+// it, and its value is the latent.
+#include <cmath>
+
+#include "decoder/cuda/attention/latent_attention.h"
+#include "probes/cuda/attention_data.h"
+#include "probes/cuda/ops.h"
+
+namespace draftline {
+
+void probe_latent_attention(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
+  constexpr std::uint64_t kQueries = 5, kRotated = 1'000'003, kCache = 2'000'000'011;
+  const int sequences = p.at("sequences"), rows = p.at("rows"), context = p.at("context"), heads = p.at("heads"),
+            rank = p.at("rank"), rope = p.at("rope"), layers = p.at("copies"), dim = rank + rope;
+  const int capacity = cuda::ceil_div(context + rows, cuda::kBlockTokens) * cuda::kBlockTokens;
+  const std::size_t layer_values = product(sequences, capacity) * static_cast<std::size_t>(dim);
+  const cuda::LatentShape shape{.sequences = sequences,
+                                .widest = rows,
+                                .heads = heads,
+                                .rank = rank,
+                                .rope = rope,
+                                .capacity = capacity,
+                                .sms = t.facts.multiprocessors,
+                                .shared = t.facts.shared};
+  const std::size_t scratch_bytes = cuda::latent_scratch<bf16>(shape);
+  if (!fits(2.0 * static_cast<double>(layer_values) * layers + 2.0 * sequences * rows * heads * (rank + dim) +
+                static_cast<double>(scratch_bytes),
+            p))
+    return;
+  const Buffer data(layer_values * static_cast<std::size_t>(layers) * sizeof(bf16)), scratch = t.zeros(scratch_bytes);
+  auto* cached = reinterpret_cast<bf16*>(data.data());
+  cuda::fill_noise(cached, static_cast<std::int64_t>(layer_values) * layers, kCache, t.stream);
+  const BlockedPass blocked{sequences, rows, context};
+  const cuda::CacheView<bf16> cache{cached, blocked.tables.data(), blocked.blocks_per_kv_slot, blocked.blocks, 1, dim,
+                                    0};
+  const Matrix<bf16> q(sequences * rows, heads * rank), q_rope(sequences * rows, heads * rope),
+      y(sequences * rows, heads * rank);
+  t.fill(q, kQueries);
+  t.fill(q_rope, kRotated);
+  const float scale = 1 / std::sqrt(static_cast<float>(dim));
+  const auto run = [&](int layer) {
+    cuda::latent_attend<bf16>(q.read(), q_rope.read(), blocked.pass(), cache, layer, scale, shape,
+                              {scratch.data(), scratch.bytes()}, y.view(), t.stream);
+  };
+  run(0);
+  t.stream.wait();
+
+  // The last head of the last row of the last sequence is verified.
+  const int row = sequences * rows - 1, head = heads - 1;
+  const auto value = [&](int key, int column) {
+    return noise_at(kCache + product(blocked.block_of(key) * cuda::kBlockTokens + key % cuda::kBlockTokens, dim) +
+                    static_cast<std::uint64_t>(column));
+  };
+  const auto query = [&](int column) {
+    const bool own = column < rank;
+    const int columns = own ? rank : rope;
+    return noise_at((own ? kQueries : kRotated) + product(row, heads * columns) + product(head, columns) +
+                    static_cast<std::uint64_t>(own ? column : column - rank));
+  };
+  const auto score = [&](int key) {
+    double dot = 0;
+    for (int c = 0; c < dim; ++c) dot += query(c) * value(key, c);
+    return dot * static_cast<double>(scale);
+  };
+  if (!are_close(y.row(row), head * rank, attended(context + rows, rank, score, value))) {
+    p.skipped = kDiffers;
+    return;
+  }
+  t.time_kernels(p, time_budget, layers, run);
+}
+
+}  // namespace draftline
