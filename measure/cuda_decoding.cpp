@@ -26,12 +26,14 @@ class CudaMeter : public StepMeter {
     if (!event_) event_ = cuda_event_time(backend_);
     return *event_;
   }
+  std::optional<double> clock_mhz() override { return read_clock_(); }
 
  private:
   Backend& backend_;
   long firsts_ = 0;
   bool clocked_ = false;
   std::optional<Seconds> event_;
+  ReadClock read_clock_ = cuda_clock();
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "core/text_file.h"
 #include "decoder/cuda/runtime/backend.h"
 #include "decoder/random_weights.h"
+#include "probes/cuda/nvml.h"
 #endif
 
 namespace draftline::measure {
@@ -66,6 +67,12 @@ void clock_cuda_ops(Backend& backend, std::function<void(const Tape&, std::size_
   dynamic_cast<CudaBackend&>(backend).on_op = std::move(on_op);
 }
 Seconds cuda_event_time(Backend& backend) { return dynamic_cast<CudaBackend&>(backend).event_time(); }
+ReadClock cuda_clock() {
+  return [nvml = std::make_shared<Nvml>(bus_id())]() -> std::optional<double> {
+    const auto reading = nvml->missing().empty() ? nvml->clocks() : std::nullopt;
+    return reading ? std::optional(reading->sm_mhz) : std::nullopt;
+  };
+}
 
 #else
 
@@ -84,6 +91,9 @@ int cuda_algorithms_timed(const cuda::ProductChoices*) { return 0; }
 long cuda_first_sights(Backend&) { return 0; }
 void clock_cuda_ops(Backend&, std::function<void(const Tape&, std::size_t, Seconds)>) {}
 Seconds cuda_event_time(Backend&) { return {}; }
+ReadClock cuda_clock() {
+  return [] { return std::nullopt; };
+}
 
 #endif
 

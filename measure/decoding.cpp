@@ -56,7 +56,8 @@ MeasuredCell measure(const GridCell& cell, Decoding& plain, Decoding& method, in
     return m;
   }
   const auto turn = [](const TimedSteps& t) {
-    return MeasuredTurn{.time = t.time, .length = t.length, .emitted = t.emitted, .steered = t.steered};
+    return MeasuredTurn{
+        .time = t.time, .length = t.length, .emitted = t.emitted, .steered = t.steered, .clock_mhz = t.clock_mhz};
   };
   for (std::size_t i = 0; i < timed.method.size(); ++i) {
     if (!timed.method[i].warm) continue;

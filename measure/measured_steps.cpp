@@ -10,7 +10,7 @@ namespace draftline {
 namespace {
 
 constexpr int kSchema = 2;
-constexpr double kMostTime = 1e6, kMostLength = 1e9;
+constexpr double kMostTime = 1e6, kMostLength = 1e9, kMostClock = 1e5;
 
 MeasuredTurn read_turn(const Reader& in) {
   MeasuredTurn t;
@@ -19,6 +19,7 @@ MeasuredTurn read_turn(const Reader& in) {
   t.emitted = in.at("emitted").number(0, kMostLength);
   if (const auto steered = in.find("steered"))
     for (const Reader& step : steered->items()) t.steered.push_back(step.integer(0));
+  if (const auto clock = in.find("clock_mhz")) t.clock_mhz = clock->number(1, kMostClock);
   in.done();
   return t;
 }
@@ -69,6 +70,7 @@ void write_turn(JsonWriter& w, const MeasuredTurn& t) {
   w.member("length", t.length);
   w.member("emitted", t.emitted);
   if (!t.steered.empty()) w.member("steered", nlohmann::json(t.steered));
+  if (t.clock_mhz) w.member("clock_mhz", *t.clock_mhz);
 }
 
 }  // namespace

@@ -46,6 +46,13 @@ bool Validation::steered(const std::string& transformer, const MethodSpec& metho
   return !prices_.method(setup(transformer, 1, 1), {method}).static_plan();
 }
 
+static std::optional<double> median_clock(const MeasuredCell& m) {
+  std::vector<double> all;
+  for (const MeasuredTurn& t : m.turns)
+    if (t.clock_mhz) all.push_back(*t.clock_mhz);
+  return all.empty() ? std::nullopt : std::optional(quantile(all, 0.5));
+}
+
 ValidationCell Validation::compare(const MeasuredCell& m) {
   ValidationCell as_probed = compare(m, device_);
   if (!m.memory || !probed_ || device_.cpu() == nullptr) return as_probed;
@@ -61,7 +68,9 @@ ValidationCell Validation::compare(const MeasuredCell& m) {
 ValidationCell Validation::compare(const MeasuredCell& m, const Device& device) {
   Setup setup = this->setup(m.transformer, m.batch_size, m.context);
   setup.device = &device;
-  return CellComparison(m, setup, rate_, prices_, find_).result();
+  ValidationCell cell = CellComparison(m, setup, rate_, prices_, find_).result();
+  cell.clock_mhz = median_clock(m);
+  return cell;
 }
 
 // ---- over many cells

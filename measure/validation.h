@@ -24,11 +24,12 @@ namespace draftline {
 
 // ---- what was measured (a file of its own)
 
-struct MeasuredTurn {             // consecutive steps that were timed together
-  Seconds time;                   // of one step
-  double length = 0;              // mean committed length
-  double emitted = 1;             // tokens per sequence and step
-  std::vector<int> steered = {};  // where steps differ: the indices of these steps in MeasuredCell::history
+struct MeasuredTurn {                    // consecutive steps that were timed together
+  Seconds time;                          // of one step
+  double length = 0;                     // mean committed length
+  double emitted = 1;                    // tokens per sequence and step
+  std::vector<int> steered = {};         // where steps differ: the indices of these steps in MeasuredCell::history
+  std::optional<double> clock_mhz = {};  // of a GPU, right behind the steps; none: its driver does not say it
 };
 struct MeasuredOp {
   std::string key;
@@ -81,6 +82,7 @@ struct ValidationCell {
   std::optional<MemoryDrift> drift;     // since the probe; the prediction is for the machine as it then was
   std::optional<double> without_drift;  // the error of the speedup that is predicted for the machine as probed
   std::vector<ComparedOp> ops;
+  std::optional<double> clock_mhz = {};  // a GPU's, at the median of the method's turns
 };
 
 // A live server compared with the simulator, which gets the same requests, the live run's acceptance and the calibrated

@@ -100,6 +100,7 @@ TimedSteps StepClock::steps(int n) {
       if (!context_) all.steered.push_back(at);
     };
   });
+  all.clock_mhz = meter_.clock_mhz();
   if (times.empty()) return all;
   const auto kept = static_cast<double>(times.size());
   all.length /= kept;

@@ -17,11 +17,12 @@ namespace draftline {
 
 // Consecutive steps that were timed together.
 struct TimedSteps {
-  Seconds time;                   // of one step: the median, or the mean where steps differ
-  double length = 0;              // mean committed length before the steps
-  double emitted = 0;             // tokens per sequence and step, the bonus token included
-  std::vector<int> steered = {};  // where steps differ: the indices of these steps in StepClock::history()
-  bool warm = true;               // no step did work that is done only once, such as capturing a graph
+  Seconds time;                          // of one step: the median, or the mean where steps differ
+  double length = 0;                     // mean committed length before the steps
+  double emitted = 0;                    // tokens per sequence and step, the bonus token included
+  std::vector<int> steered = {};         // where steps differ: the indices of these steps in StepClock::history()
+  bool warm = true;                      // no step did work that is done only once, such as capturing a graph
+  std::optional<double> clock_mhz = {};  // of a GPU, right behind the steps
 };
 
 // How steps are timed on a device.
@@ -39,6 +40,8 @@ class StepMeter {
   // Calls `on_op` with the time of each op from now on; null: ops are not timed any more.
   virtual void clock_ops(OnOp on_op) = 0;
   virtual Seconds clock_time() = 0;  // the time that timing adds to an op
+  // A GPU's clock now, in MHz, where its driver says it: a power cap, or heat, lowers it.
+  virtual std::optional<double> clock_mhz() { return {}; }
 };
 
 // Times steps on a CPU: this thread's work, its clock reference, and the interpreter's clock.

@@ -34,6 +34,20 @@ std::string drift_sentence(const std::vector<ValidationCell>& cells) {
          two_digits(*as_probed.median) + " (median) and " + two_digits(*as_probed.p90) + " (P90).";
 }
 
+// Of steps during which a GPU's clock fell, which no prediction knows.
+std::string clock_sentence(const std::vector<ValidationCell>& cells) {
+  const auto usual = usual_clock(cells);
+  const auto slowed = [&](const ValidationCell& c) { return was_slowed(c, usual); };
+  const auto all = errors_of(cells, &ValidationCell::step, slowed),
+             others = errors_of(cells, &ValidationCell::step, [&](const ValidationCell&c) { return !slowed(c); });
+  if (all.empty()) return {};
+  return " In " + std::to_string(all.size()) + " of " + std::to_string(cells.size()) +
+         " cells power or heat held the clock more than 3 % below " + significant(*usual, 4) +
+         " MHz: their steps are predicted " + two_digits(quantile(all, 0.5)) +
+         " too long (median; below 0: too short)" +
+         (others.empty() ? "." : ", the others " + two_digits(quantile(others, 0.5)) + ".");
+}
+
 }  // namespace
 
 std::vector<LevelDrift> level_drift(const std::vector<ValidationCell>& cells) {
@@ -57,6 +71,17 @@ std::vector<double> weights_by_noise(const std::vector<ValidationCell>& cells) {
   return weights;
 }
 
+std::optional<double> usual_clock(const std::vector<ValidationCell>& cells) {
+  std::optional<double> highest;
+  for (const ValidationCell& c : cells)
+    if (c.clock_mhz) highest = std::max(highest.value_or(0), *c.clock_mhz);
+  return highest;
+}
+bool was_slowed(const ValidationCell& c, std::optional<double> usual) {
+  constexpr double kPlainly = 0.97;
+  return c.clock_mhz && usual && *c.clock_mhz < kPlainly * *usual;
+}
+
 std::string machine_calm(const ValidationReport& r) {
   std::string text;
   if (r.device == "cpu")
@@ -70,7 +95,7 @@ std::string machine_calm(const ValidationReport& r) {
   return text + (text.empty() ? "" : " ") + "Half of the cells' speedups repeat within " +
          two_digits(quantile(noise, 0.5)) + ", nine in ten within " + two_digits(quantile(noise, 0.9)) +
          "; an error below its cell's noise (" + std::to_string(within) + " of " + std::to_string(r.cells.size()) +
-         " cells) says nothing of the model.";
+         " cells) says nothing of the model." + clock_sentence(r.cells);
 }
 
 }  // namespace draftline

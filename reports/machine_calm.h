@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How calm a shared machine was while `draftline validate` measured it, and what that does to the figures.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,11 @@ std::vector<LevelDrift> level_drift(const std::vector<ValidationCell>&);  // emp
 // What an error of each cell counts beside its noise: 1 / (noise^2 + median noise^2), so that no calm cell counts more
 // than twice as much as one of median noise. All are above zero.
 std::vector<double> weights_by_noise(const std::vector<ValidationCell>&);
+
+// The clock at which a GPU is not slowed: the highest of all cells, as power and heat only lower it. None: not known.
+std::optional<double> usual_clock(const std::vector<ValidationCell>&);
+// Whether the clock was more than 3 % below the usual one while a cell was timed.
+bool was_slowed(const ValidationCell&, std::optional<double> usual_clock);
 
 std::string machine_calm(const ValidationReport&);  // a few sentences
 

@@ -74,6 +74,7 @@ void write_validated(JsonWriter& w, const ValidationCell& c) {
   w.member("low", c.speedup.interval ? std::optional(c.speedup.interval->low) : std::nullopt);
   w.member("high", c.speedup.interval ? std::optional(c.speedup.interval->high) : std::nullopt);
   w.member("acceptance_length", c.acceptance_length);
+  if (c.clock_mhz) w.member("clock_mhz", *c.clock_mhz);
   write_compared(w, "step_time", c.step);
   write_compared(w, "plain_step_time", c.plain);
 }

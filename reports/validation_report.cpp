@@ -70,7 +70,13 @@ std::vector<Table::Column> cell_columns() {
   return {"network",           "method",   "k",     "batch", "context", "step predicted", "measured", "error",
           "speedup predicted", "measured", "error", "noise", "note"};
 }
-std::vector<Cell> cell_row(const ValidationCell& c) {
+std::string note_of(const ValidationCell& c, std::optional<double> usual) {
+  std::string note = c.speedup.within_noise() ? "within noise" : "";
+  if (was_slowed(c, usual)) note += (note.empty() ? "at " : ", at ") + significant(*c.clock_mhz, 4) + " MHz";
+  return note;
+}
+
+std::vector<Cell> cell_row(const ValidationCell& c, std::optional<double> usual_clock) {
   return {c.measured->transformer,
           c.measured->method.label(),
           c.measured->method.draft_length() ? Cell(*c.measured->method.draft_length()) : Cell(),
@@ -83,7 +89,7 @@ std::vector<Cell> cell_row(const ValidationCell& c) {
           Cell(c.speedup.measured),
           percent_cell(c.speedup.error()),
           percent_cell(c.speedup.noise, 2),
-          c.speedup.within_noise() ? "within noise" : ""};
+          note_of(c, usual_clock)};
 }
 
 std::vector<const ValidationCell*> worst(const std::vector<ValidationCell>& cells, std::size_t n) {
@@ -214,8 +220,9 @@ void write_tables(Page& page, const ValidationReport& r, std::size_t worst_cells
     show_ratios(page, r.cells, "Speedups", {"measured speedup"}, &ValidationCell::speedup);
     show_ratios(page, r.cells, "Steps", {"measured time", false, [](double s) { return to_text(Seconds{s}); }},
                 &ValidationCell::step);
+    const auto usual = usual_clock(r.cells);
     Table cells(cell_columns());
-    for (const ValidationCell* c : worst(r.cells, worst_cells)) cells.add(cell_row(*c));
+    for (const ValidationCell* c : worst(r.cells, worst_cells)) cells.add(cell_row(*c, usual));
     add(worst_cells < r.cells.size() ? "The worst cells" : "All cells", cells);
     add("Error budget: what each op contributes to the error of a step", error_budget_table(r.cells, 10));
     if (beyond_a_step(r.cells)) page.say(kBeyondAStep);

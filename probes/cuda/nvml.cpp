@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "decoder/cuda/runtime/device.h"
+
 namespace draftline {
 
 namespace {
@@ -18,6 +20,12 @@ std::optional<double> asked(Call call, Arguments... arguments) {
 }
 
 }  // namespace
+
+std::string bus_id() {
+  std::array<char, 32> text{};
+  cuda::must(cudaDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), 0), "the device's address on the bus");
+  return text.data();
+}
 
 Nvml::Nvml(const std::string& bus_id) : library_({"libnvidia-ml.so.1", "libnvidia-ml.so"}) {
   if (!library_.here()) {

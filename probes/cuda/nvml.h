@@ -20,6 +20,8 @@ struct ClockReading {
   std::uint64_t reasons = 0;
 };
 
+std::string bus_id();  // of the first device; a DeviceError if the runtime has none
+
 class Nvml {
  public:
   explicit Nvml(const std::string& bus_id);  // the GPU's, as cudaDeviceGetPCIBusId writes it

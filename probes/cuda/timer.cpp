@@ -14,12 +14,6 @@ constexpr int kFirstReadings = 20;  // of the clock reference
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-std::string bus_id() {
-  std::array<char, 32> text{};
-  must(cudaDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), 0), "the device's address on the bus");
-  return text.data();
-}
-
 }  // namespace
 
 bool fits(double bytes, MeasuredPoint& p) {

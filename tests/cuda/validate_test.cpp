@@ -99,6 +99,7 @@ TEST_CASE("the closed loop runs on a GPU: calibrated, decoded in graphs, predict
     check_compared(c.at("step_time"));
     check_compared(c.at("plain_step_time"));
     CHECK(c.at("low").get<double>() < c.at("high").get<double>());
+    CHECK(c.at("clock_mhz") == 1980);  // the emulated driver's
     // Three drafts, each accepted with 0.7: an input in both worlds.
     CHECK(c.at("acceptance_length").get<double>() == Approx(1 + 0.7 + 0.49 + 0.343));
   }

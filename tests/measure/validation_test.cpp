@@ -178,6 +178,7 @@ TEST_CASE("measured steps are what they were after a way through their file, and
   MeasuredSteps m{{"cpu", "a CPU", "abc", "draftline-probe", "here", {"validate"}, {{"cores", 4}}},
                   {cell(kHeads, 4, 0.5, 0.25)}};
   m.cells[0].turns[0].steered = {1};
+  m.cells[0].turns[0].clock_mhz = 1755;
   m.cells[0].memory = {Seconds{0.0625}, Seconds{0.75}};
   m.cells[0].history = {{{1, 2}, {}, {3}}, {{7}}};
   m.cells[0].ops = {{"linear", Phase::draft, Seconds{0.125}, 7}};
@@ -194,6 +195,8 @@ TEST_CASE("measured steps are what they were after a way through their file, and
   CHECK(same_cell(back.cells[0], m.cells[0]));
   CHECK(back.cells[0].turns[0].time.value == 0.25);
   CHECK(back.cells[0].turns[0].steered == m.cells[0].turns[0].steered);
+  CHECK(back.cells[0].turns[0].clock_mhz == 1755);
+  CHECK_FALSE(back.cells[0].plain[0].clock_mhz);
   CHECK(back.cells[0].history == m.cells[0].history);
   CHECK(back.cells[0].memory->llc == Seconds{0.0625});
   CHECK(back.cells[0].memory->memory == Seconds{0.75});
@@ -208,7 +211,8 @@ TEST_CASE("measured steps are what they were after a way through their file, and
   const Case c =
       GENERATE(Case{"\"time\":0.5", "\"time\":-1", "/time"}, Case{"\"time\":0.5", "\"time\":1e99", "/time"},
                Case{"\"batch_size\":4", "\"batch_size\":0", "/batch_size"}, Case{"\"plain\":[", "\"plian\":[", "plain"},
-               Case{"\"draft\"", "\"daft\"", "daft"}, Case{"\"steered\":[1]", "\"steered\":[2]", "history lacks"},
+               Case{"\"clock_mhz\":1755", "\"clock_mhz\":0", "/clock_mhz"}, Case{"\"draft\"", "\"daft\"", "daft"},
+               Case{"\"steered\":[1]", "\"steered\":[2]", "history lacks"},
                Case{"\"schema_version\": 2", "\"schema_version\": 3", "schema_version"});
   std::string text = out.str();
   const auto at = text.find(c.from);

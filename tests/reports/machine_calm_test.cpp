@@ -38,6 +38,23 @@ TEST_CASE("a report begins with how calm the machine was") {
   CHECK(contains(said, "would be 20 % (median) and 20 % (P90)"));
 }
 
+TEST_CASE("cells during which a GPU's clock fell are told apart") {
+  std::vector<ValidationCell> cells{cell(0, 0.01), cell(0, 0.01), cell(0, 0.01), cell(0, 0.01)};
+  CHECK_FALSE(usual_clock(cells));
+  CHECK_FALSE(contains(machine_calm(report_of(cells)), "MHz"));
+  const double clocks[] = {1980, 1950, 1755, 1500}, predicted[] = {1.02, 1.02, 0.9, 0.9};
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    cells[i].clock_mhz = clocks[i];
+    cells[i].step = {.predicted = predicted[i], .measured = 1, .interval = {}};
+  }
+  CHECK(usual_clock(cells) == 1980);
+  CHECK_FALSE(was_slowed(cells[1], 1980));
+  CHECK(was_slowed(cells[2], 1980));
+  CHECK(contains(machine_calm(report_of(cells)),
+                 "In 2 of 4 cells power or heat held the clock more than 3 % below 1980 MHz: their steps are predicted "
+                 "-10 % too long (median; below 0: too short), the others 2.0 %."));
+}
+
 TEST_CASE("a noisy cell weighs less, and one without noise no more than twice a usual one") {
   const auto w = weights_by_noise({cell(0, 0), cell(0, 0.02), cell(0, 0.02), cell(0, 0.2)});
   CHECK(w[0] / w[1] == Approx(2));
