@@ -43,9 +43,8 @@ std::string clock_sentence(const std::vector<ValidationCell>& cells) {
   if (all.empty()) return {};
   return " In " + std::to_string(all.size()) + " of " + std::to_string(cells.size()) +
          " cells power or heat held the clock more than 3 % below " + significant(*usual, 4) +
-         " MHz: their steps are predicted " + two_digits(quantile(all, 0.5)) +
-         " too long (median; below 0: too short)" +
-         (others.empty() ? "." : ", the others " + two_digits(quantile(others, 0.5)) + ".");
+         " MHz. The median error of their steps is " + two_digits(quantile(all, 0.5)) +
+         (others.empty() ? "." : ", of the others " + two_digits(quantile(others, 0.5)) + ".");
 }
 
 }  // namespace
