@@ -160,7 +160,8 @@ constexpr double kWideHead = 96;                 // columns of a head, beyond wh
 constexpr double kFirst = 2;                     // of them, whose first stages are waited for
 
 struct Stack {
-  double ctas = 0;           // where no context is split
+  double planned = 0;        // CTAs that are launched where no context is split: of sequences as wide as the widest
+  double ctas = 0;           // of them, those that have rows
   double at_once = 1;        // of a multiprocessor
   double longest, mean;      // stages of the tile with most keys, and of all
   double stage, least;       // time of a stage: of one CTA among others, and at least
@@ -177,7 +178,8 @@ Stack stack_of(const Device& d, const AttentionFit& fit, const Attention& k, Spa
   constexpr double kColumns = 128;
   const DecodeAttentionFit& f = fit.decode;
   const PrefillAttentionFit& g = fit.prefill;
-  const double high = p.rows * p.group, tall = high <= kFewRows ? kFewRows : kManyRows;
+  const double high = p.rows * p.group, highest = std::max(high, k.widest * p.group);
+  const double tall = highest <= kFewRows ? kFewRows : kManyRows;
   const double l2_bandwidth = f.l2_speed * d.bandwidth.value;
   // Every tile copies its keys and values from L2; rows that a tile has not are computed all the same.
   const double copied = k.keys_read(1).value / k.kv_heads / l2_bandwidth,
@@ -187,7 +189,8 @@ Stack stack_of(const Device& d, const AttentionFit& fit, const Attention& k, Spa
   // Half of what storing a row of 128 columns costs does not depend on its columns.
   const double stored = std::min(high, tall) * (1 + k.values() / kColumns) / 2;
   const double sums = bytes_of(DType::fp32, static_cast<double>(k.rows) * k.heads * k.values()).value;
-  return {.ctas = p.kv_pairs * up(high, tall) / tall,
+  return {.planned = p.kv_pairs * up(highest, tall) / tall,
+          .ctas = p.kv_pairs * up(high, tall) / tall,
           .at_once = ctas_at_once(k, tall),
           .longest = p.keys / kStageKeys,
           .mean = std::min(mean_keys, p.keys) / kStageKeys,
@@ -202,7 +205,7 @@ Stack stack_of(const Device& d, const AttentionFit& fit, const Attention& k, Spa
 // The parts of a context that have keys, where the kernels split it.
 double parts_of(const Stack& stack, double multiprocessors, double keys) {
   const auto whole = [](double n) { return std::llround(up(n, 1)); };
-  const int splits = splits_for(whole(stack.ctas), static_cast<int>(stack.at_once * multiprocessors),
+  const int splits = splits_for(whole(stack.planned), static_cast<int>(stack.at_once * multiprocessors),
                                 static_cast<int>(whole(std::max(keys, 1.0))));
   const double stages = std::max(up(stack.longest, 1), 1.0);
   return up(stages / up(stages / splits, 1), 1);

@@ -285,6 +285,19 @@ TEST_CASE("our own kernels end with a row after another, split a context to fill
   CHECK(time(1, 1, 32000) < 5 * time(1, 1, 1000));
 }
 
+TEST_CASE("one wide sequence makes the tiles of our own kernels tall for all sequences of its pass") {
+  Device d = known_device("draftline-h100-sxm");
+  Attention k;
+  k.sequences = 64, k.heads = 32, k.kv_heads = 8, k.head_dim = 128;
+  k.rows = 80, k.widest = 1;  // a mean of 1.25 rows x 4 heads
+  const Span s{80 * 500.0, 64 * 501.0};
+  const Seconds low = kernel_time(d, k, s);
+  k.widest = 4;  // of 16 rows x heads: as tall as one row's
+  CHECK(kernel_time(d, k, s) == low);
+  k.widest = 5;
+  CHECK(kernel_time(d, k, s) > low);
+}
+
 TEST_CASE("attention over nothing costs at most a launch, and no rows cost nothing") {
   const Device d = known_device("a100-sxm");
   Attention k;
