@@ -60,6 +60,7 @@ __global__ void delta_rule_kernel(View<const T> qkv, View<const T> gates, const 
   float *k = q + keys, *state = k + keys + lane_of();  // state: a column of 32
   const bool empty = prompts || position == 0;
   const S* old = empty ? nullptr : cache.state(layer, kv_slot, position - 1, head);
+#pragma unroll 16  // a few warps fit on an SM, and each has so many loads of 128 bytes under way
   for (int i = 0; i < keys; ++i) state[i * kColumns] = empty || !mine ? 0 : to_float(old[i * values + column]);
   const float a = expf(to_float(a_log[head])), dt = to_float(dt_bias[head]);
   const float scale = 1 / sqrtf(static_cast<float>(keys));
