@@ -147,6 +147,8 @@ std::vector<MeasuredPoint> cuda_grid(double l2, GridSize size, int devices) {
       if (out > 1 << 16 && rows > 64) continue;
       g.gemm(rows, in, out);
     }
+  for (const int rows : {71, 327, 697})  // of a step whose sequences verify different numbers of drafts
+    for (const auto& [in, out] : {std::pair{4096, 28672}, {14336, 4096}}) g.gemm(rows, in, out);
   const CudaLayout grouped{32, 8, 128}, equal{32, 32, 128};
   for (const CudaLayout& l : {grouped, equal})
     for (const int sequences : {1, 4, 16, 64, 256})
