@@ -48,8 +48,9 @@ bool Validation::steered(const std::string& transformer, const MethodSpec& metho
 
 static std::optional<double> median_clock(const MeasuredCell& m) {
   std::vector<double> all;
-  for (const MeasuredTurn& t : m.turns)
-    if (t.clock_mhz) all.push_back(*t.clock_mhz);
+  for (const auto* side : {&m.plain, &m.turns})
+    for (const MeasuredTurn& t : *side)
+      if (t.clock_mhz) all.push_back(*t.clock_mhz);
   return all.empty() ? std::nullopt : std::optional(quantile(all, 0.5));
 }
 

@@ -82,7 +82,7 @@ struct ValidationCell {
   std::optional<MemoryDrift> drift;     // since the probe; the prediction is for the machine as it then was
   std::optional<double> without_drift;  // the error of the speedup that is predicted for the machine as probed
   std::vector<ComparedOp> ops;
-  std::optional<double> clock_mhz = {};  // a GPU's, at the median of the method's turns
+  std::optional<double> clock_mhz = {};  // a GPU's, at the median of the turns of both sides
 };
 
 // A live server compared with the simulator, which gets the same requests, the live run's acceptance and the calibrated

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/machine_calm.h"
 
+#include <algorithm>
+
 #include "core/quantity_text.h"
 #include "model/devices/fit_quality.h"
 #include "reports/table.h"
@@ -42,8 +44,8 @@ std::string clock_sentence(const std::vector<ValidationCell>& cells) {
              others = errors_of(cells, &ValidationCell::step, [&](const ValidationCell&c) { return !slowed(c); });
   if (all.empty()) return {};
   return " In " + std::to_string(all.size()) + " of " + std::to_string(cells.size()) +
-         " cells power or heat held the clock more than 3 % below " + significant(*usual, 4) +
-         " MHz. The median error of their steps is " + two_digits(quantile(all, 0.5)) +
+         " cells the clock was more than 3 % below " + significant(*usual, 4) +
+         " MHz. The median of their steps' errors, with its sign, is " + two_digits(quantile(all, 0.5)) +
          (others.empty() ? "." : ", of the others " + two_digits(quantile(others, 0.5)) + ".");
 }
 

@@ -21,7 +21,7 @@ std::vector<LevelDrift> level_drift(const std::vector<ValidationCell>&);  // emp
 // than twice as much as one of median noise. All are above zero.
 std::vector<double> weights_by_noise(const std::vector<ValidationCell>&);
 
-// The clock at which a GPU is not slowed: the highest of all cells, as power and heat only lower it. None: not known.
+// The highest clock of a GPU during any cell. None: not known.
 std::optional<double> usual_clock(const std::vector<ValidationCell>&);
 // Whether the clock was more than 3 % below the usual one while a cell was timed.
 bool was_slowed(const ValidationCell&, std::optional<double> usual_clock);

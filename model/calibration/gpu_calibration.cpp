@@ -10,7 +10,6 @@
 #include <tuple>
 #include <utility>
 
-#include "core/errors.h"
 #include "core/fingerprint.h"
 #include "model/calibration/measured_work.h"
 #include "model/kernels/kernel_time.h"
@@ -180,8 +179,8 @@ std::vector<NarrowCalibration<Fit>> narrow_fits(const std::string& op,
 // The ops whose time is that of the bytes they move; drawing tokens is another matter.
 bool moves_bytes(ElementOp op) { return op != ElementOp::sample; }
 
-// What noise chooses is nearly even. The weights are rotated past L2.
-ExpertPoint expert_point(const Measured& m, const MeasuredPoint& p) {
+// What noise chooses is nearly even.
+ExpertPoint expert_point(const MeasuredPoint& p, const Device& datasheet) {
   ExpertPoint e{.rows = p.at("rows"),
                 .hidden = p.at("hidden"),
                 .intermediate = p.at("intermediate"),
@@ -189,15 +188,13 @@ ExpertPoint expert_point(const Measured& m, const MeasuredPoint& p) {
                 .per_token = p.at("per_token"),
                 .time = p.median,
                 .whole = p.at("intermediate"),
-                .routed = true,
-                .state = CacheState::cold};
-  if (e.per_token > e.experts)
-    throw InputErrors(m.file.string() + "#/points: a row of \"experts\" chooses more experts than there are");
+                .routed = true};
   e.load = expected_load({.rows = e.rows,
                           .hidden = e.hidden,
                           .intermediate = e.intermediate,
                           .experts = e.experts,
                           .per_token = e.per_token});
+  if (p.at("copies") > 1 && p.at("copies") * touched_weights(e) > 2 * datasheet.l2) e.state = CacheState::cold;
   return e;
 }
 
@@ -225,7 +222,7 @@ KernelTimes kernel_times(const Measured& m, const Device& datasheet) {
       if (p.at("copies") * cache_bytes(a) > 2 * datasheet.l2 && p.at("copies") > 1) a.cache = CacheState::cold;
       times.attention.push_back(a);
     } else if (p.op == "experts") {
-      times.experts.push_back(expert_point(m, p));
+      times.experts.push_back(expert_point(p, datasheet));
     } else if (p.op == "all_reduce") {
       nccl.points.push_back({p.at("ranks"), Bytes{1024.0 * p.at("kib")}, p.median});
     } else if (const auto op = element_op_named(p.op); op && moves_bytes(*op)) {

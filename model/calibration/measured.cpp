@@ -94,9 +94,20 @@ static Seconds read_time(const Reader& in) {
   return std::clamp(t, kLeast, kMost);
 }
 
+// What the sizes of a shape must keep between them.
+static void check_sizes(const MeasuredPoint& p, const Reader& shape) {
+  constexpr double kMostRows = 1 << 24, kMostRowsOfHeads = 1LL << 34;
+  const auto size = [&](const char* name) { return static_cast<double>(p.at(name)); };
+  if (p.op == "attention" || p.op == "latent_attention") {
+    const double rows = size("sequences") * size("rows");
+    if (rows > kMostRows || rows * size("heads") > kMostRowsOfHeads) shape.fail("has too many rows");
+  }
+  if (p.op == "experts" && size("per_token") > size("experts"))
+    shape.at("per_token").fail("must not be more than the layer's experts");
+}
+
 static MeasuredPoint read_point(const Reader& in) {
   constexpr int kMost = 1 << 24;
-  constexpr double kMostRows = 1 << 24;
   MeasuredPoint p;
   p.op = in.at("op").text();
   if (p.op == "yardstick") p.op = "clock_reference";  // as files of before call it
@@ -113,8 +124,7 @@ static MeasuredPoint read_point(const Reader& in) {
       if (value) p.shape[std::string(name)] = value->integer(least, kMost);
     }
     shape.done();
-    if (p.op == "attention" && static_cast<double>(p.at("sequences")) * p.at("rows") > kMostRows)
-      shape.fail("has too many rows");
+    check_sizes(p, shape);
   }
   if (!read_skipped(in, p.skipped, p.device_failed)) {
     p.median = read_time(in.at("median"));

@@ -153,11 +153,8 @@ double memory_time(const Device& d, const AttentionFit& fit, const Attention& k,
 }
 
 // Our own kernels (decoder/cuda/attention): the rows x heads that share a KV head are a stack of tiles.
-constexpr double kFewRows = 16, kManyRows = 64;  // of a tile: where a stack is no higher, and else
-constexpr double kStageKeys = 64;                // that a CTA copies to shared memory at once
-constexpr double kAtOnce = 3, kWideAtOnce = 2;   // CTAs of a multiprocessor; of many rows of wide heads
-constexpr double kWideHead = 96;                 // columns of a head, beyond which it is wide
-constexpr double kFirst = 2;                     // of them, whose first stages are waited for
+constexpr double kStageKeys = 64;  // that a CTA copies to shared memory at once
+constexpr double kFirst = 2;       // CTAs of a multiprocessor, whose first stages are waited for
 
 struct Stack {
   double planned = 0;        // CTAs that are launched where no context is split: of sequences as wide as the widest
@@ -169,17 +166,13 @@ struct Stack {
   double join, joined_part;  // time to join parts, and of that for each of them
 };
 
-double ctas_at_once(const Attention& k, double tall) {
-  if (k.latent) return tall == kManyRows ? 1 : 2;
-  return tall == kManyRows && k.head_dim > kWideHead ? kWideAtOnce : kAtOnce;
-}
-
 Stack stack_of(const Device& d, const AttentionFit& fit, const Attention& k, Span s, const PerSequence& p) {
   constexpr double kColumns = 128;
   const DecodeAttentionFit& f = fit.decode;
   const PrefillAttentionFit& g = fit.prefill;
   const double high = p.rows * p.group, highest = std::max(high, k.widest * p.group);
-  const double tall = highest <= kFewRows ? kFewRows : kManyRows;
+  const int tile_rows = highest <= kFewRows ? kFewRows : kManyRows;
+  const double tall = tile_rows;
   const double l2_bandwidth = f.l2_speed * d.bandwidth.value;
   // Every tile copies its keys and values from L2; rows that a tile has not are computed all the same.
   const double copied = k.keys_read(1).value / k.kv_heads / l2_bandwidth,
@@ -191,7 +184,7 @@ Stack stack_of(const Device& d, const AttentionFit& fit, const Attention& k, Spa
   const double sums = bytes_of(DType::fp32, static_cast<double>(k.rows) * k.heads * k.values()).value;
   return {.planned = p.kv_pairs * up(highest, tall) / tall,
           .ctas = p.kv_pairs * up(high, tall) / tall,
-          .at_once = ctas_at_once(k, tall),
+          .at_once = 1.0 * (k.latent ? (tile_rows == kManyRows ? 1 : 2) : ctas_at_once(k.head_dim, tile_rows)),
           .longest = p.keys / kStageKeys,
           .mean = std::min(mean_keys, p.keys) / kStageKeys,
           .stage = kStageKeys * d.multiprocessors * (copied + computed),
@@ -204,7 +197,8 @@ Stack stack_of(const Device& d, const AttentionFit& fit, const Attention& k, Spa
 
 // The parts of a context that have keys, where the kernels split it.
 double parts_of(const Stack& stack, double multiprocessors, double keys) {
-  const auto whole = [](double n) { return std::llround(up(n, 1)); };
+  constexpr double kMost = 1 << 30;
+  const auto whole = [&](double n) { return std::llround(up(std::min(n, kMost), 1)); };
   const int splits = splits_for(whole(stack.planned), static_cast<int>(stack.at_once * multiprocessors),
                                 static_cast<int>(whole(std::max(keys, 1.0))));
   const double stages = std::max(up(stack.longest, 1), 1.0);

@@ -52,15 +52,16 @@ void probe_latent_attention(CudaTimer& t, MeasuredPoint& p, Seconds time_budget)
     return noise_at(kCache + product(blocked.block_of(key) * cuda::kBlockTokens + key % cuda::kBlockTokens, dim) +
                     static_cast<std::uint64_t>(column));
   };
-  const auto query = [&](int column) {
-    const bool own = column < rank;
-    const int columns = own ? rank : rope;
-    return noise_at((own ? kQueries : kRotated) + product(row, heads * columns) + product(head, columns) +
-                    static_cast<std::uint64_t>(own ? column : column - rank));
-  };
+  std::vector<double> query;
+  for (int c = 0; c < rank; ++c)
+    query.push_back(
+        noise_at(kQueries + product(row, heads * rank) + product(head, rank) + static_cast<std::uint64_t>(c)));
+  for (int c = 0; c < rope; ++c)
+    query.push_back(
+        noise_at(kRotated + product(row, heads * rope) + product(head, rope) + static_cast<std::uint64_t>(c)));
   const auto score = [&](int key) {
     double dot = 0;
-    for (int c = 0; c < dim; ++c) dot += query(c) * value(key, c);
+    for (int c = 0; c < dim; ++c) dot += query[static_cast<std::size_t>(c)] * value(key, c);
     return dot * static_cast<double>(scale);
   };
   if (!are_close(y.row(row), head * rank, attended(context + rows, rank, score, value))) {

@@ -2,6 +2,7 @@
 // Attention against the CPU backend: decode, prefill, chains and trees, ragged batches, long contexts in many splits.
 #include "decoder/cuda/attention/attention.h"
 
+#include "model/kernels/context_splits.h"
 #include "tests/catch.h"
 #include "tests/emulator/op_rig.h"
 
@@ -200,6 +201,26 @@ TEST_CASE("a long context is split, and its parts join to the whole") {
     CHECK(compare<bf16>(c).splits > 2);
   }
   check_case({"verify in splits", {length, 20}, {7, 7}, 4, 2, 16, true, 0, 64});
+}
+
+TEST_CASE("kernels are planned as they are priced: tiles, CTAs that run at once, parts of a context") {
+  const int heads = GENERATE(8, 32), dim = GENERATE(64, 96, 128), sequences = GENERATE(1, 4, 30);
+  constexpr int kKvHeads = 8, kSms = 132;
+  for (const int rows : {1, 4, 5, 16, 40})
+    for (const int capacity : {64, 1024, 9000}) {
+      const AttendPlan plan = plan_attend<bf16>({.sequences = sequences,
+                                                 .widest = rows,
+                                                 .heads = heads,
+                                                 .kv_heads = kKvHeads,
+                                                 .head_dim = dim,
+                                                 .value_dim = dim,
+                                                 .capacity = capacity,
+                                                 .sms = kSms});
+      const int stacked = rows * heads / kKvHeads, tile = stacked <= kFewRows ? kFewRows : kManyRows;
+      CHECK(plan.tile_rows == tile);
+      CHECK(plan.splits ==
+            splits_for(sequences * kKvHeads * ceil_div(stacked, tile), ctas_at_once(dim, tile) * kSms, capacity));
+    }
 }
 
 TEST_CASE("contexts are split to fill the device, in whole waves, and not where there are many waves anyway") {

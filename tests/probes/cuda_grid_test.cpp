@@ -13,10 +13,21 @@ TEST_CASE("the CUDA grid names every shape once, and its products rotate past L2
   const double l2 = 50e6;
   std::set<std::pair<std::string, std::map<std::string, int>>> seen;
   std::set<int> rows_of_trees, groups;
-  int decode = 0;
+  std::set<int> expert_rows;
+  int decode = 0, latents = 0;
   for (const auto& p : cuda_grid(l2)) {
     CHECK(seen.emplace(p.op, p.shape).second);
     if (p.op == "gemm") CHECK(2.0 * p.at("in") * p.at("out") * p.at("copies") > 2 * l2);
+    if (p.op == "experts") {
+      CHECK(p.at("per_token") <= p.at("experts"));
+      CHECK(6.0 * p.at("hidden") * p.at("intermediate") * p.at("per_token") * p.at("copies") > 2 * l2);
+      expert_rows.insert(p.at("rows"));
+    }
+    if (p.op == "latent_attention") {
+      const double row = 2.0 * (p.at("rank") + p.at("rope"));
+      CHECK(row * p.at("sequences") * (p.at("context") + p.at("rows")) * p.at("copies") > 2 * l2);
+      latents += 1;
+    }
     if (p.op != "attention") continue;
     if (p.at("tree") != 0) rows_of_trees.insert(p.at("rows"));
     groups.insert(p.at("heads") / p.at("kv_heads"));
@@ -25,6 +36,8 @@ TEST_CASE("the CUDA grid names every shape once, and its products rotate past L2
   }
   CHECK(rows_of_trees == std::set<int>{2, 4, 8, 16, 32, 64});
   CHECK(groups.size() >= 3);
+  CHECK(expert_rows == std::set<int>{1, 4, 16, 64, 256});
+  CHECK(latents >= 30);
   CHECK(decode >= 40);
   CHECK(seen.size() < 850);  // three minutes
 }

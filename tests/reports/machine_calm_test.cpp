@@ -50,10 +50,9 @@ TEST_CASE("cells during which a GPU's clock fell are told apart") {
   CHECK(usual_clock(cells) == 1980);
   CHECK_FALSE(was_slowed(cells[1], 1980));
   CHECK(was_slowed(cells[2], 1980));
-  CHECK(contains(
-      machine_calm(report_of(cells)),
-      "In 2 of 4 cells power or heat held the clock more than 3 % below 1980 MHz. The median error of their steps "
-      "is -10 %, of the others 2.0 %."));
+  CHECK(contains(machine_calm(report_of(cells)),
+                 "In 2 of 4 cells the clock was more than 3 % below 1980 MHz. The median of their steps' errors, with "
+                 "its sign, is -10 %, of the others 2.0 %."));
 }
 
 TEST_CASE("a noisy cell weighs less, and one without noise no more than twice a usual one") {

@@ -9,8 +9,6 @@ namespace draftline::cuda {
 
 namespace {
 
-constexpr int kFewRows = 16;  // rows x heads of a KV head, up to which a tile of one warp's rows does
-
 template <class T>
 __global__ void group_attend_rows(View<const T> q, View<const T> k, View<const T> v, int group, int dim, bool causal,
                                   float scale, View<T> y) {
@@ -59,8 +57,7 @@ void attend_tiles(const AttendArguments<bf16>& a, const AttendPlan& plan, dim3 g
                   cudaStream_t stream) {
   check(a.q.stride % 2 == 0 && reinterpret_cast<std::uintptr_t>(a.q.data) % sizeof(unsigned) == 0,
         "attention: queries are read in pairs");
-  check(a.y.stride % 4 == 0 && reinterpret_cast<std::uintptr_t>(a.y.data) % (4 * sizeof(bf16)) == 0,
-        "attention: results are written four at a time");
+  check(takes_columns(a.y), "attention: results are written up to four columns at a time");
   with_tiles(a.cache.head_dim, a.value_dim, plan.tile_rows > kFewRows, [&](auto tiles) {
     using S = decltype(tiles);
     launch_overlapping(attend_tiles_kernel<S, AttendArguments<bf16>>, grid, grid_of(S::threads), S::shared, stream, a);

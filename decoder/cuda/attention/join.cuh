@@ -22,6 +22,9 @@ template <class T, int n>
 struct alignas(sizeof(T) * n) Columns {
   T at[n];
 };
+inline bool takes_columns(const View<bf16>& y) {  // four of them at once
+  return y.stride % 4 == 0 && reinterpret_cast<std::uintptr_t>(y.data) % sizeof(Columns<bf16, 4>) == 0;
+}
 template <int n>
 __device__ void add(Columns<float, n>& sum, float weight, const Columns<float, n>& v) {
 #pragma unroll

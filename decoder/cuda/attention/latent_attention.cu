@@ -111,6 +111,7 @@ void latent_attend(View<const T> q, View<const T> q_rope, const PassView& pass, 
   if constexpr (std::is_same_v<T, bf16>) {
     if (plan.tensor_cores) {
       check(aligned(q) && aligned(q_rope), "latent attention: queries are read 16 bytes at a time");
+      check(takes_columns(y), "latent attention: results are written four columns at a time");
       const bool tall = plan.tile_rows == Served<true>::rows, small = fits<Small<false>>(shape);
       if (small)
         return tall ? launch_latent_tiles<Small<true>>(a, plan, grid, stream)
@@ -142,7 +143,7 @@ void expanded_attend(const ExpandedShape& shape, View<const T> q, View<const T> 
   a.scale = scale * kLog2E;
   a.y = y;
   if constexpr (std::is_same_v<T, bf16>) {
-    if (aligned(q) && aligned(q_rope) && aligned(kv) && aligned(k_rope)) {
+    if (aligned(q) && aligned(q_rope) && aligned(kv) && aligned(k_rope) && takes_columns(y)) {
       if (fits<Prompts>(shape)) return launch_prompts<Prompts>(a, shape.heads, stream);
       if (fits<SmallPrompts>(shape)) return launch_prompts<SmallPrompts>(a, shape.heads, stream);
     }

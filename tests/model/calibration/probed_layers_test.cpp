@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers of experts and attention over latents in a probe's file.
-#include <cmath>
+#include <sstream>
 
 #include "model/calibration/gpu_calibration.h"
 #include "model/kernels/kernel_time.h"
-#include "tests/catch.h"
+#include "tests/core/messages.h"
 #include "tests/model/devices/known_device.h"
 
 using namespace draftline;
@@ -53,7 +53,7 @@ Measured probed(const Device& d) {
   m.file = "m.json";
   for (const int rows : {1, 4, 16, 64, 256})
     for (const auto& [hidden, inner, experts, per_token] :
-         {std::tuple(2048, 768, 128, 8), {2048, 1408, 64, 6}, {2880, 2880, 32, 4}, {4096, 14336, 8, 2}})
+         {std::tuple(2048, 768, 128, 8), {2048, 1408, 64, 6}, {2880, 2880, 32, 4}})
       m.points.push_back(experts_point(rows, hidden, inner, experts, per_token));
   for (const int heads : {16, 128})
     for (const int sequences : {1, 16, 64})
@@ -104,14 +104,44 @@ TEST_CASE("a probed layer of experts has the router's product, and finds no weig
   CHECK(predicted(d, p) < cold);
 }
 
-TEST_CASE("a few layers are no fit, and a row can't choose more experts than there are") {
+TEST_CASE("a few layers are no fit, and weights that L2 keeps are not cold") {
   const Device d = truth();
   Measured m = probed(d);
-  m.points.erase(m.points.begin() + 3, m.points.begin() + 20);
+  m.points.erase(m.points.begin() + 3, m.points.begin() + 15);
   m.points.resize(8);
-  const KernelTimes few = kernel_times(m, d);
-  CHECK(few.experts.empty());
-  CHECK(few.attention.empty());
-  m.points.push_back(experts_point(1, 64, 64, 4, 5));
-  CHECK_THROWS_WITH(kernel_times(m, d), Catch::Contains("m.json#/points: a row of \"experts\" chooses more experts"));
+  CHECK(kernel_times(m, d).experts.empty());
+  CHECK(kernel_times(m, d).attention.empty());
+  m.points.clear();
+  for (int i = 0; i < 8; ++i) m.points.push_back(experts_point(1 + i, 2048, 768, 128, 8));
+  m.points[0].shape["copies"] = 1;
+  m.points[1].shape = experts_point(2, 64, 64, 8, 2).shape;
+  const auto experts = kernel_times(m, d).experts;
+  REQUIRE(experts.size() == 8);
+  CHECK(experts[0].state == CacheState::repeated);
+  CHECK(experts[1].state == CacheState::repeated);
+  CHECK(experts[2].state == CacheState::cold);
+}
+
+TEST_CASE("a probe's file with sizes that no layer has is refused with their place") {
+  struct Wrong {
+    MeasuredPoint point;
+    const char* message;
+  };
+  const Wrong wrong = GENERATE(
+      Wrong{experts_point(1, 64, 64, 4, 5), "m.json#/points/0/shape/per_token: must not be more than the layer's"},
+      Wrong{latent_point(1 << 20, 1 << 10, 1 << 10, 64), "m.json#/points/0/shape: has too many rows"},
+      Wrong{latent_point(1, 1 << 24, 1 << 24, 64), "m.json#/points/0/shape: has too many rows"});
+  Measured m;
+  m.device = "cuda";
+  m.title = "a GPU";
+  m.commit = m.source = m.locator = "here";
+  m.points = {wrong.point};
+  std::ostringstream text;
+  write_measured(text, m);
+  CHECK(contains(mistake_of([&] {
+                   const Document d = Document::from_text(text.str(), "m.json");
+                   (void)read_measured(d.root());
+                   d.finish();
+                 }),
+                 wrong.message));
 }

@@ -203,7 +203,8 @@ TEST_CASE("whatever a library's layout, and whichever of its launches is dearer,
   std::tie(f.decode.fixed, f.prefill.fixed) =
       GENERATE(std::pair{Seconds{8e-6}, Seconds{12e-6}}, std::pair{Seconds{12e-6}, Seconds{8e-6}});
   // Our own kernels choose their parts by a rule that does not know what parts cost: more work may come to better ones.
-  const double least = f.prefill.layout == HeadLayout::stacked ? 0.75 : 0.999999999;
+  const bool ours = f.prefill.layout == HeadLayout::stacked;
+  const double least = ours ? 0.8 : 0.999999999, least_of_keys = ours ? 0.9 : 0.999999999;
   for (const auto& [heads, kv_heads] : {std::pair{32, 8}, {8, 8}, {71, 1}})
     for (const int other : {1, 6, 40}) {
       Seconds rows{}, context{}, count{};
@@ -213,7 +214,7 @@ TEST_CASE("whatever a library's layout, and whichever of its launches is dearer,
                       c = attention(d, heads, kv_heads, {2, other, n - 1.0}),
                       s = attention(d, heads, kv_heads, {n, other, 900});
         CHECK(r >= least * rows);
-        CHECK(c >= least * context);
+        CHECK(c >= least_of_keys * context);
         CHECK(s >= least * count);
         rows = r, context = c, count = s;
       }
