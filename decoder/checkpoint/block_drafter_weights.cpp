@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decoder/checkpoint/block_drafter_weights.h"
 
+#include "decoder/checkpoint/stored_layer.h"
+
 namespace draftline {
 
 namespace {

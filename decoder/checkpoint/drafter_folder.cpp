@@ -8,6 +8,7 @@
 #include "core/json_parse.h"
 #include "core/reader.h"
 #include "decoder/checkpoint/block_drafter_weights.h"
+#include "decoder/checkpoint/stored_layer.h"
 #include "model/transformers/block_drafter_config.h"
 
 namespace draftline {

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "decoder/checkpoint/huggingface.h"
+#include "decoder/layer.h"
 #include "model/transformers/drafter_config.h"
 
 namespace draftline {

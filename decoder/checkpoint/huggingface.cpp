@@ -9,6 +9,7 @@
 #include "core/errors.h"
 #include "core/json_parse.h"
 #include "core/reader.h"
+#include "decoder/checkpoint/stored_layer.h"
 
 namespace draftline {
 

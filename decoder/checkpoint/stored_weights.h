@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our weights as a checkpoint stores them: which tensors make a weight, whether a checkpoint has them in the right
-// shape, and their values. Names of a layer's tensors are those of transformers (version 4.57; Qwen3.5: 5.23).
+// shape, and their values.
 #pragma once
 #include <functional>
 #include <span>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "decoder/checkpoint/stored_values.h"
-#include "decoder/layer.h"
+#include "model/transformers/transformer_shape.h"
 
 namespace draftline {
 
@@ -48,11 +48,6 @@ StoredWeight stored_vector(const std::string& name, const std::string& tensor, i
 StoredWeight stored_table(const std::string& name, const std::string& tensor, int rows, int columns);  // as we hold it
 // The stored weight of a norm; `tensor` without ".weight".
 StoredWeight stored_norm(const TransformerShape&, const std::string& name, const std::string& tensor, int n);
-// The weights of make_layer() (decoder/layer), whose names begin with `ours`; the tensors' begin with `theirs`. The
-// files are asked which of several forms they have.
-std::vector<StoredWeight> stored_layer(const CheckpointFiles&, const TransformerShape&, const std::string& ours,
-                                       const std::string& theirs, const LayerOptions& = {});
-
 // Collects what is wrong with a checkpoint's tensors.
 class TensorCheck {
  public:
