@@ -138,10 +138,10 @@ std::vector<MeasuredPoint> cuda_grid(double l2, GridSize size, int devices) {
   g.steps({1, 6, 24}, {1, 16, 64});
 
   // Matrices of networks of 0.5 to 70 billion weights, and sizes that are no power of two.
-  const std::vector<std::pair<int, int>> products{{1024, 1024},  {1024, 4096},   {2048, 2048},  {2560, 9728},
-                                                  {4096, 1024},  {4096, 4096},   {4096, 6144},  {4096, 14336},
-                                                  {5120, 5120},  {8192, 8192},   {14336, 4096}, {4096, 28672},
-                                                  {8192, 28672}, {16384, 16384}, {896, 4864},   {4096, 128256}};
+  const std::vector<std::pair<int, int>> products{
+      {1024, 1024},  {1024, 4096},   {2048, 2048}, {2560, 9728},   {4096, 1024},  {4096, 4096},
+      {4096, 6144},  {4096, 14336},  {5120, 5120}, {8192, 8192},   {14336, 4096}, {4096, 28672},
+      {8192, 28672}, {16384, 16384}, {896, 4864},  {4096, 128256}, {11008, 2048}};
   for (const auto& [in, out] : products)
     for (const int rows : {1, 4, 16, 48, 64, 96, 160, 256, 512, 1024}) {
       if (out > 1 << 16 && rows > 64) continue;
