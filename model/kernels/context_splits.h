@@ -10,7 +10,8 @@ namespace draftline {
 inline constexpr int kLeastKeysOfSplit = 128;  // joining costs more than a shorter one saves
 inline constexpr int kMostSplits = 64;         // two for each lane that joins them
 
-inline constexpr int kFewRows = 16, kManyRows = 64;  // of a tile, where a stack of rows x heads is no higher; and else
+// Rows x heads of a tile: 16 where no more of them share a KV head in a sequence, else 64.
+inline constexpr int kFewRows = 16, kManyRows = 64;
 // CTAs that run on a multiprocessor at once, of ordinary attention over heads of so many columns.
 constexpr int ctas_at_once(int head_dim, int tile_rows) { return tile_rows == kManyRows && head_dim > 96 ? 2 : 3; }
 
