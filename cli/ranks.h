@@ -10,7 +10,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 namespace draftline::cli {
@@ -26,8 +25,6 @@ struct Ending {
   int code = 0;
   std::vector<std::string> messages;
   bool silent = false;  // whether the messages, by which a failure is known, are kept from the user
-
-  static auto members(auto& s) { return std::tie(s.code, s.messages, s.silent); }
 };
 
 // Thrown on rank 0 if another rank failed, with that rank's exit code and messages.

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Serialises values to bytes, for another process of the same program on the same kind of machine:
-// unpack<T>(pack(value)) equals the value, bit for bit. Trivially copyable types are copied from memory; strings,
-// lists, maps, optionals, variants and JSON by their content. Any other class lists its members:
-//   static auto members(auto& self) { return std::tie(self.point, self.result); }
-// A trivially copyable struct with a pointer must do so too, as an address is meaningless in another process.
+// unpack<T>(pack(value)) equals the value, bit for bit. Strings, lists, maps, optionals, variants and JSON are copied by
+// their content, plain structs by their members (core/members.h), other trivially copyable types but pointers from
+// memory. Any other class lists the members that are packed: static auto members(auto& self).
 #pragma once
 #include <concepts>
 #include <cstring>
@@ -19,6 +18,7 @@
 #include <vector>
 
 #include "core/errors.h"
+#include "core/members.h"
 
 namespace draftline {
 
@@ -78,8 +78,6 @@ template <class T>
 void put(std::string& to, const T& value) {
   if constexpr (NamesMembers<const T>) {
     std::apply([&](const auto&... member) { (put(to, member), ...); }, T::members(value));
-  } else if constexpr (Plain<T>) {
-    to.append(reinterpret_cast<const char*>(&value), sizeof value);
   } else if constexpr (std::same_as<T, std::string>) {
     put(to, value.size());
     to.append(value);
@@ -93,10 +91,14 @@ void put(std::string& to, const T& value) {
   } else if constexpr (Optional<T> || Holder<T>) {
     put(to, static_cast<bool>(value));
     if (value) put(to, *value);
-  } else {
-    static_assert(List<T>, "name its members");
+  } else if constexpr (List<T>) {
     put(to, value.size());
     for (const auto& item : value) put(to, item);
+  } else if constexpr (PlainStruct<T>) {
+    std::apply([&](const auto&... member) { (put(to, member), ...); }, members_of(value));
+  } else {
+    static_assert(Plain<T>, "list its members");
+    to.append(reinterpret_cast<const char*>(&value), sizeof value);
   }
 }
 
@@ -109,8 +111,6 @@ class Source {
   void take(T& value) {
     if constexpr (NamesMembers<T>) {
       std::apply([&](auto&... member) { (take(member), ...); }, T::members(value));
-    } else if constexpr (Plain<T>) {
-      std::memcpy(static_cast<void*>(&value), next(sizeof value).data(), sizeof value);
     } else if constexpr (std::same_as<T, std::string>) {
       value = next(taken<std::size_t>());
     } else if constexpr (Text<T>) {
@@ -134,10 +134,15 @@ class Source {
         auto key = taken<typename T::key_type>();
         take(value[std::move(key)]);
       }
-    } else {
+    } else if constexpr (List<T>) {
       const auto n = taken<std::size_t>();
       if constexpr (Growing<T>) value.resize(n);
       for (auto& item : value) take(item);
+    } else if constexpr (PlainStruct<T>) {
+      std::apply([&](auto&... member) { (take(member), ...); }, members_of(value));
+    } else {
+      static_assert(Plain<T>, "list its members");
+      std::memcpy(static_cast<void*>(&value), next(sizeof value).data(), sizeof value);
     }
   }
   template <class T>

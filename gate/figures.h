@@ -3,7 +3,6 @@
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -17,8 +16,6 @@ using PointKey = std::vector<std::pair<std::string, std::string>>;
 struct PointFigures {
   PointKey key;
   std::vector<std::pair<std::string, Json>> figures;  // "ttft.p99" and a number, text, boolean or null
-
-  static auto members(auto& s) { return std::tie(s.key, s.figures); }
 };
 
 // The figures of a document. Objects in a result are flattened with dots; {"value", "unit", "kind"} becomes its value.

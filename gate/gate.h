@@ -3,7 +3,6 @@
 #pragma once
 #include <functional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -30,8 +29,6 @@ struct Recomputed {
   std::string failure;  // why the question can't be answered; "" if it can
   // Figures that the pin names and no point has, each with what to say of it.
   std::vector<std::pair<std::string, std::string>> lacking;
-
-  static auto members(auto& s) { return std::tie(s.points, s.inputs, s.failure, s.lacking); }
 };
 // `data`: the folder data/. InputErrors of the question become the `failure`.
 Recomputed recompute(const Pin&, const std::filesystem::path& pin_file, const std::filesystem::path& data);

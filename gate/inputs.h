@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <map>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "core/input_files.h"
@@ -16,8 +15,6 @@ namespace draftline::gate {
 struct InputContent {
   std::string fingerprint;
   std::map<std::string, std::string> values;
-
-  static auto members(auto& s) { return std::tie(s.fingerprint, s.values); }
 };
 using Inputs = std::map<std::string, InputContent>;  // by input_name() (core/input_files)
 

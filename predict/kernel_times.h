@@ -3,7 +3,6 @@
 // are one entry.
 #pragma once
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "predict/step_prices.h"
@@ -15,8 +14,6 @@ struct KernelTime {
   std::string op, shape;  // as op_key() names it; "4 x 4096 x 6144 bf16": rows, in, out and the weights' format
   int count = 0;          // in a step
   Seconds time;           // of all of them on the device
-
-  static auto members(auto& s) { return std::tie(s.phase, s.op, s.shape, s.count, s.time); }
 };
 
 // The kernels of a step in order of their first launch, at the context in the middle of the output. They add up to the

@@ -42,12 +42,6 @@ struct Prediction {
   Work work;  // FLOP and bytes of a step in the middle of the output, on each device
   std::optional<PredictionInterval> interval;
   std::vector<std::string> warnings;  // setup_warnings()
-
-  static auto members(auto& s) {
-    return std::tie(s.verified_rows, s.step_time, s.breakdown, s.acceptance_length, s.throughput, s.speedup, s.request,
-                    s.throughput_with_prefill, s.speedup_with_prefill, s.prefill_time, s.memory, s.drafter, s.work,
-                    s.interval, s.warnings);
-  }
 };
 
 // Makes predictions. Devices, engines, networks and traces must outlive it and not change. Each thread needs its own.

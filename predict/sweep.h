@@ -3,7 +3,6 @@
 #pragma once
 #include <filesystem>
 #include <string>
-#include <tuple>
 #include <variant>
 
 #include "inputs/scenario.h"
@@ -17,8 +16,6 @@ struct Outcome {
   std::variant<Prediction, std::string> result;  // the string says why the point was skipped
 
   std::vector<KernelTime> kernels = {};  // of a step; empty unless asked for, or skipped
-
-  static auto members(auto& s) { return std::tie(s.point, s.result, s.kernels); }
 };
 
 class Sweep {

@@ -4,7 +4,6 @@
 #pragma once
 #include <algorithm>
 #include <optional>
-#include <tuple>
 #include <vector>
 
 #include "sim/draft_schedule.h"
@@ -59,11 +58,6 @@ struct Advice {
   bool pays_at_every_batch() const { return pays_at == std::vector<Stretch<int>>{{1, largest_batch}}; }
   bool pays_at_batch(int batch) const {
     return std::any_of(pays_at.begin(), pays_at.end(), [&](const auto& s) { return s.from <= batch && batch <= s.to; });
-  }
-
-  static auto members(auto& s) {
-    return std::tie(s.point, s.obstacle, s.largest_batch, s.batch_limit, s.pays_at, s.gain, s.pool_lost, s.batches,
-                    s.draft_length, s.best, s.schedule, s.rate);
   }
 };
 

@@ -6,7 +6,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "sim/trials.h"
@@ -44,12 +43,6 @@ struct FleetOption {
   PerSecond fleet_capacity() const { return replicas * capacity; }
   // How much more load the fleet bears, as a share of the workload's.
   double headroom() const { return std::max(0.0, fleet_capacity() / load - 1); }
-
-  static auto members(auto& s) {
-    return std::tie(s.point, s.obstacle, s.can_run, s.is_bound, s.replicas, s.devices, s.devices_of_replica, s.nodes,
-                    s.cost, s.cost_with_spare, s.load, s.capacity, s.capacity_at_least, s.slowest_step,
-                    s.replicas_if_slowest, s.runs, s.alone);
-  }
 };
 Seconds mean_e2e(const FleetOption&);  // mean end-to-end latency over the replications; there must be some
 

@@ -26,7 +26,10 @@ class Demand {
     return !denied_ && sequences_ <= l.max_num_seqs && blocks_ <= l.kv_blocks;
   }
 
-  static auto members(auto& s) { return std::tie(s.sequences_, s.blocks_, s.denied_); }
+  static auto members(auto& self) {
+    auto& [sequences, blocks, denied] = self;
+    return std::tie(sequences, blocks, denied);
+  }
 
  private:
   template <class Count>

@@ -2,7 +2,6 @@
 // A router with one or more servers behind it, and the simulation of a workload on them.
 #pragma once
 #include <functional>
-#include <tuple>
 #include <vector>
 
 #include "sim/backlog.h"
@@ -22,11 +21,6 @@ struct ServingRun {
   double queue_growth = 0;    // requests by which it grew for each that arrived in the second half; 0 if it did not
   bool cut_short = false;     // run_while_targets_hold() ended it; the figures are of its beginning
   Demand demand = {};         // of its servers
-
-  static auto members(auto& s) {
-    return std::tie(s.figures, s.wall_time, s.pricing_time, s.diverges, s.unsettled, s.by_prompts, s.fills,
-                    s.queue_growth, s.cut_short, s.demand);
-  }
 };
 
 // A sentence on the requests that were refused because they do not fit the KV pool; "" if there are none.

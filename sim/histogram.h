@@ -37,7 +37,10 @@ class Histogram {
   }
   double share_below(Seconds) const;  // share of the values at or below a time, to a bin; 1 if empty
 
-  static auto members(auto& self) { return std::tie(self.count_, self.sum_, self.pages_); }  // core/packed.h
+  static auto members(auto& self) {  // core/packed.h
+    auto& [count, sum, pages] = self;
+    return std::tie(count, sum, pages);
+  }
 
  private:
   static constexpr int kBits = 10;

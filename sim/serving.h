@@ -28,18 +28,11 @@ struct ServingResult {
   double power_watts = 0;  // design power of one device; 0: unknown. A mean where a drafter has a device of its own
   std::optional<double> cost_per_hour;  // of all devices, in whole nodes where they come so; none without prices
   std::vector<std::string> warnings;    // sentences
-
-  static auto members(auto& s) {
-    return std::tie(s.runs, s.oracle, s.kv_blocks, s.batch_limit, s.servers, s.devices, s.power_watts, s.cost_per_hour,
-                    s.warnings);
-  }
 };
 
 struct ServingOutcome {
   Point point;
   std::variant<ServingResult, std::string> result;  // the string says why the point was skipped
-
-  static auto members(auto& s) { return std::tie(s.point, s.result); }
 };
 
 // A figure over all replications: their mean and, if there are several, the Student-t interval of the mean.

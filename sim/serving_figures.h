@@ -108,13 +108,16 @@ class ServingFigures {
   bool sure_to_miss(std::int64_t requests) const;
   std::uint64_t fingerprint() const { return events_.value(); }  // hash of (request, first and last token) in order
 
-  // All records, but neither observer nor targets (core/packed.h).
+  // All records, but neither warm-up, targets nor observer (core/packed.h). The compiler checks the number of names.
   static auto members(auto& s) {
-    return std::tie(s.ttft, s.tpot, s.inter_token, s.e2e, s.queueing, s.requests, s.output_tokens, s.prompt_tokens,
-                    s.good_requests, s.all_tokens, s.steps, s.preemptions, s.most_blocks, s.longest_text,
-                    s.reused_tokens, s.refused, s.longest_refused, s.first_arrival, s.begin, s.last_arrival, s.end,
-                    s.sequence_steps_, s.decoded_, s.warm_up_tokens_, s.busy_, s.host_, s.block_time_, s.in_system_,
-                    s.events_);
+    auto& [ttft, tpot, inter_token, e2e, queueing, requests, output_tokens, prompt_tokens, reused_tokens, good_requests,
+           all_tokens, steps, preemptions, most_blocks, longest_text, refused, longest_refused, first_arrival, begin,
+           last_arrival, end, warm_up, targets, late, observer, sequence_steps, decoded, warm_up_tokens, busy, host,
+           block_time, in_system, events] = s;
+    return std::tie(ttft, tpot, inter_token, e2e, queueing, requests, output_tokens, prompt_tokens, reused_tokens,
+                    good_requests, all_tokens, steps, preemptions, most_blocks, longest_text, refused, longest_refused,
+                    first_arrival, begin, last_arrival, end, sequence_steps, decoded, warm_up_tokens, busy, host,
+                    block_time, in_system, events);
   }
 
  private:

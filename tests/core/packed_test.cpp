@@ -20,7 +20,6 @@ T back(const T& value) {
 struct Inner {
   std::string name;
   std::vector<std::optional<double>> values;
-  static auto members(auto& s) { return std::tie(s.name, s.values); }
   bool operator==(const Inner&) const = default;
 };
 
@@ -28,7 +27,10 @@ class Outer {
  public:
   Outer() = default;
   explicit Outer(int n) : n_(n), inner_{{"a", {{}, 0.5}}, {"", {}}}, by_name_{{"x", {"y", {1.0}}}} {}
-  static auto members(auto& s) { return std::tie(s.n_, s.inner_, s.by_name_); }
+  static auto members(auto& self) {
+    auto& [n, inner, by_name] = self;
+    return std::tie(n, inner, by_name);
+  }
   bool operator==(const Outer&) const = default;
 
  private:
