@@ -155,12 +155,12 @@ void add_calibrate(CLI::App& app, Action& chosen) {
                    "a measured file (draftline probe), or a folder of tables of kernels: gemm, generation_attention,\n"
                    "context_attention, mla_generation_module, mla_context_module, context_mla, moe, nccl,\n"
                    "custom_allreduce (aiconfigurator's forms), dense and attention (LLMServingSim's), each a .csv\n"
-                   "file, gzipped or not; docs/your_own.md")
+                   "file, gzipped or not; docs/recipes/your_gpu.md")
       ->check(CLI::ExistingPath);
   verb->add_option(
       "--served", o->served.files,
       "benchmarks of a server, instead: results of vLLM (bench serve, bench latency), SGLang or guidellm,\n"
-      "or a CSV table; FILE@batch=8,prompt=32,... says what a file does not (docs/your_server.md)");
+      "or a CSV table; FILE@batch=8,prompt=32,... says what a file does not (docs/recipes/your_server.md)");
   verb->add_option("--engine", o->served.engine, "with --served: the profile to start from");
   verb->add_option("--precision", o->served.precision,
                    "with --served: of the weights; auto: the checkpoint's, else bf16")

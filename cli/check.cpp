@@ -233,7 +233,7 @@ int check_all(CheckOptions o, const Common& common) {
 void add_check(CLI::App& app, Action& chosen) {
   auto* verb = app.add_subcommand("check", "did a prediction move: pinned answers asked again; exit 1 where one did");
   auto o = std::make_shared<CheckOptions>();
-  verb->add_option("pins", o->pins, "files of pinned predictions (docs/ci.md)")->check(CLI::ExistingFile);
+  verb->add_option("pins", o->pins, "files of pinned predictions (docs/recipes/ci.md)")->check(CLI::ExistingFile);
   verb->add_option("--scenarios", o->scenarios, "every scenario of this folder, pinned in its pins.json")
       ->check(CLI::ExistingDirectory);
   verb->add_flag("--approve", o->approve, "write today's figures into the pin files, after saying what moved");

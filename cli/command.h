@@ -23,8 +23,8 @@ struct Common {
 // is refused, as it measures one machine, which several processes would disturb.
 enum class AcrossRanks { shares, first_alone, refuses };
 
-// What the program exits with (docs/output.md, "Exit codes"). kMissed: what was asked for is not so: `check` found a
-// figure that moved, `plan` no option that meets the targets.
+// What the program exits with (docs/reference/output.md, "Exit codes"). kMissed: what was asked for is not so: `check`
+// found a figure that moved, `plan` no option that meets the targets.
 enum ExitCode { kFine = 0, kMissed = 1, kInput = 2, kDevice = 3, kBug = 4 };
 
 // The action of a verb, which returns the exit code. add_x() adds the verb x to the program and sets `chosen` when it

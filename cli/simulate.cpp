@@ -106,7 +106,8 @@ int simulate(const SimulateOptions& o, const Common& common) {
 void add_simulate(CLI::App& app, Action& chosen) {
   auto* verb = app.add_subcommand("simulate", "serve a workload: arrivals, batches, KV blocks, speculation");
   auto o = std::make_shared<SimulateOptions>();
-  verb->add_option("scenario", o->scenario, "a scenario file with a \"workload\" (docs/simulator.md)")->required();
+  verb->add_option("scenario", o->scenario, "a scenario file with a \"workload\" (docs/explanation/simulator.md)")
+      ->required();
   add_formats(*verb, o->format, "one JSON document on standard output");
   verb->add_flag("--dry-run", o->dry_run, "only print the scenario with its defaults, and how many points it has");
   verb->add_option("--requests", o->records.requests, "write a row per request to this .csv or .jsonl file");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `draftline validate`: probe, calibrate, decode, predict and compare on this machine (docs/validate.md). Each part
-// writes a file to a folder; started again, it continues there. Calibration uses only measurements of kernels and the
-// host, never of steps.
+// `draftline validate`: probe, calibrate, decode, predict and compare on this machine (docs/recipes/validate.md). Each
+// part writes a file to a folder; started again, it continues there. Calibration uses only measurements of kernels and
+// the host, never of steps.
 #include <algorithm>
 #include <charconv>
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Anchors: predictions compared with published or own measurements (docs/ci.md). A median error that has grown since it
-// was pinned raises an alert, not a failure, as the measurement may be less accurate than the prediction.
+// Anchors: predictions compared with published or own measurements (docs/recipes/ci.md). A median error that has grown
+// since it was pinned raises an alert, not a failure, as the measurement may be less accurate than the prediction.
 #pragma once
 #include <filesystem>
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gate: recomputes pinned predictions and compares them with the approved figures (docs/ci.md).
+// The gate: recomputes pinned predictions and compares them with the approved figures (docs/recipes/ci.md).
 #pragma once
 #include <functional>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pinned predictions: a JSON file of questions with their approved figures, laid out for readable diffs (docs/ci.md).
-// Paths are relative to the file.
+// Pinned predictions: a JSON file of questions with their approved figures, laid out for readable diffs
+// (docs/recipes/ci.md). Paths are relative to the file.
 #pragma once
 #include <filesystem>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The acceptance of drafts, in the forms in which a scenario gives it (docs/prediction.md). Each form is converted to a
-// mean acceptance length for predictions and to random or replayed outcomes for the simulator. No other file depends on
-// the forms.
+// The acceptance of drafts, in the forms in which a scenario gives it (docs/explanation/prediction.md). Each form is
+// converted to a mean acceptance length for predictions and to random or replayed outcomes for the simulator. No other
+// file depends on the forms.
 #pragma once
 #include <memory>
 #include <optional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a server chooses the draft length of its next step: fixed; by batch size; by goodput, the highest expected
 // tokens/s; by the confidence of each draft; or by an oracle that knows the acceptance of the step, as an upper bound
-// (docs/simulator.md).
+// (docs/explanation/simulator.md).
 #pragma once
 #include <optional>
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The identity of a method's drafter, which does not depend on where its files lie. A trace holds that of the drafter
-// that it was recorded with, to be compared with the scenario's (docs/traces.md).
+// that it was recorded with, to be compared with the scenario's (docs/explanation/traces.md).
 #pragma once
 #include "inputs/catalogue.h"
 #include "methods/method_spec.h"

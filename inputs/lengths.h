@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lengths of prompts and outputs in tokens: fixed, drawn from a distribution, or recorded (docs/simulator.md).
+// Lengths of prompts and outputs in tokens: fixed, drawn from a distribution, or recorded
+// (docs/explanation/simulator.md).
 #pragma once
 #include <variant>
 

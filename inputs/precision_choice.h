@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The formats that a scenario asks for: a short name, "fp8", or an object with one for each class of tensor
-// (docs/prediction.md, "Precision"). What it does not say is the checkpoint's (its quantization_config), else bf16.
+// (docs/explanation/prediction.md, "Precision"). What it does not say is the checkpoint's (its quantization_config),
+// else bf16.
 #pragma once
 #include <optional>
 #include <string>

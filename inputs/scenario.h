@@ -64,7 +64,8 @@ Point point_at(const Scenario&, std::size_t index);
 inline const MethodChoice& Scenario::method(const Point& p) const { return method(p.engine, p.method); }
 Precision precision_at(const Scenario&, const Point&);
 
-// Reads and checks a scenario (docs/prediction.md, docs/simulator.md). Throws InputErrors with all mistakes.
+// Reads and checks a scenario (docs/explanation/prediction.md, docs/explanation/simulator.md). Throws InputErrors with
+// all mistakes.
 Scenario read_scenario(Document, Catalogue&);
 
 }  // namespace draftline

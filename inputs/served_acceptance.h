@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Acceptance in files that serving engines write: the results of vLLM's `bench serve` and of SGLang's bench_serving
 // (JSON, or one JSON object a line), and the Prometheus metrics of vLLM, SGLang and llama.cpp as a server shows them
-// under /metrics. Counters of several engines are added up. docs/your_own.md, "Your acceptance".
+// under /metrics. Counters of several engines are added up. docs/recipes/your_acceptance.md, "Your acceptance".
 #pragma once
 #include <filesystem>
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The serving part of a scenario (docs/simulator.md): workload, scheduler, fleet and latency targets.
+// The serving part of a scenario (docs/explanation/simulator.md): workload, scheduler, fleet and latency targets.
 #pragma once
 #include <map>
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parameters of a serving scenario's servers: scheduler limits, shape of the fleet, and latency targets
-// (docs/simulator.md).
+// (docs/explanation/simulator.md).
 #pragma once
 #include <algorithm>
 #include <bit>

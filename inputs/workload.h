@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The workload of a server: requests in order of arrival, drawn from random processes or read from recorded traces
-// (docs/simulator.md).
+// (docs/explanation/simulator.md).
 #pragma once
 #include <algorithm>
 #include <memory>

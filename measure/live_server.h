@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The decoder as a small server. Requests arrive in virtual time, which advances by the measured time of each step.
-// Work that a device does only once, such as capturing a graph, is not counted (docs/validate.md, "A live server").
+// Work that a device does only once, such as capturing a graph, is not counted (docs/recipes/validate.md, "A live
+// server").
 #pragma once
 #include <vector>
 

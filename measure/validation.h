@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares predicted with measured steps: those of a decoder timed on a machine, and those that `draftline run`
-// predicts from the machine's device and engine files (docs/validate.md). Acceptance is an input of both, so that only
-// costs differ.
+// predicts from the machine's device and engine files (docs/recipes/validate.md). Acceptance is an input of both, so
+// that only costs differ.
 #pragma once
 #include <array>
 #include <functional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the rows of a pass spread over the experts of a mixture. It decides how many experts' weights are read and how
-// many tiles their grouped GEMMs have, and so what the layer costs (docs/kernel_model.md, "Experts").
+// many tiles their grouped GEMMs have, and so what the layer costs (docs/explanation/kernel_model.md, "Experts").
 #pragma once
 #include <array>
 #include <optional>

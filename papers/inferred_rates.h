@@ -2,7 +2,7 @@
 // Predicts the throughputs of a paper's rows from priced steps. Only the printed baseline is used for calibration: it
 // gives either the host's issue time, or the time of a plain step beyond the priced one as a linear function of the
 // batch size. The acceptance length is printed in the same row, follows from S3D's formulas (equations 10 to 14), or is
-// inferred, one number per method and task, from the one column that the setting names. See docs/papers.md.
+// inferred, one number per method and task, from the one column that the setting names. See docs/explanation/papers.md.
 #pragma once
 #include <map>
 #include <tuple>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of a paper with our predictions: cells with kinds, the errors of predicted cells, and an audit, the share
-// of the device's datasheet FLOP/s or bandwidth that a printed figure needs (docs/papers.md).
+// of the device's datasheet FLOP/s or bandwidth that a printed figure needs (docs/explanation/papers.md).
 #pragma once
 #include <cstdint>
 #include <functional>

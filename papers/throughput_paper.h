@@ -2,7 +2,7 @@
 // Predicts the cells of a paper whose tables are throughputs with those of a plain baseline (SpecFormer). The
 // calibration is baseline-only: for each transformer and batch size the engine's issue time is fitted to the printed
 // throughput of plain decoding. Every speculative cell follows from the predicted step and the printed acceptance
-// length. See docs/papers.md.
+// length. See docs/explanation/papers.md.
 #pragma once
 #include <filesystem>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Predicts steady decoding: the time of a method's step, from its tapes priced for a device and an engine, and the
-// throughput that follows from the acceptance length. Assumptions (docs/prediction.md): the batch stays full, and the
-// contexts of its sequences grow together.
+// throughput that follows from the acceptance length. Assumptions (docs/explanation/prediction.md): the batch stays
+// full, and the contexts of its sequences grow together.
 #pragma once
 #include <map>
 #include <optional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// 90 % intervals of predicted steps, from the errors of the device's fits on held-out shapes (docs/prediction.md,
-// "Intervals"). All kernels of a kind are assumed to have the same relative error, and kinds to be independent. Host
-// time and kinds without a known error are assumed to be exact.
+// 90 % intervals of predicted steps, from the errors of the device's fits on held-out shapes
+// (docs/explanation/prediction.md, "Intervals"). All kernels of a kind are assumed to have the same relative error, and
+// kinds to be independent. Host time and kinds without a known error are assumed to be exact.
 #pragma once
 #include <array>
 #include <optional>

@@ -2,8 +2,8 @@
 // What requests see of a batch that stays full: each request is followed at once by the next, as in a closed loop. Its
 // prompt is computed in the steps in which the others decode (chunked prefill), or in steps of prompts while the others
 // wait. Figures are means in the steady state, with equal lengths and with arrivals spread evenly; queues are the
-// simulator's (docs/prediction.md). Parts of data-parallel attention have prompts independently of each other: a step
-// is as long as one with a prompt if any of them has one, and the experts' rows are those of all parts.
+// simulator's (docs/explanation/prediction.md). Parts of data-parallel attention have prompts independently of each
+// other: a step is as long as one with a prompt if any of them has one, and the experts' rows are those of all parts.
 #pragma once
 #include <functional>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An engine's profile fitted to benchmarks of a server: the prediction of a step is the forward model, the device's
-// file stays as it is. docs/your_server.md has the form, its priors and what it can't tell.
+// file stays as it is. docs/recipes/your_server.md has the form, its priors and what it can't tell.
 #pragma once
 #include <memory>
 #include <string>

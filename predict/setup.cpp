@@ -17,7 +17,7 @@ std::optional<std::string> refuses_sharing(const Device& d, const TransformerSha
   if (p == Parallelism{}) return std::nullopt;
   if (p.devices > 1 && !d.links.connects(p.devices))
     return d.name + " has no known link for " + std::to_string(p.devices) +
-           " devices; a device file may have or borrow one: \"links\" (docs/your_own.md)";
+           " devices; a device file may have or borrow one: \"links\" (docs/recipes/your_gpu.md)";
   return refuses_shards(network, p);
 }
 

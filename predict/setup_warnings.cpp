@@ -65,7 +65,7 @@ std::string slow_experts(const Setup& s) {
   const DType wide = s.precision.activations;
   if (time_in(operands_of(s.precision.experts, wide)) <= 1.1 * time_in({wide, wide})) return "";
   return "experts take longer in this format than in 16 bits: the kernels that were measured on the device do, another "
-         "library's may not (docs/kernel_model.md, \"Experts\")";
+         "library's may not (docs/explanation/kernel_model.md, \"Experts\")";
 }
 
 std::string others_links(const Setup& s) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of `advise` (docs/output.md): of a method on a setup, of each batch size, and of the best draft lengths.
+// The figures of `advise` (docs/reference/output.md): of a method on a setup, of each batch size, and of the best draft
+// lengths.
 #pragma once
 #include "reports/figure.h"
 #include "sim/advice.h"

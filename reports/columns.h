@@ -17,6 +17,6 @@ struct FigureList {
 };
 
 std::vector<FigureList> documented_figures();  // of all verbs with figures
-std::string markdown(const FigureList&);       // the table in docs/output.md
+std::string markdown(const FigureList&);       // the table in docs/reference/output.md
 
 }  // namespace draftline

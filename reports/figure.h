@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The description of a figure of a result: its names in JSON and CSV, its title in tables, its unit, and the function
-// that gets it from a result. Tables, CSV, JSON and docs/output.md are all written from lists of these, so that they
-// agree.
+// that gets it from a result. Tables, CSV, JSON and docs/reference/output.md are all written from lists of these, so
+// that they agree.
 #pragma once
 #include <functional>
 #include <memory>
@@ -71,7 +71,7 @@ struct Figure {
   std::string unit;                      // base unit as in JSON: "s", "tokens/s", ""
   std::optional<FigureKind> kind;        // none for names, counts and flags, which are plain members of JSON
   std::function<Reading(const T&)> get;  // the value in a result
-  std::string meaning;                   // its documentation in docs/output.md
+  std::string meaning;                   // its documentation in docs/reference/output.md
   ColumnStyle<T, About> column = {};
 };
 

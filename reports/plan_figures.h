@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of `plan` (docs/output.md): a fleet that meets the targets, or the reason why there is none.
+// The figures of `plan` (docs/reference/output.md): a fleet that meets the targets, or the reason why there is none.
 #pragma once
 #include <string>
 

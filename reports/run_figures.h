@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of `run` (docs/output.md): throughput and speedup, the time of a step and its breakdown.
+// The figures of `run` (docs/reference/output.md): throughput and speedup, the time of a step and its breakdown.
 #pragma once
 #include "predict/sweep.h"
 #include "reports/figure.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records of a serving run as files: a row per request or per run of steps (JSON lines if the name ends so, otherwise
-// CSV), and a timeline for the trace viewers of Chrome and Perfetto (Trace Event Format). See docs/simulator.md. They
-// are written during the run and appear complete or not at all.
+// CSV), and a timeline for the trace viewers of Chrome and Perfetto (Trace Event Format). See
+// docs/explanation/simulator.md. They are written during the run and appear complete or not at all.
 #pragma once
 #include <filesystem>
 #include <memory>

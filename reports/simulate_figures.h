@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of `simulate` (docs/output.md): latencies of requests, throughput, and utilisation of servers. Figures
-// are means over all replications, with 95 % intervals if there are several; counts are of the first replication.
+// The figures of `simulate` (docs/reference/output.md): latencies of requests, throughput, and utilisation of servers.
+// Figures are means over all replications, with 95 % intervals if there are several; counts are of the first
+// replication.
 #pragma once
 #include "reports/figure.h"
 #include "sim/serving.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report of `draftline validate`: predicted, measured and error by cell, by op and of a live server, and the error
-// budget. It is written as text for a terminal, as Markdown for docs/accuracy.md, as a page with charts, and as JSON
-// (validation_json.cpp).
+// budget. It is written as text for a terminal, as Markdown for docs/explanation/accuracy.md, as a page with charts,
+// and as JSON (validation_json.cpp).
 #pragma once
 #include <filesystem>
 #include <ostream>

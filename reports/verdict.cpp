@@ -300,7 +300,7 @@ std::string schedule_text(const Scenario& s, const Advice& a) {
   if (a.schedule.size() > 1 && !s.method(a.point).acceptance.table())
     text +=
         "  These lengths take a draft to be accepted as often whatever k is; a \"table\" says more "
-        "(docs/your_own.md).\n";
+        "(docs/recipes/your_acceptance.md).\n";
   if (all.empty()) last = setting_of(s, a, {});
   if (last && (all.empty() || !takes_schedule(s, a.point))) {
     if (!all.empty() && engine.family == "vllm") text += "  vLLM takes no schedule where attention is data parallel.\n";

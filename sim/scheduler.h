@@ -2,7 +2,7 @@
 // Plans the next step of a server: which requests are admitted, the draft length, which prompt chunks are computed
 // within the token budget, and which sequences are preempted if KV blocks run out. The newest sequence is preempted
 // first: it frees its blocks and returns to the head of the queue, to be recomputed or swapped in. A step that preempts
-// admits none. Continuous batching follows vLLM's V1 engine (docs/simulator.md).
+// admits none. Continuous batching follows vLLM's V1 engine (docs/explanation/simulator.md).
 #pragma once
 #include <deque>
 

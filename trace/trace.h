@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Acceptance traces (docs/traces.md; the file format is in trace.cpp). Greedy lossless text does not depend on the
-// method, so that acceptance is a function of the position. A trace of ranks holds the rank of the target's token among
-// the drafter's candidates at each position and level; it replays any chain and any fixed tree. A trace of lengths
-// holds the tokens that a step at each position emits, for the recorded tree only. A trace of steps holds the tokens of
-// each step of a run, for methods whose drafts depend on their path. Position p is that of the step whose root is
-// output token p, from 0. Lengths include the bonus token.
+// Acceptance traces (docs/explanation/traces.md; the file format is in trace.cpp). Greedy lossless text does not depend
+// on the method, so that acceptance is a function of the position. A trace of ranks holds the rank of the target's
+// token among the drafter's candidates at each position and level; it replays any chain and any fixed tree. A trace of
+// lengths holds the tokens that a step at each position emits, for the recorded tree only. A trace of steps holds the
+// tokens of each step of a run, for methods whose drafts depend on their path. Position p is that of the step whose
+// root is output token p, from 0. Lengths include the bonus token.
 #pragma once
 #include <cstdint>
 #include <filesystem>

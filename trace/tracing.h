@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recording of acceptance traces (trace/trace, docs/traces.md) for any method. First the target's own text is
-// generated, or given. Then the drafter drafts at every position, many at a time (trace/position_batch); wherever it
+// Recording of acceptance traces (trace/trace, docs/explanation/traces.md) for any method. First the target's own text
+// is generated, or given. Then the drafter drafts at every position, many at a time (trace/position_batch); wherever it
 // chooses its best token it continues with the target's token instead, whose rank is recorded. Methods need no code for
 // this.
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Acceptance rates of a drafter's chains, measured at several contexts and draft lengths. Both matter: a drafter's
 // rates fall with the distance from what it was trained on, and the first draft of a long chain is accepted less often
-// than the only draft of a short one (docs/your_own.md).
+// than the only draft of a short one (docs/recipes/your_acceptance.md).
 #pragma once
 #include <optional>
 #include <string>

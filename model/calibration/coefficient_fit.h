@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fitting the coefficients of a kernel's form: each as its logarithm between bounds, with a weak prior at its start, as
-// several are hardly identified alone though their sum is (docs/kernel_model.md, "Fitting").
+// several are hardly identified alone though their sum is (docs/explanation/kernel_model.md, "Fitting").
 #pragma once
 #include <Eigen/Core>
 #include <functional>

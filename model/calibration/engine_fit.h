@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host's side of our decoder, from a measured file: on a CPU so much a step, an op, an emitted token and a segment
 // ("step_host", "segment_host"); on a GPU also a graph's launch, a kernel's, and a read ("step_issue", "step_exposed";
-// docs/engines.md).
+// docs/reference/engines.md).
 #pragma once
 #include <optional>
 #include <string>

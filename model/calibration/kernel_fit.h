@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fits the kernel model to measured times: log time, soft-L1 loss, priors, three starts (docs/kernel_model.md,
-// "Fitting"). The device gives the datasheet; its fits, if any, are not used.
+// Fits the kernel model to measured times: log time, soft-L1 loss, priors, three starts
+// (docs/explanation/kernel_model.md, "Fitting"). The device gives the datasheet; its fits, if any, are not used.
 #pragma once
 #include <optional>
 #include <string>

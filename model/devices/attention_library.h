@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which library computes attention: an engine's profile says so ("attention"), by the device's compute capability and
-// the format of the KV cache; a device's file has fits of the libraries that were measured (docs/kernel_model.md).
+// the format of the KV cache; a device's file has fits of the libraries that were measured
+// (docs/explanation/kernel_model.md).
 #pragma once
 #include <optional>
 #include <string>

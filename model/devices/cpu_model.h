@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The coefficients of the CPU interpreter's ops (docs/kernel_model.md, "The CPU"), in seconds but for shares: one
-// thread, plain loops in a fixed order, no launches (decoder/cpu). A GEMM walks panels of weights for groups of four
-// rows; attention adds column by column.
+// The coefficients of the CPU interpreter's ops (docs/explanation/kernel_model.md, "The CPU"), in seconds but for
+// shares: one thread, plain loops in a fixed order, no launches (decoder/cpu). A GEMM walks panels of weights for
+// groups of four rows; attention adds column by column.
 #pragma once
 #include <array>
 

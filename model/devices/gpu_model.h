@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The coefficients of a GPU's kernels, each with its symbol in docs/kernel_model.md. Times are in seconds; shares and
-// speeds are relative to the datasheet's limits, so that a card without probes can borrow those of a relative, and say
-// so. Defaults are neutral: a share of 1 is the datasheet's limit, a time of 0 costs nothing.
+// The coefficients of a GPU's kernels, each with its symbol in docs/explanation/kernel_model.md. Times are in seconds;
+// shares and speeds are relative to the datasheet's limits, so that a card without probes can borrow those of a
+// relative, and say so. Defaults are neutral: a share of 1 is the datasheet's limit, a time of 0 costs nothing.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -26,7 +26,7 @@ inline constexpr NamedValues<GemmTiles, 3> kGemmTiles{{{"fastest", GemmTiles::fa
                                                        {"by_rows_128", GemmTiles::by_rows_128},
                                                        {"by_rows_256", GemmTiles::by_rows_256}}};
 
-// GEMM, form T3 of docs/kernel_model.md: tiles x waves x split-K under a memory bound.
+// GEMM, form T3 of docs/explanation/kernel_model.md: tiles x waves x split-K under a memory bound.
 struct GemmFit {
   Seconds fixed;               // t0: launch to finish of an empty kernel
   double peak_share = 1;       // eF
@@ -156,8 +156,8 @@ struct ChunkFit {
   double wave_softness = 1;    // theta
 };
 
-// The kernels of gated delta networks (docs/kernel_model.md, "Delta networks"): of a step, which reads and writes a
-// state row by row, and of prompts.
+// The kernels of gated delta networks (docs/explanation/kernel_model.md, "Delta networks"): of a step, which reads and
+// writes a state row by row, and of prompts.
 struct DeltaNetFit {
   StreamFit rule, convolution, prompt_convolution;
   ChunkFit prompt_rule;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The connection between the devices of a node, as tables of how long its libraries take for a collective operation.
 // Which library an engine calls is the engine's rule (model/engines/link_rule.h). Units: bytes, seconds; every table
-// names its source. docs/kernel_model.md, "Links".
+// names its source. docs/explanation/kernel_model.md, "Links".
 #pragma once
 #include <cmath>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host's side of a step: what a serving engine spends on launches, synchronisation and bookkeeping, and how it cuts
-// the logical ops into kernels. Members of Engine and OpCost are keys of a profile (docs/engines.md).
+// the logical ops into kernels. Members of Engine and OpCost are keys of a profile (docs/reference/engines.md).
 #pragma once
 #include <map>
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an engine's scheduler does where nobody tells it otherwise: its limits, by card, and whether prompts have steps
-// of their own. "scheduler" of a profile (docs/engines.md).
+// of their own. "scheduler" of a profile (docs/reference/engines.md).
 #pragma once
 #include <optional>
 #include <string>

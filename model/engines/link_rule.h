@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How an engine sums and gathers over the ranks of a tensor-parallel group: which library it calls, and what a call
 // costs beyond the library's own time. Read from an engine's profile ("links"); the libraries' tables are the device's
-// (model/devices/link.h). docs/kernel_model.md, "Links".
+// (model/devices/link.h). docs/explanation/kernel_model.md, "Links".
 #pragma once
 #include <optional>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The profile of an engine as one server runs it: the shipped one, with what was fitted to the server's benchmark in
-// the place of its values (docs/your_server.md).
+// the place of its values (docs/recipes/your_server.md).
 #pragma once
 #include <filesystem>
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long the CPU interpreter's ops take (docs/kernel_model.md, "The CPU"). Everything is held in 32 bits, whatever
-// its declared format.
+// How long the CPU interpreter's ops take (docs/explanation/kernel_model.md, "The CPU"). Everything is held in 32 bits,
+// whatever its declared format.
 #pragma once
 #include "model/devices/cpu_model.h"
 

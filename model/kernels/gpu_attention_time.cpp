@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time of attention on a GPU (docs/kernel_model.md, "Attention"). Seconds, bytes and FLOP as plain doubles inside.
+// Time of attention on a GPU (docs/explanation/kernel_model.md, "Attention"). Seconds, bytes and FLOP as plain doubles
+// inside.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time of a layer of experts on a GPU by a fit of its own (docs/kernel_model.md, "Experts"), and of the router's GEMM
-// before it.
+// Time of a layer of experts on a GPU by a fit of its own (docs/explanation/kernel_model.md, "Experts"), and of the
+// router's GEMM before it.
 #pragma once
 #include "model/devices/device.h"
 #include "model/expert_load.h"

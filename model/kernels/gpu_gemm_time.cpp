@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time of a GEMM on a GPU (docs/kernel_model.md, form T3): over tiles and splits of K, the fastest of tiles x waves
-// under a memory bound. Seconds, bytes and FLOP as plain doubles inside. One evaluation takes about a microsecond: see
-// the order of work.
+// Time of a GEMM on a GPU (docs/explanation/kernel_model.md, form T3): over tiles and splits of K, the fastest of tiles
+// x waves under a memory bound. Seconds, bytes and FLOP as plain doubles inside. One evaluation takes about a
+// microsecond: see the order of work.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a GPU's kernels take: GEMMs by tiles and waves (docs/kernel_model.md, form T3), attention as one function of
-// the rows per sequence and of the keys they meet, elementwise work by its bytes. The device must be a GPU.
+// How long a GPU's kernels take: GEMMs by tiles and waves (docs/explanation/kernel_model.md, form T3), attention as one
+// function of the rows per sequence and of the keys they meet, elementwise work by its bytes. The device must be a GPU.
 #pragma once
 #include "model/devices/attention_library.h"
 #include "model/devices/device.h"

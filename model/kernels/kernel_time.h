@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a kernel takes on a device: calibrated rooflines that know tiles, waves and caches (docs/kernel_model.md).
+// How long a kernel takes on a device: calibrated rooflines that know tiles, waves and caches
+// (docs/explanation/kernel_model.md).
 #pragma once
 #include <limits>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formats in which a network is served, one for each class of tensor (docs/prediction.md, "Precision"). The format
-// of a linear layer is that of its weights with their scales, and that of the inputs that its products take. Where the
-// inputs are narrower than the activations, an engine quantises the activations at run time, with scales of their own.
+// The formats in which a network is served, one for each class of tensor (docs/explanation/prediction.md, "Precision").
+// The format of a linear layer is that of its weights with their scales, and that of the inputs that its products take.
+// Where the inputs are narrower than the activations, an engine quantises the activations at run time, with scales of
+// their own.
 #pragma once
 #include <compare>
 #include <optional>

@@ -37,7 +37,7 @@ const config::Family* family_of(const Reader& in, std::string& word) {
   for (const auto& f : config::families()) known += (known.empty() ? "" : ", ") + std::string(f.architecture);
   if (place.is_string())
     place.fail("unknown architecture \"" + word + "\"; known: " + known +
-               ". A copy of the file may name one of them that has the same layers (docs/your_own.md)");
+               ". A copy of the file may name one of them that has the same layers (docs/recipes/your_network.md)");
   return nullptr;
 }
 

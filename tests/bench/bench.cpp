@@ -135,9 +135,9 @@ void plan(const Bench& bench) {
               1e3 * time / static_cast<double>(options));
 }
 
-// The event loop on the peers' work (docs/simulator.md): Llama-2-70B on two A100s, Poisson arrivals of 1 request/s,
-// chunks of 512, at most 128 sequences; lengths of the Azure conversation trace where it is at hand, else drawn with
-// its moments. The short form draws them and has a small KV pool, so that some requests are refused.
+// The event loop on the peers' work (docs/explanation/simulator.md): Llama-2-70B on two A100s, Poisson arrivals of 1
+// request/s, chunks of 512, at most 128 sequences; lengths of the Azure conversation trace where it is at hand, else
+// drawn with its moments. The short form draws them and has a small KV pool, so that some requests are refused.
 void serve(const Bench& bench, std::int64_t requests, const std::string& method, const char* name) {
   const std::string trace = std::string(DRAFTLINE_REFERENCE_DATA) + "/workloads/splitwise_conv.csv";
   const std::string lengths = !bench.brief && std::filesystem::exists(trace)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of one's own kernels in, a device out, as docs/your_own.md shows it and as people's folders are.
+// Tables of one's own kernels in, a device out, as docs/recipes/your_gpu.md shows it and as people's folders are.
 #include <nlohmann/json.hpp>
 
 #include "core/gzip.h"
@@ -20,9 +20,9 @@ const std::string kSums =
     "op_name,nccl_dtype,num_gpus,message_size,latency\nall_reduce,half,2,512,0.02\nall_reduce,half,2,4096,0.03\n"
     "all_reduce,half,2,32768,0.06\nbroadcast,half,2,512,0.02\n";
 
-// The file of docs/your_own.md without its fits: a datasheet alone, and what connects the card to others.
+// The file of docs/recipes/your_gpu.md without its fits: a datasheet alone, and what connects the card to others.
 std::string datasheet() {
-  const std::string page = read_text_file(kSource / "docs/your_own.md"), begin = "```json\n";
+  const std::string page = read_text_file(kSource / "docs/recipes/your_gpu.md"), begin = "```json\n";
   const auto at = page.find(begin) + begin.size();
   Json card = Json::parse(page.substr(at, page.find("```\n", at) - at));
   card.erase("fits");
@@ -40,7 +40,7 @@ void write_sums(const Program& draftline) {
 
 // The block of the page that begins with this line of a shell.
 std::string shell_block(const std::string& command) {
-  const std::string page = read_text_file(kSource / "docs/your_own.md");
+  const std::string page = read_text_file(kSource / "docs/recipes/your_gpu.md");
   const auto at = page.find("$ " + command);
   REQUIRE(at != std::string::npos);
   return page.substr(at, page.find("```", at) - at);
@@ -48,7 +48,7 @@ std::string shell_block(const std::string& command) {
 
 }  // namespace
 
-TEST_CASE("docs/your_own.md: a datasheet and a folder of tables are a device, with what is left out and the errors") {
+TEST_CASE("docs/recipes/your_gpu.md: a datasheet and a folder of tables make a device, with excluded rows and errors") {
   const Program draftline;
   fs::copy(kSource / "tests/fixtures/tables", draftline.path("tables"));
   draftline.write("my-gpu.json", datasheet());
@@ -161,7 +161,7 @@ TEST_CASE("what a folder of tables has wrong is exit code 2 with its place, and 
 TEST_CASE("calibrate's help teaches which tables it takes") {
   const Ran r = Program()("calibrate --help");
   for (const char* part : {"generation_attention", "custom_allreduce", "gzipped or not", "own-tables",
-                           "docs/your_own.md", "a folder with"})
+                           "docs/recipes/your_gpu.md", "a folder with"})
     CHECK(contains(r.out, part));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `validate` as a user meets it: the closed loop on this machine in its short form, which prints its figures. Limits
-// are such that a busy machine keeps them; docs/accuracy.md has what a quiet one reaches.
+// are such that a busy machine keeps them; docs/explanation/accuracy.md has what a quiet one reaches.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -66,7 +66,7 @@ TEST_CASE("steps that were measured on an H100 are predicted anew, without a GPU
   CHECK(j.at("cells").size() == 262);
   for (const Json& c : j.at("cells")) check_compared(c);
   CHECK(j.at("serving").empty());
-  // docs/accuracy.md says how well they are met; the aims are 3 % and 8 %.
+  // docs/explanation/accuracy.md says how well they are met; the aims are 3 % and 8 %.
   CHECK(j.at("summary").at("median_abs_error").get<double>() < 0.035);
   CHECK(j.at("summary").at("p90_abs_error").get<double>() < 0.08);
   CHECK(j.at("plain_step_summary").at("median_abs_error").get<double>() < 0.02);

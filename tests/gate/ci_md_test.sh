@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# ci_md_test.sh DOCS/ci.md DRAFTLINE SOURCE FOLDER: the commands of the workflow and of the job in docs/ci.md, taken from
+# ci_md_test.sh DOCS/ci.md DRAFTLINE SOURCE FOLDER: the commands of the workflow and of the job in docs/recipes/ci.md, taken from
 # the page and run in a repository as it describes. Those that install packages or build are only parsed.
 set -eu
 page=$1 program=$2 source=$3 folder=$4
@@ -57,4 +57,4 @@ grep -q 'tests="2" failures="1"' predictions.xml || fail "the JUnit file tells o
 echo '{' > predictions/pins.json
 : > "$folder/summary"
 [ "$(run_page 1)" = 2 ] || fail "the workflow passes a broken pin file"
-echo "docs/ci.md: all commands ran"
+echo "docs/recipes/ci.md: all commands ran"

@@ -79,7 +79,7 @@ TEST_CASE("a pin file that was written and read again says the same, and is writ
   CHECK(rig.read("pins.json") == bytes);
 }
 
-TEST_CASE("figures are named with points or, as docs/output.md writes them, with slashes") {
+TEST_CASE("figures are named with points or, as docs/reference/output.md writes them, with slashes") {
   const Rig rig;
   rig.write("pins.json",
             file_with(R"({"verb": "run", "scenario": "s.json", "figures": ["breakdown/", "ttft/p99", "e2e.mean"]})"));

@@ -149,7 +149,7 @@ TEST_CASE("each mistake has one message at its place") {
            "#/tensor_parallel/1: tensor_parallel 3 does not divide the 32 heads of llama-3.1-8b"},
       Case{with(R"("tensor_parallel": 16)"),
            "#/tensor_parallel: h100-sxm has no known link for 16 devices; a device file may have or borrow one: "
-           "\"links\" (docs/your_own.md)"},
+           "\"links\" (docs/recipes/your_gpu.md)"},
       Case{with_method("[]"), "#/method: an empty list leaves nothing to run"},
       Case{with_method(R"({"name": "eagel3"})"), "#/method/name: unknown method \"eagel3\"; did you mean \"eagle3\"?"},
       Case{with_method(R"("eagle3")"), "#/method: must be an object, {\"name\": \"eagle3\"}"},

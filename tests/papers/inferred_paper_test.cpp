@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // S3D's, Clover's and SPACE's tables (s3d2024, xiao2024, yi2024), regenerated. Limits are the targets where they are
-// met; what is missed stands in docs/accuracy.md and has no limit here.
+// met; what is missed stands in docs/explanation/accuracy.md and has no limit here.
 #include "papers/inferred_paper.h"
 
 #include <algorithm>
@@ -61,7 +61,7 @@ TEST_CASE("with one cost fitted to one target, SPACE's Table 1: within 6 % media
   CHECK(*one.median <= 0.06);
   CHECK(*one.p90 <= 0.13);
   CHECK(seven.cells == 12);      // of 14
-  CHECK(*seven.median <= 0.06);  // its P90 is to be 13 % at most too: docs/accuracy.md
+  CHECK(*seven.median <= 0.06);  // its P90 is to be 13 % at most too: docs/explanation/accuracy.md
   const FittedCost& cost = *paper("space").fitted_cost;
   CHECK(cost.paid.of == CostOf::added_launch);
   CHECK(cost.cells == 5);
@@ -74,7 +74,7 @@ TEST_CASE("with one cost fitted to one method and task, Clover's Table 2: within
   const ErrorSummary two = table("clover", "table2").summary(true, all, TableReading::fitted);
   CHECK(two.cells == 85);  // of 100 in 10 batches of speculation, five calibrate, ten are of Tab, which is excluded
   CHECK(*two.median <= 0.065);
-  CHECK(*two.p90 <= 0.15);  // Table 1's second target misses: docs/accuracy.md
+  CHECK(*two.p90 <= 0.15);  // Table 1's second target misses: docs/explanation/accuracy.md
   CHECK(paper("clover").fitted_cost->paid.of == CostOf::drafted_row);
 }
 
@@ -125,7 +125,7 @@ TEST_CASE("S3D's tokens per second of a larger target: within 5 % median, 9.5 % 
   const ErrorSummary s = table("s3d", "table3").summary(true, of_column("throughput"));
   CHECK(s.cells == 6);
   CHECK(*s.median <= 0.05);
-  CHECK(*s.p90 <= 0.095);  // the largest is to be 0.11 at most too: docs/accuracy.md
+  CHECK(*s.p90 <= 0.095);  // the largest is to be 0.11 at most too: docs/explanation/accuracy.md
 }
 
 TEST_CASE("S3D's tokens per second on Phi-3, other precision and other card: within 4 % median, 9 % at most") {
@@ -222,7 +222,7 @@ TEST_CASE("where SPACE stops to pay: the crossover is the paper's, and it satura
   CHECK(crossover == 16);
   CHECK(plain == 128);  // what the paper says defines it
   CHECK(space < plain);
-  CHECK(space >= 32);  // the paper says about 64: docs/accuracy.md
+  CHECK(space >= 32);  // the paper says about 64: docs/explanation/accuracy.md
 }
 
 TEST_CASE(

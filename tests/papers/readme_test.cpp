@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The errors that README.md and docs/accuracy.md print are those that the papers' tables have today.
+// The errors that README.md and docs/explanation/accuracy.md print are those that the papers' tables have today.
 #include <algorithm>
 #include <functional>
 #include <iomanip>
@@ -58,9 +58,9 @@ struct Errors {
 
 }  // namespace
 
-TEST_CASE("README and docs/accuracy.md print the errors of the papers' tables that today's predictions have") {
+TEST_CASE("README and docs/explanation/accuracy.md print today's errors of the papers' tables") {
   const std::string data = DRAFTLINE_SOURCE_DIR "/data", readme = read_text_file(DRAFTLINE_SOURCE_DIR "/README.md");
-  std::string accuracy = read_text_file(DRAFTLINE_SOURCE_DIR "/docs/accuracy.md");
+  std::string accuracy = read_text_file(DRAFTLINE_SOURCE_DIR "/docs/explanation/accuracy.md");
   std::erase(accuracy, '*');  // what misses its target is bold
   const Paper specformer = predict_throughput_paper(data, "specformer"), s3d = predict_inferred_paper(data, "s3d"),
               space = predict_inferred_paper(data, "space"), clover = predict_inferred_paper(data, "clover");
@@ -93,10 +93,10 @@ TEST_CASE("README and docs/accuracy.md print the errors of the papers' tables th
   }
 }
 
-TEST_CASE("README and docs/accuracy.md print the errors that are left with one cost fitted") {
+TEST_CASE("README and docs/explanation/accuracy.md print the errors with one cost fitted") {
   const std::string data = DRAFTLINE_SOURCE_DIR "/data";
   std::string readme = read_text_file(DRAFTLINE_SOURCE_DIR "/README.md"),
-              accuracy = read_text_file(DRAFTLINE_SOURCE_DIR "/docs/accuracy.md");
+              accuracy = read_text_file(DRAFTLINE_SOURCE_DIR "/docs/explanation/accuracy.md");
   std::replace(readme.begin(), readme.end(), '\n', ' ');  // a sentence
   std::erase(accuracy, '*');
   const Paper space = predict_inferred_paper(data, "space"), clover = predict_inferred_paper(data, "clover");

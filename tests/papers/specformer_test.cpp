@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SpecFormer's tables (seed: shi2026), regenerated. The limits are the targets for credible predicted speedups,
 // median and 90th percentile; they are not to be widened. The structure behind them was chosen with the printed cells
-// in sight (docs/engines.md), no constant was fitted to a speculative cell.
+// in sight (docs/reference/engines.md), no constant was fitted to a speculative cell.
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>

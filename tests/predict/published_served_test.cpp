@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Servers that others have measured, calibrated from a few of their published rows and judged on all others. The
-// figures stand in docs/accuracy.md.
+// figures stand in docs/explanation/accuracy.md.
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>

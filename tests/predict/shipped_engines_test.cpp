@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The values of shipped engine profiles that were fitted to published rows: fitted again, and judged on other networks,
-// which had no part in it. The figures stand in docs/accuracy.md.
+// which had no part in it. The figures stand in docs/explanation/accuracy.md.
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>

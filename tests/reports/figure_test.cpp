@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One list of figures makes tables, CSV, JSON and docs/output.md.
+// One list of figures makes tables, CSV, JSON and docs/reference/output.md.
 #include "reports/figure.h"
 
 #include <fstream>
@@ -98,8 +98,8 @@ TEST_CASE("no two figures of a kind of result share a name, each is documented, 
   }
 }
 
-TEST_CASE("docs/output.md has the row of every figure as the lists have it") {
-  std::ifstream file(std::string(DRAFTLINE_SOURCE_DIR) + "/docs/output.md");
+TEST_CASE("docs/reference/output.md has the row of every figure as the lists have it") {
+  std::ifstream file(std::string(DRAFTLINE_SOURCE_DIR) + "/docs/reference/output.md");
   const std::string page{std::istreambuf_iterator<char>(file), {}};
   for (const FigureList& list : documented_figures()) {
     const std::string section = "## " + list.name + "\n";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The KV pools of vLLM servers, beside what their logs say: in accuracy/accuracy_report.md of llm-d-planner, and in
-// issues of vLLM (data/sources.json; docs/accuracy.md, "KV pools of vLLM servers").
+// issues of vLLM (data/sources.json; docs/explanation/accuracy.md, "KV pools of vLLM servers").
 #include "predict/device_memory.h"
 #include "sim/serving.h"
 #include "tests/inputs/scenario_text.h"

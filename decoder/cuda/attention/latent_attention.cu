@@ -79,7 +79,7 @@ AttendPlan plan_latent(const LatentShape& s) {
   const bool tall = p.tensor_cores && many && stacked > Served<false>::rows;
   p.tile_rows = !p.tensor_cores ? kRowWarps : tall ? Served<true>::rows : Served<false>::rows;
   p.tiles = ceil_div(stacked, p.tile_rows);
-  const int blocks_per_sm = tall ? 1 : 2;  // as many as shared memory has room for (docs/cuda.md)
+  const int blocks_per_sm = tall ? 1 : 2;  // as many as shared memory has room for (docs/explanation/cuda.md)
   p.splits = splits_for(std::int64_t{s.sequences} * p.tiles, blocks_per_sm * s.sms, s.capacity);
   return p;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of gated delta networks under layouts of heads that the fit has not seen, with all their sequences and rows.
-// The figures stand in docs/accuracy.md.
+// The figures stand in docs/explanation/accuracy.md.
 #include <set>
 
 #include "model/calibration/delta_net_fit.h"

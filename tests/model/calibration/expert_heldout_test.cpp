@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers of experts that a fit has not seen: whole layers (hidden, columns, experts, per token) are left out, with all
 // their tensor-parallel shares, numbers of rows and distributions. Beside it, what the GEMM fit says of the same
-// layers. The figures stand in docs/accuracy.md.
+// layers. The figures stand in docs/explanation/accuracy.md.
 #include <cmath>
 #include <cstdio>
 #include <set>
@@ -22,7 +22,7 @@ TEST_CASE("layers of experts that the fit has not seen", "[golden]") {
     const char *device, *folder;
     double most;  // mean error in %, all points: what is reached and must not get worse unseen; the target is 10
   };
-  // The A100 misses the target: docs/accuracy.md says why.
+  // The A100 misses the target: docs/explanation/accuracy.md says why.
   const auto row = GENERATE(Row{"h100-sxm", "h100_sxm", 7.3}, Row{"l40s", "l40s", 8.6},
                             Row{"a100-sxm", "a100_sxm", 14.5}, Row{"h200", "h200_sxm", 8.1});
   const auto file = table_of(row.folder, "moe.csv.gz");

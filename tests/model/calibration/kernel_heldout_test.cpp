@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel model on shapes it has not seen: fitted on four fifths of the public tables, judged on the rest. GEMM:
 // whole (outputs, inputs) pairs are left out; attention: whole head layouts. Beside it a neighbour interpolation in the
-// dense table, and the datasheet roofline. The figures stand in docs/accuracy.md.
+// dense table, and the datasheet roofline. The figures stand in docs/explanation/accuracy.md.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -58,7 +58,8 @@ TEST_CASE("GEMMs of unseen shapes: tiles and waves against a neighbour interpola
     const char *device, *folder, *target;
     double most;  // per cent; 0: only the interpolation bounds it
   };
-  // The L40S's target of 6.5 % is missed (docs/accuracy.md says why): 9.4 % keeps it from getting worse unseen.
+  // The L40S's target of 6.5 % is missed (docs/explanation/accuracy.md says why): 9.4 % keeps it from getting worse
+  // unseen.
   const auto row = GENERATE(Row{"a100-sxm", "a100_sxm", "target 1.25 x interpolation", 0},
                             Row{"h100-sxm", "h100_sxm", "target 1.25 x interpolation", 0},
                             Row{"l40s", "l40s", "target 6.5 %: missed", 9.4});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Latent attention on shapes it has not seen: whole numbers of heads are left out of the fit. The figures stand in
-// docs/accuracy.md.
+// docs/explanation/accuracy.md.
 #include <string>
 
 #include "model/calibration/kernel_tables.h"

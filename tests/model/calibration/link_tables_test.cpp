@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables and rules of links against public measurements: what vLLM called at each size, and each point from its
-// neighbours. The figures stand in docs/accuracy.md.
+// neighbours. The figures stand in docs/explanation/accuracy.md.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

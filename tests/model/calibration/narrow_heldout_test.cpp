@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GEMMs and layers of experts with 8- and 4-bit operands on shapes that the fit has not seen: for GEMMs whole (outputs,
 // inputs) pairs are left out, for experts whole layers. Beside them what the device's 16-bit fit says at the narrower
-// rate, which is what a device without a fit of the format takes. The figures stand in docs/accuracy.md.
+// rate, which is what a device without a fit of the format takes. The figures stand in docs/explanation/accuracy.md.
 #include <cmath>
 #include <cstdio>
 #include <map>

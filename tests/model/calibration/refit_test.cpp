@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The devices that are shipped, calibrated again by the same command from the tables they name, where the reference
-// data are at hand: every coefficient and every time of a link is the shipped one. docs/accuracy.md has what takes
-// longer.
+// data are at hand: every coefficient and every time of a link is the shipped one. docs/explanation/accuracy.md has
+// what takes longer.
 #include <algorithm>
 
 #include "model/calibration/calibrated_files.h"
