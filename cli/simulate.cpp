@@ -106,7 +106,7 @@ int simulate(const SimulateOptions& o, const Common& common) {
 void add_simulate(CLI::App& app, Action& chosen) {
   auto* verb = app.add_subcommand("simulate", "serve a workload: arrivals, batches, KV blocks, speculation");
   auto o = std::make_shared<SimulateOptions>();
-  verb->add_option("scenario", o->scenario, "a scenario file with a \"workload\" (docs/explanation/simulator.md)")
+  verb->add_option("scenario", o->scenario, "a scenario file with a \"workload\" (docs/reference/scenario.md)")
       ->required();
   add_formats(*verb, o->format, "one JSON document on standard output");
   verb->add_flag("--dry-run", o->dry_run, "only print the scenario with its defaults, and how many points it has");
