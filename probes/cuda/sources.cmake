@@ -3,17 +3,17 @@
 set(draftline_cuda_probe_kernels kernels.cu)
 set(draftline_cuda_probe_host
   all_reduce.cpp
-  attention.cpp
+  attention_probe.cpp
   clock_watch.cpp
   decoder.cpp
-  elementwise.cpp
-  experts.cpp
-  gemm.cpp
-  latent_attention.cpp
-  launches.cpp
-  memory.cpp
+  elementwise_probe.cpp
+  experts_probe.cpp
+  gemm_probe.cpp
+  latent_attention_probe.cpp
+  launches_probe.cpp
+  memory_probe.cpp
   nccl.cpp
   nvml.cpp
   timer.cpp
-  tokens.cpp
+  tokens_probe.cpp
 )
