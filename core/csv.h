@@ -23,7 +23,7 @@ class Csv {
   std::size_t column(std::string_view name) const;  // its index; InputErrors, with the nearest name, if there is none
 
   // One cell. `row` counts from 0, without the header; `column` is an index (fast) or a name. number() and integer()
-  // throw InputErrors if the cell is anything else.
+  // throw InputErrors if the cell is not such a number.
   std::string_view text(std::size_t row, std::size_t column) const;
   std::string_view text(std::size_t row, std::string_view name) const { return text(row, column(name)); }
   double number(std::size_t row, std::size_t column) const;  // finite; surrounding blanks are not accepted

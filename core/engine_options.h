@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names that serving engines and their benchmarks have for what a scenario says: options of vLLM and SGLang, and
-// the words of load generators.
+// Names of a scenario's keys in serving engines and their benchmarks: options of vLLM and SGLang, words of load
+// generators.
 #pragma once
 #include <optional>
 #include <span>

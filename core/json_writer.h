@@ -107,7 +107,7 @@ class JsonWriter {
   struct Level {
     bool is_object, empty;
   };
-  char* room(std::size_t bytes);  // makes the buffer hold so many more bytes; returns end_
+  char* room(std::size_t bytes);  // makes room for that many more bytes in the buffer; returns end_
   void empty_buffer();
   void append(std::string_view);  // after room() for it
   void append_double(double);

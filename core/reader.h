@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strict reading of JSON. A Reader is a cursor on one value that knows its file and JSON pointer. Mistakes are
+// Strict reading of JSON. A Reader is a cursor on one value with its file and JSON pointer. Mistakes are
 // collected, not thrown, so that a user sees all of them at once: a failed read notes the mistake and returns a valid
 // value, and Document::finish() throws InputErrors with all of them. Reads below a failed one (a key of a missing
-// object) note nothing more. Every key must be read: done() notes the others, with a suggestion from the keys that the
-// program knows. A Document and its Readers are used by one thread at a time.
+// object) note nothing more. Every key must be read: done() notes the others, with a suggestion from the known
+// keys. A Document and its Readers are used by one thread at a time.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -45,7 +45,7 @@ class Reader {
   // A key with a synonym; both at once are a mistake.
   std::optional<Reader> find_either(std::string_view key, std::string_view other_key) const;
   bool has(std::string_view key) const;  // the key is suggested in messages, but not read
-  // Makes messages suggest these keys too. They have a meaning only beside other keys than those given.
+  // Makes messages suggest these keys too. They have a meaning only together with other keys than those given.
   void suggest(std::initializer_list<std::string_view> keys) const;
   std::vector<std::pair<std::string, Reader>> entries() const;  // all keys, in file order; each counts as read
   std::vector<std::pair<std::string, Reader>> look() const;     // all keys, in file order; none counts as read

@@ -26,8 +26,8 @@ class Rng {
   std::uint64_t seed_, stream_, counter_ = 0;
 };
 
-// A uniform number in [0, 1) for the coordinates (a, b, c), independent of that of any others and of every Rng. It is
-// used where work is parallel or replayed.
+// A uniform number in [0, 1) for the coordinates (a, b, c), independent of the number of any other coordinates and of
+// every Rng. It is used where work is parallel or replayed.
 double uniform_at(std::uint64_t seed, std::uint64_t a, std::uint64_t b, std::uint64_t c = 0);
 
 // The Philox block function, for the known-answer test.

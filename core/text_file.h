@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading and writing of whole files. Reading has a size limit, and unpacks what begins as gzip does; writing is
+// Reading and writing of whole files. Reading has a size limit and decompresses gzip; writing is
 // atomic: a file appears complete or not at all. Files whose names end in ".gz" are written with gzip.
 #pragma once
 #include <cstddef>

@@ -46,10 +46,9 @@ class Acceptance {
   struct Traced {
     std::shared_ptr<const Trace> trace;  // null if it could not be read; the mistake is then noted
     RankAcceptance levels;               // shares of ranks in the trace; empty if it holds no ranks
-    bool same_drafter = false;           // as the method's by its weights: its name does not matter then
+    bool same_drafter = false;  // the trace's drafter has the weights of the method's; its name does not matter then
   };
-  // What is known of an acceptance: nothing, one of the above, or a table of a chain's rates by context and draft
-  // length.
+  // An acceptance is unknown, one of the forms above, or a table of a chain's rates by context and draft length.
   using Form = std::variant<std::monostate, Rates, Rate, MeanLength, Ranks, Traced, AcceptanceTable>;
 
   Acceptance() = default;  // unknown
@@ -60,8 +59,8 @@ class Acceptance {
   const std::string& text() const { return text_; }  // the scenario's JSON; "" if it gives no acceptance
   bool is_mean() const { return std::holds_alternative<MeanLength>(form_); }
   bool given() const { return !std::holds_alternative<std::monostate>(form_); }
-  // For a drafter that looks its drafts up: the share of a sequence's steps in which it finds any. The form describes
-  // these steps alone, but a trace describes all steps.
+  // For a look-up drafter: the share of a sequence's steps in which it finds a draft. The form describes only these
+  // steps; a trace describes all steps.
   double hit_share() const { return hit_share_; }
   const Trace* trace() const;           // null if the form is another one
   const RankAcceptance& ranks() const;  // by level, for building optimal trees; empty if unknown
@@ -78,8 +77,8 @@ class Acceptance {
   // (model/acceptance/draft_ahead).
   double verifying_share(const BuiltMethod&) const;
   // The distribution of the tokens of one step. Its mean is mean_length(), which must have a value; outcomes() draws
-  // each step from it by itself. For a mean length it is that of the chain whose drafts all have the rate that gives
-  // the mean; for a trace it has the shares of the trace's steps.
+  // each step from it independently. A mean length has the distribution of the chain with one rate that gives this
+  // mean; a trace has the shares of its steps.
   LengthDistribution lengths(const BuiltMethod&, double context = 0) const;
   // Outcomes step by step; mean_length() of the same method must have a value. `from_start`: request i replays prompt i
   // of a trace from its first token.
@@ -87,8 +86,8 @@ class Acceptance {
 
   // The longest chain, in drafts, to which this acceptance applies; none: any.
   std::optional<int> longest_chain() const;
-  // The acceptance of other chains of the same drafter, where this one is of chains of `draft_length`. A mean length is
-  // converted to the single rate that gives it.
+  // The acceptance of chains of another length by the same drafter; this one is measured with `draft_length`. A mean
+  // length is converted to the single rate that gives it.
   Acceptance of_other_lengths(int draft_length) const;
 
  private:

@@ -51,7 +51,8 @@ class Catalogue {
   std::shared_ptr<const Trace> trace(const Reader& in);
   std::shared_ptr<const ServedAcceptance> served_acceptance(const Reader& in);
 
-  // The weights_name() (trace/trace) of the checkpoint beside a config.json that was read; none if there is none.
+  // The weights_name() (trace/trace) of the checkpoint in the folder of a config.json that was read; none if there is
+  // none.
   std::optional<std::string> weights(const TransformerShape*) const;
   const InputFiles& input_files() const { return input_files_; }  // all files read so far
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a server chooses the draft length of its next step: fixed; by batch size; by goodput, the highest expected
-// tokens/s; by the confidence of each draft; or by an oracle that knows the acceptance of the step, as an upper bound
+// tokens/s; by the confidence of each draft; or by an oracle that has the acceptance of the step, as an upper bound
 // (docs/explanation/simulator.md).
 #pragma once
 #include <optional>
@@ -18,12 +18,12 @@ struct DraftPolicy {
     std::optional<Reader> place = {};  // for check_drafts()
   };
   std::vector<Rule> rules;           // of by_batch_size; batch sizes ascend from 1
-  double concentration = 0;          // of confidence: how little the confidences of a position differ
+  double concentration = 0;          // of confidence: the higher, the less the confidences of a position differ
   std::optional<Reader> place = {};  // of confidence, for check_drafts()
 };
 
 // Reads "fixed", "goodput", "oracle", {"off_above": 32}, {"draft_length_by_batch_size": {"1": 5, "16": 2, "64": 0}},
-// the same as vLLM has it, {"num_speculative_tokens_per_batch_size": [[1, 15, 5], [16, 63, 2], [64, 256, 0]]}, or
+// vLLM's form, {"num_speculative_tokens_per_batch_size": [[1, 15, 5], [16, 63, 2], [64, 256, 0]]}, or
 // {"confidence": {"concentration": 2}}.
 DraftPolicy read_draft_policy(const Reader&);
 // Notes a mistake at each rule with more drafts than `draft_length`, that of the method, and at confidence unless the

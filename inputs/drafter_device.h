@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device of the drafter's own, beside the target's (docs/explanation/prediction.md, "A drafter on a device of its
-// own"): what runs there, and how long messages take between the two.
+// The drafter's own device (docs/explanation/prediction.md, "A drafter on a device of its own"), its engine, and the
+// time of messages to the target's device.
 #pragma once
 #include <memory>
 #include <optional>

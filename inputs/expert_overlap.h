@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How alike the tokens of one sequence choose their experts, as a scenario or data/routing.json has it: an overlap (0:
-// independent draws; 1: all rows of a sequence choose what its first one chose) or what was counted. Mistakes are noted
+// How alike the tokens of one sequence choose their experts, from a scenario or data/routing.json: an overlap (0:
+// independent draws; 1: all rows of a sequence choose the experts of its first row) or a count. Mistakes are noted
 // at their places.
 #pragma once
 #include "core/reader.h"

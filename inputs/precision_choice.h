@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formats that a scenario asks for: a short name, "fp8", or an object with one for each class of tensor
-// (docs/explanation/prediction.md, "Precision"). What it does not say is the checkpoint's (its quantization_config),
-// else bf16.
+// The formats of a scenario: a short name such as "fp8", or an object with a format per class of tensor
+// (docs/explanation/prediction.md, "Precision"). A class without a format has the checkpoint's (its
+// quantization_config), else bf16.
 #pragma once
 #include <optional>
 #include <string>
@@ -14,12 +14,12 @@
 namespace draftline {
 
 struct PrecisionChoice {
-  // Names of formats (model/transformers/precision); none: not said.
+  // Names of formats (model/transformers/precision); none: not given.
   std::optional<std::string> weights = {}, attention = {}, experts = {}, lm_head = {}, draft = {};
   std::optional<DType> activations = {}, kv_cache = {}, embedding = {};
 
   Precision of(const TransformerShape& target) const;
-  // A sentence that says so if the target's checkpoint has other formats; else none.
+  // A warning if the target's checkpoint has other formats; else none.
   std::optional<std::string> contradiction(const TransformerShape& target) const;
   bool operator==(const PrecisionChoice&) const = default;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A scenario: device, engine, transformer, methods, and batch or workload. Any value may be a list of alternatives; a
-// scenario stands for the product of all lists, and a point is one element of the product.
+// scenario is the product of all lists, and a point is one element of the product.
 #pragma once
 #include <memory>
 #include <optional>
@@ -17,9 +17,9 @@
 
 namespace draftline {
 
-inline constexpr int kMostBatchSize = 1 << 16;  // that a scenario may ask about
+inline constexpr int kMostBatchSize = 1 << 16;  // largest batch size of a scenario
 
-// One method of the product, with its acceptance, and where it drafts.
+// One method of the product, with its acceptance and the drafter's device.
 struct MethodChoice {
   MethodSpec spec;
   Acceptance acceptance = {};
@@ -34,13 +34,13 @@ struct Scenario {
   std::vector<std::shared_ptr<const Device>> devices;
   std::vector<Parallelism> parallel;  // the product of "tensor_parallel", "data_parallel_attention", "expert_parallel"
   std::vector<std::shared_ptr<const TransformerShape>> transformers;
-  std::vector<PrecisionChoice> precisions;  // of no checkpoint yet: see precision_at()
+  std::vector<PrecisionChoice> precisions;  // before the checkpoint's formats are applied: see precision_at()
   std::vector<std::shared_ptr<const Engine>> engines;
   std::vector<MethodChoice> methods;
   std::vector<std::vector<MethodChoice>> methods_of_engine;    // as each engine completes them (inputs/engine_defaults)
   std::vector<int> prompt_tokens, output_tokens, batch_sizes;  // at least 1, 2 and 1
-  int cached_prompt_tokens = 0;               // of each prompt, in the KV cache already; fewer than every prompt has
-  std::optional<SharedPrefix> shared_prefix;  // of them, what sequences share; workloads have their own
+  int cached_prompt_tokens = 0;  // tokens of each prompt already in the KV cache; fewer than any prompt has
+  std::optional<SharedPrefix> shared_prefix;  // the part of them that sequences share; workloads have their own
   double gpu_memory_utilization = kGpuMemoryUtilization;      // share of device memory; serving choices have their own
   std::optional<Serving> serving;                             // of a scenario with a workload, for the simulator
   Document document = Document::from_text("{}", "scenario");  // the file from which it was read

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Acceptance in files that serving engines write: the results of vLLM's `bench serve` and of SGLang's bench_serving
-// (JSON, or one JSON object a line), and the Prometheus metrics of vLLM, SGLang and llama.cpp as a server shows them
-// under /metrics. Counters of several engines are added up. docs/recipes/your_acceptance.md, "Your acceptance".
+// (JSON, or one JSON object a line), and the Prometheus metrics of vLLM, SGLang and llama.cpp from a server's
+// /metrics. Counters of several engines are added up. docs/recipes/your_acceptance.md, "Your acceptance".
 #pragma once
 #include <filesystem>
 #include <optional>
@@ -9,18 +9,18 @@
 
 namespace draftline {
 
-// The draft length of a run by its mean over steps, which is whole but for the ends of texts; none if the mean is more
-// than 2 % from a whole number.
+// The draft length of a run from its mean over steps, which differs from a whole number only at the ends of texts; none
+// if it differs by more than 2 %.
 std::optional<int> whole_draft_length(double mean);
 
 // The acceptance of a run over all steps that verified drafts.
 struct ServedAcceptance {
-  // The share of the steps in which each draft was accepted; empty: the file has the mean alone.
+  // The share of the steps in which each draft was accepted; empty: the file has only the mean.
   std::vector<double> per_position;
   double mean_length = 1;           // tokens a step, the bonus token included
-  std::optional<int> draft_length;  // of all steps; none: not known, or not the same
+  std::optional<int> draft_length;  // of all steps; none: unknown, or not constant
 
-  // Throws InputErrors if the file can't be read or says nothing of acceptance.
+  // Throws InputErrors if the file can't be read or has no acceptance.
   static ServedAcceptance read(const std::filesystem::path&);
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A serving benchmark's result request by request ("start_times", "ttfts", "itls", lengths): how many sequences decoded
-// together, seen from the tokens.
+// together, as a mean over tokens.
 #pragma once
 #include <optional>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of reading served runs (inputs/served_runs): what an argument tells besides its file, and each kind of
-// file.
+// Parts of reading served runs (inputs/served_runs): the keys of an argument, and each kind of file.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -14,14 +13,14 @@ namespace draftline {
 
 constexpr double kMostServedSequences = 1 << 16, kMostServedLength = 1 << 24;
 
-// What stands behind the "@" of an argument.
+// The keys behind the "@" of an argument.
 class ServedArguments {
  public:
-  // `at`: where they begin; the argument must outlive them. Throws InputErrors if a key is unknown or stands twice.
+  // `at`: where they begin; the argument must outlive them. Throws InputErrors if a key is unknown or repeated.
   ServedArguments(const std::string& argument, std::size_t at);
   std::optional<std::string> text(const std::string& key) const;
   std::optional<double> number(const std::string& key, double least, double most) const;  // InputErrors if it is none
-  void complete(ServedRun&) const;  // with what the file left open, or leaves to be told
+  void complete(ServedRun&) const;  // sets the values that the file lacks
 
  private:
   [[noreturn]] void fail(const std::string& what) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What benchmarks of a server say of its steps. Formats, as their programs write them: vLLM's `bench serve` and `bench
+// Step times from benchmarks of a server. Formats: vLLM's `bench serve` and `bench
 // latency` (JSON), SGLang's bench_serving (JSON lines), guidellm's benchmarks.json, and a table of our own (CSV); also
 // *.gz.
 #pragma once
@@ -21,19 +21,19 @@ struct ServedRun {
   double steps = 1;                    // decode steps that `time` holds
   int prompt_tokens = 0;               // of each sequence, if `time` holds their prefill; else 0
   double tokens_per_step = 1;          // of a sequence: the acceptance length of a speculative run, bonus included
-  std::optional<double> draft_length;  // of a speculative run, if it says
+  std::optional<double> draft_length;  // of a speculative run, if the file has it
   double request_prompt = 0, request_output = 0;      // tokens of a request, mean; 0: no request is in the time
-  std::optional<std::string> transformer, precision;  // that this run says of itself
+  std::optional<std::string> transformer, precision;  // if the file has them
   std::optional<int> tensor_parallel;
-  std::vector<std::string> notes;  // what makes it less certain than it looks, each with its place
+  std::vector<std::string> notes;  // reasons why it is less certain than it looks, each with its place
 
   bool speculates() const { return tokens_per_step > 1; }
   Speculation speculation() const { return speculates() ? Speculation::on : Speculation::off; }
 };
 
-// The runs of "FILE" or "FILE@key=value,...", which says what the file does not: batch, context, prompt, output,
+// The runs of "FILE" or "FILE@key=value,...". The keys set what the file lacks: batch, context, prompt, output,
 // transformer, precision, tensor_parallel, acceptance_length. Throws InputErrors with file, line and key.
 std::vector<ServedRun> read_served_runs(const std::string& argument);
-std::filesystem::path served_file(const std::string& argument);  // without what stands behind the "@"
+std::filesystem::path served_file(const std::string& argument);  // without the "@" and the keys behind it
 
 }  // namespace draftline

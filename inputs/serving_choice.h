@@ -59,7 +59,7 @@ struct Serving {
 SchedulerLimits engine_limits(const Engine&, const Device&, Speculation);
 SchedulerLimits limits_on(const ServingChoice&, const Engine&, const Device&, Speculation);
 
-// `gpu_memory_utilization`: of schedulers that say none. Mistakes are noted at the reader.
+// `gpu_memory_utilization`: the default of schedulers without one. Mistakes are noted at the reader.
 Serving read_serving(const Reader& scenario, double gpu_memory_utilization, Catalogue&);
 
 }  // namespace draftline

@@ -37,12 +37,12 @@ struct SchedulerLimits {
 
   bool operator==(const SchedulerLimits&) const = default;
 
-  // Whether prompts share prefixes. Recurrent states of a prefix's end are not kept, nor is a text of which all layers
-  // of the target let the beginning go; and KV blocks are shared whole.
+  // Whether prompts share prefixes. They do not with recurrent states, nor if all layers of the target have windows.
+  // Only whole KV blocks are shared.
   bool shares_prefixes() const {
     return prefix_caching && kept.states == 0 && !kept.all_windowed && block_size <= prefix_block;
   }
-  // KV blocks that hold a sequence of so many tokens.
+  // KV blocks that hold a sequence of this many tokens.
   std::int64_t blocks_for(std::int64_t tokens) const {
     if (!kept.all_alike()) tokens = static_cast<std::int64_t>(std::ceil(kept(static_cast<double>(tokens))));
     return (tokens + block_size - 1) >> std::countr_zero(static_cast<unsigned>(block_size));

@@ -20,7 +20,7 @@ struct Request {
   Ticks arrival = 0;
   int prompt = 0, output = 0;  // tokens
   // Hashes that name the prompt's prefix blocks (sim/prefix_cache), of prefix_block() tokens each; null if they are
-  // unknown. Names beyond the prompt's end are of no account.
+  // unknown. Names beyond the prompt's end are ignored.
   const std::vector<int>* prefix_hashes = nullptr;
 };
 
@@ -38,7 +38,9 @@ struct ArrivalProcess {
 struct SharedPrefix {
   int tokens = 0, groups = 1;  // groups: number of prefixes
   int block = 16;              // tokens by which prompts are compared; the server's block_size
-  int whole_blocks(int of) const { return std::min(tokens, of) / block * block; }  // tokens that are found of so many
+  int whole_blocks(int of) const {
+    return std::min(tokens, of) / block * block;
+  }  // cached tokens of a prompt of `of` tokens
   int whole_blocks() const { return whole_blocks(tokens); }
 };
 
