@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One cell of `draftline validate`: its measured steps beside what the model says of these very steps.
+// One cell of `draftline validate`: its measured steps compared with the model's prediction of the same steps.
 #pragma once
 #include <vector>
 

@@ -21,7 +21,7 @@ struct ServingAsked {
   std::function<bool()> undisturbed;  // called after each run: whether no other program disturbed it
 };
 // Serves the requests live and in the simulator, with static and continuous batching, without and with the method: one
-// element for each combination. If it can't be served, or the time is over, its `skipped` says why.
+// element for each combination. If it can't be served, or the time is over, `skipped` has the reason.
 std::vector<ComparedServing> compare_serving(const ServingAsked&, const Networks&, ValidationDevice&, Validation&);
 
 }  // namespace draftline::measure

@@ -55,7 +55,7 @@ long cuda_first_sights(Backend&);
 // Calls `on_op` with the time of every op from now on, and runs no graph meanwhile; null: ops are not timed any more.
 void clock_cuda_ops(Backend&, std::function<void(const Tape&, std::size_t op, Seconds)> on_op);
 Seconds cuda_event_time(Backend&);  // the time between two events with no work between them
-// Reads the clock of the GPU's multiprocessors, in MHz; none where the driver does not say it.
+// Reads the clock of the GPU's multiprocessors, in MHz; none if the driver does not report it.
 using ReadClock = std::function<std::optional<double>()>;
 ReadClock cuda_clock();
 

@@ -22,7 +22,7 @@ struct WeightNames {
   std::string target, drafter;  // drafter "": it has no weights but the target's
   bool random_drafter() const { return drafter.starts_with("random"); }
   nlohmann::json drafter_json() const;
-  std::string warning() const;  // "; drafter: random, seed 0": what to print beside figures; "" if all are trained
+  std::string warning() const;  // "; drafter: random, seed 0": to be printed with figures; "" if all are trained
 };
 
 // Weights from the checkpoints of the target and of its drafter: a draft network, or a published drafter. Weights that
@@ -41,9 +41,9 @@ class DecodedWeights : public WeightSource {
 
   std::string_view target_kind() const { return target_ ? "checkpoint" : "random"; }
   WeightNames names(const WeightStore&) const;  // of a decoder's store
-  // Throws InputErrors if a drafter's weights would be random beside a target's that are not.
+  // Throws InputErrors if a drafter's weights would be random and the target's are not.
   void refuse_random_drafter(const WeightStore&, const methods::Entry&) const;
-  InputFiles input_files() const;  // the checkpoints' folders, by what is stored in them
+  InputFiles input_files() const;  // the checkpoints' folders with fingerprints of their content
 
  private:
   WeightSource& of_target() { return target_ ? static_cast<WeightSource&>(*target_) : random_; }

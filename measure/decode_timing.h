@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The times of a `decode` run: steps by phase, and the bytes/s and FLOP/s of their tapes. Prefills are counted apart.
-// The first steps, in which graphs are captured and algorithms are chosen, are left out.
+// The times of a `decode` run: steps by phase, and the bytes/s and FLOP/s of their tapes. Prefills are counted
+// separately. The first steps, in which graphs are captured and algorithms are chosen, are left out.
 #pragma once
 #include <chrono>
 #include <optional>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A decoder of one method on one network and device, whose steps `draftline validate` times. Contexts are assumed
-// instead of computed where only their cost counts. CpuDecoding and CudaDecoding differ in how they are made, and in
-// nothing else.
+// instead of computed where only their cost counts. CpuDecoding and CudaDecoding differ only in how they are made.
 #pragma once
 #include <memory>
 #include <string>
@@ -45,7 +44,7 @@ class Decoding {
 };
 
 // Times one cell: steps of the method and of plain decoding in turn, on the same network. A cell that can't be timed
-// says why in `skipped`.
+// has the reason in `skipped`.
 MeasuredCell measure(const GridCell&, Decoding& plain, Decoding& method, int turns, Seconds time_budget);
 
 }  // namespace draftline::measure

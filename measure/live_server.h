@@ -42,7 +42,7 @@ class LiveServer {
   Generator& generator_;
   std::size_t limit_;
   double now_ = 0;   // s
-  double move_ = 0;  // s: the last move of a sequence to another batch slot; stands for moves that are not warm
+  double move_ = 0;  // s: the last move of a sequence to another batch slot; used for moves that are not warm
   bool warm_ = true;
   double usual_ = 1, typical_ = 1;  // paces of a free core, read once per run, as reading them evicts caches
   std::size_t next_ = 0;            // the first request that waits

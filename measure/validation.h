@@ -29,7 +29,7 @@ struct MeasuredTurn {                    // consecutive steps that were timed to
   double length = 0;                     // mean committed length
   double emitted = 1;                    // tokens per sequence and step
   std::vector<int> steered = {};         // where steps differ: the indices of these steps in MeasuredCell::history
-  std::optional<double> clock_mhz = {};  // of a GPU, right behind the steps; none: its driver does not say it
+  std::optional<double> clock_mhz = {};  // of a GPU, right behind the steps; none: the driver does not report it
 };
 struct MeasuredOp {
   std::string key;
@@ -46,7 +46,7 @@ struct MeasuredCell {
   // Where steps differ, what steered each step of the method: the answers of its decide() calls. If these are replayed
   // in order from the context on, the method records the same steps.
   std::vector<std::vector<std::vector<int>>> history = {};
-  std::optional<MemoryTimes> memory = {};  // of the memory reference beside the cell, on a CPU
+  std::optional<MemoryTimes> memory = {};  // readings of the memory reference around the cell, on a CPU
   std::string skipped = {};                // why it could not be measured; then there are no turns
   bool device_failed = false;              // that is why: a run that goes on tries it last
 };
@@ -110,8 +110,8 @@ struct StopsPaying {
 class Validation {
  public:
   // `rate`: the acceptance rate, for methods whose step costs the same whatever is accepted. `format`: of weights and
-  // activations. `probed`: what the memory reference read while the device was probed; cells that have readings of
-  // their own are predicted for the machine as it was beside them. The device and the engine must outlive the
+  // activations. `probed`: the memory reference's readings while the device was probed; cells with readings of their
+  // own are predicted for the machine as it was then. The device and the engine must outlive the
   // validation.
   Validation(const Device&, const Engine&, std::map<std::string, TransformerShape> targets,
              Decoder::FindTransformer find, double rate, DType format = DType::fp32,
@@ -134,7 +134,7 @@ class Validation {
   double rate_;
   Precision precision_;
   std::optional<MemoryTimes> probed_;
-  std::list<Device> beside_cells_;  // the device as it was beside each cell: prices refer to it
+  std::list<Device> beside_cells_;  // the device as it was during each cell: prices refer to it
   StepPrices prices_;
 };
 

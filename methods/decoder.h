@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A target, a method and a backend together: `decode` runs them, predictions price them, contract tests compare them.
+// A target, a method and a backend: `decode` runs them, predictions price them, contract tests compare them.
 #pragma once
 #include <functional>
 #include <memory>
@@ -15,16 +15,16 @@ class Decoder {
   struct Options {
     TransformerShape target;  // undivided; the decoder has the shard of one rank
     Precision precision = Precision(DType::fp32);
-    int slots = 1, capacity = 1;  // sequences; KV cache entries of each
+    int slots = 1, capacity = 1;  // batch slots; KV cache entries per sequence
     Parallelism parallel = {};
     Sampling sampling = {};
     RankAcceptance accepted = {};  // [levels][ranks], for building optimal trees; empty if unknown
     int positions_per_slot = 1;    // positions of a text that are traced together (trace/position_batch)
     FindDrafter drafter = {};      // reads a drafter's folder; mistakes are noted at the reader. Null: there is none
-    int states = Transformer::kMostStates;  // of a sequence, where layers have a recurrent state
+    int states = Transformer::kMostStates;  // recurrent states per sequence and layer
   };
   using MakeBackend = std::function<std::unique_ptr<Backend>(const WeightStore&)>;
-  // Finds a transformer by the name or file that a reader holds; mistakes are noted at the reader.
+  // Finds a transformer by the name or file at a reader; mistakes are noted at the reader.
   using FindTransformer = std::function<TransformerShape(const Reader&)>;
 
   // Builds target and method and reads the method's parameters; mistakes are noted at MethodSpec::in(), and unread keys

@@ -46,11 +46,11 @@ class MethodSpec {
   std::optional<MethodSpec> with_draft_length(int drafts, const TransformerShape& target) const;
   // This method's drafter with chains of `drafts` tokens instead of its own drafts, a tree for example; none as above.
   std::optional<MethodSpec> as_chain(int drafts, const TransformerShape& target) const;
-  // Whether its parameters say something of what is drafted besides the length: a tree, widths.
+  // Whether its parameters set the shape of drafts besides the length: a tree, widths.
   bool says_drafts() const;
-  // Whether its parameters say nothing of what is drafted, and a tree is then.
+  // Whether its parameters do not set the shape of drafts, and the default is a tree.
   bool drafts_default_tree() const;
-  bool says_shard_draft() const;  // whether its parameters say if the draft network is divided
+  bool says_shard_draft() const;  // whether its parameters have "shard_draft"
   // Divides its draft network where the ranks divide its heads. Bug unless the method has one.
   MethodSpec with_draft_sharded_if_possible() const;
   bool shards_draft_if_possible() const { return shards_if_possible_; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of methods: how each is built, and its description for `draftline list methods`. A new method is one file,
 // its declaration in entries.h, one row in table.cpp and one line of CMake; contract tests include it automatically.
-// CONTRIBUTING.md, "A new method", lists what else has to be told of it.
+// CONTRIBUTING.md, "A new method", lists the other places.
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -20,7 +20,7 @@
 
 namespace draftline::methods {
 
-// lossless: the text, or its distribution, is the target's. own_target: it is that of a target trained for the method.
+// lossless: the text, or its distribution, is the target's. own_target: the same of a target trained for the method.
 // lossy: it may differ.
 enum class Losslessness { lossless, own_target, lossy };
 
@@ -30,7 +30,7 @@ struct Context {
   WeightStore& weights;
   const Transformer& target;
   int capacity;  // KV cache entries per sequence
-  // Finds a transformer by the name or file that a reader holds.
+  // Finds a transformer by the name or file at a reader.
   std::function<TransformerShape(const Reader&)> transformer;
   RankAcceptance accepted = {};  // [levels][ranks] of the scenario's acceptance; empty if unknown
   // Reads the drafter's folder that a reader names; null where none can be read.
@@ -42,8 +42,8 @@ struct DraftLengths {
   int most = 0;  // the largest draft length; 0: the method has no parameter "draft_length"
   // Whether the draft length of a spec is compatible with its other parameters and the target; null: always.
   bool (*fit)(const MethodSpec&, const TransformerShape& target) = nullptr;
-  bool tree_by_default = false;    // drafts a tree where its parameters say nothing of drafts
-  bool varies_by_default = false;  // without a draft length each step has its own
+  bool tree_by_default = false;    // drafts a tree if its parameters do not set the drafts
+  bool varies_by_default = false;  // without a draft length, each step has a length of its own
 };
 
 struct Entry {
@@ -60,14 +60,14 @@ struct Entry {
   DraftLengths lengths = {};
   bool draft_network = false;  // whether it has the parameters "draft" (a transformer) and "shard_draft"
   std::optional<DrafterKind> checkpoint = {};  // of its trained drafters, if it has the parameter "checkpoint"
-  // Parameters of the drafts and of how they are judged, not of the drafter; "tree" is one of every method.
+  // Parameters of the drafts and their verification, not of the drafter; "tree" is one of every method.
   std::vector<std::string_view> of_drafts = {};
   std::vector<std::string_view> of_prices = {};  // parameters on which prices depend, and no token
 };
 
 std::span<const Entry> all();
 const Entry* find(std::string_view name);  // by name or synonym; null if it is unknown
-const Entry* named(const Reader& name);    // by the text that a reader holds; null, and a mistake, if it is unknown
+const Entry* named(const Reader& name);    // by the text at a reader; null, and a mistake, if it is unknown
 
 // Erases the host state of sequences whose id is not among `ids`, because they have left the batch.
 template <class T>

@@ -10,13 +10,13 @@
 namespace draftline {
 
 std::string subject(const Scenario&, const Point&);  // "eagle3 with 3 drafts on h100-sxm, .."
-// Sentences that say where the method pays, what reduces the gain, and what it needs; if it can't run, the obstacle
-// alone.
+// Sentences on where the method pays, the costs that reduce the gain, and the break-even; only the obstacle if it can't
+// run.
 std::vector<std::string> reasons_of(const Scenario&, const Advice&);
 Table batch_table(const Advice&);
 // The methods in the order of reports/verdict's ranking(), with the speedups of their requests at a few batches.
 Table ranking_table(const Scenario&, const std::vector<Advice>&, const std::vector<std::size_t>& ranking);
-// What to use on a setup, and what it is worth. `best`: the setup's best advice; `alone`: there is no other setup.
+// The recommendation for a setup and its gain. `best`: the setup's best advice; `alone`: there is no other setup.
 std::vector<std::string> verdict_on_setup(const Scenario&, const std::vector<Advice>&,
                                           const std::vector<std::size_t>& ranking, std::size_t best, bool alone);
 

@@ -16,7 +16,7 @@ namespace draftline {
 // vLLM's --speculative-config, with "num_speculative_tokens_per_batch_size": [[from, to, draft length], ..], both ends
 // included. `schedule`: of one prompt length; empty: `method`'s own draft length at every batch, if it has one.
 // `ranks`: among which tensor parallelism divides the target, and by default the drafter. None if vLLM has no such
-// method, as with a drafter's own device, if there is nothing to draft, or of a tree, which vLLM does not draft.
+// method (also with a drafter's own device), without drafts, or for a tree, which vLLM does not draft.
 std::optional<nlohmann::ordered_json> vllm_settings(const MethodSpec& method,
                                                     const std::vector<ScheduledLength>& schedule, int ranks = 1);
 
@@ -32,8 +32,8 @@ std::optional<nlohmann::ordered_json> tensorrt_llm_settings(const MethodSpec& me
 // llama-server's flags: the method's own chain, whatever the batch. None if llama.cpp has no such method.
 std::optional<std::string> llama_cpp_flags(const MethodSpec& method);
 
-// Whether an engine must be told where the drafter's weights are: not of what it looks up in texts, nor of a module in
-// the target's own checkpoint.
+// Whether an engine needs the path of the drafter's weights: not for look-ups in texts, nor for a module in the
+// target's checkpoint.
 bool has_drafter_weights(const MethodSpec& method);
 
 }  // namespace draftline

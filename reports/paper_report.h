@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The output of `draftline papers`: the errors of each column, with a fitted cost in both readings, then each printed
-// table with our predictions and notes; in HTML also each column's predictions over what is printed.
+// table with our predictions and notes; in HTML also each column's predictions over the printed figures.
 #pragma once
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The charts of `draftline run --html`: the decode speedup of each method, and what a device produces against what one
-// sequence sees.
+// The charts of `draftline run --html`: the decode speedup of each method, and tokens/s of a device against tokens/s of
+// one sequence.
 #pragma once
 #include <string>
 #include <vector>
@@ -26,7 +26,7 @@ class RunCharts {
 
   const Scenario& scenario_;
   Along along_;
-  PointInputs differing_;  // what tells one chart from another
+  PointInputs differing_;  // the inputs that differ between charts
   ChartSet speedups_, rates_;
 };
 

@@ -30,7 +30,7 @@ class ServingCharts {
 
   const Scenario& scenario_;
   std::optional<std::size_t> axis_;  // the first of Serving::axes whose values are different numbers
-  PointInputs differing_;            // what tells one chart from another
+  PointInputs differing_;            // the inputs that differ between charts
   std::vector<Drawn> drawn_;
 };
 

@@ -11,7 +11,7 @@ namespace draftline {
 inline bool has_targets(const Scenario& s) { return !s.serving->targets.targets.empty(); }
 inline bool has_prices(const Scenario& s) { return !s.serving->prices.per_hour.empty(); }
 
-// What is wrong with a load that overloads the servers; "" of any other.
+// A warning about a load that overloads the servers; "" for any other load.
 std::string overload_text(const ServingResult&);
 
 // `targets`: those of the scenario, for the member "targets".

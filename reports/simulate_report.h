@@ -39,7 +39,7 @@ class SimulateReport {
   SkippedPoints skipped_;
   std::size_t overloaded_ = 0;  // points
   std::int64_t preemptions_ = 0;
-  std::string overload_;  // what is wrong with the last of these
+  std::string overload_;  // the warning of the last of these
 };
 
 }  // namespace draftline

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `advise` recommends on each setup: the method whose requests gain most, up to which batch, and the draft lengths
-// by batch as engines take them.
+// The recommendation of `advise` for each setup: the method whose requests gain most, up to which batch, and the draft
+// lengths by batch as engines take them.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,8 +12,8 @@
 namespace draftline {
 
 // Indices of the advices that have no obstacle, setup by setup: first the setups on which something pays, in the order
-// of the scenario, as a gain is over the same setup's plain decoding and says nothing of another one. On a setup, the
-// largest gain over the batches that fit with every method comes first.
+// of the scenario, because gains of different setups are not comparable. On a setup, the largest gain over the batches
+// that fit with every method comes first.
 std::vector<std::size_t> ranking(const std::vector<Advice>&);
 
 // The batches that all of these advices report.
@@ -24,11 +24,11 @@ std::vector<std::size_t> best_of_setups(const std::vector<Advice>&, const std::v
 
 std::string verdict_sentence(const Scenario&, const Advice&);  // "use eagle3, k = 3, up to batch 96; above that ..."
 std::string batches_sentence(const Advice&);  // where it pays: "at batch 1 and from batch 12 to 150"; "" if nowhere
-// What requests gain, and decoding alone, at the smallest and the largest batch of the table at which it pays; or "".
-// With a drafter's own device it also says what is left of the gain by devices, or by price where prices are known.
+// The gains of requests and of decoding at the smallest and the largest batch of the table at which it pays; or "".
+// With a drafter's own device also the gain per device, or per price where prices are known.
 std::string gain_sentence(const Scenario&, const Advice&);
-// Where the scenario assumes several acceptances of this method: a sentence that says which of them the advice is of,
-// and where the method pays with the least favourable; else "".
+// Where the scenario assumes several acceptances of this method: a sentence that names the one of the advice, and
+// where the method pays with the least favourable; else "".
 std::string assumption_sentence(const Scenario&, const std::vector<Advice>&, const std::vector<std::size_t>& ranking,
                                 std::size_t advice);
 // "h100-sxm, TP 2, llama-3.1-8b in bf16, vllm-0.19, 256 tokens out"

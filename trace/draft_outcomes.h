@@ -38,7 +38,7 @@ class DraftOutcomes {
   int depth() const { return depth_; }  // the largest number of accepted drafts
   // `output_tokens`: positions are below it; draws of a text with 0 are not kept.
   Text text(std::uint64_t seed, std::int64_t request, int prompt_tokens = 0, int output_tokens = 0) const;
-  // Whether an outcome depends on how many are drafted, beyond being cut there.
+  // Whether an outcome depends on the number of drafts, other than being limited by it.
   bool by_length() const { return tables_ != nullptr && tables_->size() > 1; }
   // The number of drafts, 0 to depth(), that are accepted in the step whose root is output token `position` (from 0),
   // if at least as many are drafted. The bonus token is not counted. `drafts`: how many are drafted; 0: the most.
@@ -55,7 +55,7 @@ class DraftOutcomes {
   std::vector<double> conditional_rates() const;
 
   // Keeps random outcomes from now on, for further runs with the same seeds. Then only one thread may use this object
-  // and its copies, and a text is valid until another of the same request is asked for.
+  // and its copies, and a text is valid until another of the same request is requested.
   void keep_draws();
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Observes a drafter for an acceptance trace. With Noted::ranks the drafter continues with the target's token wherever
-// it chooses its best token, and the rank of the target's token among its candidates is recorded; a drafter that does
-// not draft the best token at each level throws NotByRank. With Noted::lengths it drafts freely, and the number of
+// it would choose its best token, and the rank of the target's token among its candidates is recorded; a drafter that
+// does not draft the best token at each level throws NotByRank. With Noted::lengths it drafts freely, and the number of
 // tokens that its tree would emit is recorded.
 #pragma once
 #include <functional>

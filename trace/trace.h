@@ -95,11 +95,11 @@ class Trace {
   int positions(int prompt) const;  // output tokens of the prompt
   int prompt_tokens(int prompt) const { return prompt_tokens_[static_cast<std::size_t>(prompt)]; }
 
-  // The reason why this trace can't replay the plan, or is of another target or other weights; none if it is not so.
+  // The reason why this trace can't replay the plan, or has another target or other weights; none if it can.
   std::optional<std::string> refuses(const DraftPlan&) const;
   std::optional<std::string> wrong_target(const TransformerShape&) const;
   std::optional<std::string> wrong_weights(const std::string& weights) const;
-  // Drafters differ by their weights or, where those of one are random or not known, by their configuration.
+  // Drafters are compared by their weights or, if one's weights are random or unknown, by their configuration.
   std::optional<std::string> wrong_drafter(const DrafterIdentity&) const;
   bool has_drafter(const DrafterIdentity&) const;  // whether both have the same trained weights
   // The tokens, bonus token included, that the step with output token `position` as root emits. Not for recorded steps.

@@ -3,7 +3,7 @@
 // states of some of the target's layers are fused, fc n*d -> d and a norm, and become keys and values in each layer of
 // the drafter as soon as their tokens are committed. A block is the root and mask tokens: one pass over that cache in
 // which every row of the block attends to all others, unless a checkpoint's layer is causal. Embedding and LM head are
-// the target's, but of files of the speculators library, which have their own.
+// the target's, except in files of the speculators library, which have their own.
 #pragma once
 #include <functional>
 #include <string>
@@ -27,7 +27,7 @@ struct BlockShape {
   bool own_embedding = false;
   int conv_taps = 0, conv_group = 16;  // DFlash 2's convolution around each sublayer; 0 taps: none
 };
-// How many drafts a block of so many rows gives: DFlash's root row predicts nothing, DSpark's the first draft.
+// The number of drafts of a block with this many rows: DFlash's root row predicts nothing, DSpark's the first draft.
 struct BlockDrafts {
   int usual_block;
   bool root_predicts;
@@ -35,7 +35,7 @@ struct BlockDrafts {
 };
 
 // Reads "block_size" (by default what the draft length needs, or else the checkpoint's or the usual block), "window",
-// and either "layers", "target_layers" and "mask_token" or what a checkpoint says of them. Mistakes are noted, among
+// and either "layers", "target_layers" and "mask_token" or a checkpoint's values. Mistakes are noted, among
 // them a draft length beyond the block's.
 BlockShape read_block(const MethodSpec&, const Context&, const BlockDrafts&, const std::optional<DrafterConfig>&);
 // Whether a draft length fits the parameter "block_size".
@@ -62,7 +62,7 @@ class BlockDrafter {
   };
   struct Layer {
     LayerWeights rest;  // without qkv
-    Weight q, kv;       // apart, as the committed tokens need no queries
+    Weight q, kv;       // separate, because committed tokens need no queries
     Cache cache;        // of the layers with the same window; this is the one `in_cache`
     int in_cache = 0;
     bool causal = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A drafter's LM head: that of a network, or one of its own over the most frequent tokens alone, whose ids are mapped
-// to the target's (FR-Spec, source zhao2025frspec; EAGLE-3). Tokens that it does not have are never drafted.
+// A drafter's LM head: the network's, or a head over only the most frequent tokens, whose ids are mapped to the
+// target's (FR-Spec, source zhao2025frspec; EAGLE-3). Other tokens are never drafted.
 #pragma once
 #include <optional>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The drafts of a chain, level by level: the best tokens of greedy text, or tokens that are drawn, with the
-// distributions by which the target judges them.
+// The drafts of a chain, level by level: the best tokens for greedy text, or drawn tokens with the
+// distributions that verification needs.
 #pragma once
 #include <vector>
 
@@ -14,7 +14,7 @@ class DraftedChain {
   Tensor next(Tensor logits);  // [sequences, vocabulary] -> the level's tokens, [sequences]
   Tensor add(Tensor tokens);   // a level's tokens that were chosen elsewhere
   bool drawn() const { return !distributions_.empty(); }
-  Proposal proposal(int length) const;  // of the first `length` levels; at least so many were drafted
+  Proposal proposal(int length) const;  // of the first `length` levels, all of which were drafted
 
  private:
   Ops& ops_;

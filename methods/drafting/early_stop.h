@@ -24,7 +24,7 @@ struct StoppedChain {
 };
 
 // `network(j, token)`: the logits of draft j, [sequences, vocabulary], after the token before it (the root for j = 0),
-// [sequences, 1]. `after_last(j, token)`: records what verification needs of the last draft, if anything (early exit).
+// [sequences, 1]. `after_last(j, token)`: records the inputs of verification for the last draft, if any (early exit).
 StoppedChain draft_until(Ops&, const Session&, const EarlyStop&,
                          const std::function<Tensor(int j, Tensor token)>& network,
                          const std::function<void(int j, Tensor token)>& after_last = {});

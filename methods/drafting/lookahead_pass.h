@@ -16,7 +16,7 @@ struct LookaheadPass {
     int cached;  // entries of the network's KV cache that hold the text and the drafts after it
     int root;    // the token behind which it drafts
   };
-  // What verification takes: the root of each sequence, and the guesses behind it.
+  // The input of verification: the root of each sequence, and the guesses behind it.
   struct Judged {
     std::vector<int> rows = {};  // of each sequence
     std::vector<int> tokens = {}, parents = {};
@@ -25,9 +25,9 @@ struct LookaheadPass {
   };
 
   explicit LookaheadPass(const WindowShape& w) : shape(w) {}
-  // Adds the next sequence. `text`: what the network has not cached yet. `guesses`: of ngram - 1 tokens.
+  // Adds the next sequence. `text`: tokens that the network has not cached yet. `guesses`: of ngram - 1 tokens.
   void add(const Sequence&, std::span<const int> text, const NgramWindow&, std::span<const Ngram> guesses);
-  // Adds one that has finished drafting. It has no rows, but verification takes a root of every sequence.
+  // Adds a sequence that has finished drafting. It has no rows, but verification needs a root of every sequence.
   void add_finished(const Sequence&);
 
   WindowShape shape;
@@ -44,7 +44,7 @@ struct LookaheadPass {
 
  private:
   void begin(const Sequence&, int text, int own_rows);
-  int want(int row);  // returns its index among those that are wanted
+  int want(int row);  // returns its index in `wanted`
   void judge(int token, int parent, int wanted_index, int place_of_row);
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows of a drafting pass that reads an accepted path and predicts behind it in one go: the path's items, and mask
-// rows. As it differs from step to step how many are accepted, a step has room for depth + 1 items, and what remains is
-// filled with more masks, whose drafts nobody reads. Engines pad such a pass to as many rows.
+// rows. A step has room for depth + 1 items, because the number of accepted drafts differs; the rest is filled with
+// masks whose drafts are not read. Engines pad such a pass to as many rows.
 #pragma once
 #include "methods/table.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A draft network that drafts a tree of fixed shape (MCSD, Sequoia). Accepted rows are moved in its KV cache as in the
-// target's. An accepted leaf is not in its cache yet; the first pass of the next step has it as a row beside the root.
+// target's. An accepted leaf is not in its cache yet; the first pass of the next step has it as a row with the root.
 #pragma once
 #include "methods/drafting/draft_network.h"
 #include "methods/drafting/static_tree.h"

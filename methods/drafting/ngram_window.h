@@ -21,7 +21,7 @@ class NgramPool {
   // said[i]: the target's token after drafts[i]. For each i from `from` on, adds said[i, i + length) under the key
   // drafts[i] if all but its last token equal the drafts after drafts[i].
   void add_agreed(std::span<const int> drafts, std::span<const int> said, int from, int length);
-  // Replaces `known` by `better`, or removes it if `better` is in the pool already. Does nothing if it is not there.
+  // Replaces `known` by `better`, or removes `known` if the pool has `better` already. Does nothing without `known`.
   void correct(int key, const Ngram& known, Ngram better);
 
  private:

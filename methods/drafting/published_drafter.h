@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network of a trained drafter: that of the folder which the parameter "checkpoint" names, or its paper's for this
-// target.
+// The network of a trained drafter: from the folder in the parameter "checkpoint", or the paper's network for
+// this target.
 #pragma once
 #include <initializer_list>
 #include <string_view>
@@ -9,13 +9,13 @@
 
 namespace draftline::methods {
 
-// What the config.json in the folder says, for one tensor-parallel rank; none without the parameter. Mistakes are
+// The config.json in the folder, for one tensor-parallel rank; none without the parameter. Mistakes are
 // noted, among them a hidden size or a vocabulary other than the target's.
 std::optional<DrafterConfig> published_drafter(const MethodSpec&, const Context&, DrafterKind);
 // The same; without the parameter, a layer of the target's widths (drafter_layer_shape).
 DrafterConfig drafter_config(const MethodSpec&, const Context&, DrafterKind);
 Window window_of(const DrafterConfig&);  // of its layers, which have the same; not of a block drafter
-// Notes those of these parameters that are given beside a checkpoint, which decides them.
+// Notes a mistake for each of these parameters that is given together with a checkpoint, which decides them.
 void refuse_beside_checkpoint(const MethodSpec&, std::initializer_list<std::string_view> parameters);
 
 }  // namespace draftline::methods

@@ -14,14 +14,14 @@ namespace draftline::methods {
 struct Compression {
   int budget = 4096;  // entries of each sequence, committed ones
   int sinks = 0;      // the text's first entries, which always stay
-  // How those of a prompt are chosen, by the attention of its last rows; none: the last ones.
+  // How the entries of a prompt are chosen by the attention of its last rows; none: the last entries.
   struct Chosen {
     int window = 32, pool = 5;
   };
   std::optional<Chosen> chosen = {};
 };
 
-// A ring beside each of the target's caches that hold whole texts, with room for the rows of a step.
+// A ring for each of the target's caches that hold whole texts, with room for the rows of a step.
 std::vector<RingOf> make_rings(Context&, const Compression&, int draft_length);
 
 class RingTarget : public Method {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A suffix tree of bounded depth over texts that grow: how often each string of up to `max_depth` tokens occurred, and
 // what followed it. Drafts are the likeliest continuation by these counts (Oliaro et al. 2025, as in ArcticInference).
-// A string that occurred once has no nodes behind it: its continuation is read from the text where it stands.
+// A string that occurred once has no nodes behind it: its continuation is read from the text at that place.
 #pragma once
 #include <deque>
 #include <map>

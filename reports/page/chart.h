@@ -20,8 +20,8 @@ struct ChartAxis {
 struct ChartPoint {
   double x = 0, y = 0;                    // a point with a value that is not finite is left out
   std::optional<Interval> interval = {};  // of y
-  std::string label = {};                 // what is shown of it beside its values, when it is pointed at
-  std::string name = {};                  // written beside the point, if there is room
+  std::string label = {};                 // shown with its values when the pointer is on it
+  std::string name = {};                  // written next to the point, if there is room
 };
 
 struct Series {
@@ -40,8 +40,8 @@ struct Chart {
   bool empty() const;  // whether no point can be drawn
 };
 
-// What tells the series of a page apart: each name's own colour and dashes, the same in all charts. Names take them in
-// the order in which they come; after 24 they begin again.
+// The colour and dashes of each series of a page, the same in all charts. Names take them in order; after 24 they begin
+// again.
 class SeriesStyles {
  public:
   std::string of(const std::string& series);  // as classes of html_page
@@ -52,8 +52,7 @@ class SeriesStyles {
 
 std::string to_html(const Chart&, SeriesStyles& of_page);  // "" of an empty one
 
-// Whether values are so far apart that a logarithmic axis shows them better: all positive, the largest at least 8 times
-// the smallest.
+// Whether a logarithmic axis shows these values better: all positive, the largest at least 8 times the smallest.
 bool far_apart(const std::vector<double>&);
 
 }  // namespace draftline

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Charts with the same axes, one for each setup that a report tells apart.
+// Charts with the same axes, one for each setup of a report.
 #pragma once
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@ class ChartSet {
   // A point of a series of the chart with that subtitle. Charts and series keep the order in which they are named.
   void add(const std::string& subtitle, const std::string& series, ChartPoint, bool joined = true);
   std::vector<Chart> charts(bool by_x = true) const;  // with the points of each series in the order of x, or as added
-  // What of the results is not drawn, as a sentence: beyond 12 charts, or 24 series in one; "" if all is.
+  // A sentence on the results that are not drawn (beyond 12 charts, or 24 series in one); "" if all are.
   std::string left_out() const;
 
  private:

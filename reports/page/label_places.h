@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the names of a chart's points are written: beside their points, clear of all points and of each other. Places
-// are in pixels, y downwards.
+// Places of the names of a chart's points: next to their points, clear of all points and of each other. In pixels, y
+// downwards.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -27,8 +27,8 @@ class LabelPlaces {
   // No name is written over this point.
   void keep_clear(double x, double y) { taken_.push_back({x - kRadius, y - kRadius, x + kRadius, y + kRadius}); }
 
-  // A place for a name of so many characters beside a point, and taken from now on; none if there is no room. Above on
-  // the right is best: a line through points that are better the lower they lie passes below.
+  // A place next to a point for a name of this many characters; it is taken from now on. None if there is no room.
+  // Above on the right is best: a line through points that are better the lower they lie passes below.
   std::optional<Place> beside(double x, double y, std::size_t characters) {
     const std::array<Place, 6> places{Place{x + 7, y - 6},  {x - 7, y + 15, true}, {x + 9, y + 4},
                                       {x - 9, y + 4, true}, {x + 7, y + 15},       {x - 7, y - 6, true}};

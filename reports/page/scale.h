@@ -9,8 +9,8 @@ namespace draftline {
 
 class Scale {
  public:
-  // `values`: what the axis must hold, at least one. They lie between the places `from` and `to`, in pixels. Where the
-  // values are few and `at_values` says so, these are marked and no others: batch sizes, for example.
+  // `values`: what the axis must hold, at least one. They lie between the places `from` and `to`, in pixels. With
+  // `at_values` and few values, only these are marked: batch sizes, for example.
   Scale(bool logarithmic, std::vector<double> values, double from, double to, bool at_values);
   double place(double value) const;
   const std::vector<double>& ticks() const { return ticks_; }
