@@ -21,7 +21,7 @@ struct Question {
   std::vector<std::string> papers;  // names, for "papers"
   std::uint64_t seed = 0;
   AskedOptions options{.oracle = false};  // pins do not run the oracle, which would double their time
-  std::string verb_place;                 // "pins.json#/pins/0/verb"; "" if the verb stands in no file
+  std::string verb_place;                 // "pins.json#/pins/0/verb"; "" if the verb is in no file
 
   std::string name() const;  // "run best_tree.json"
 };
@@ -35,12 +35,12 @@ struct Answer {
 // as the verb does.
 Answer answer(const Question&, const std::filesystem::path& data);
 
-std::string read_verb(const Reader&);    // notes a mistake and returns "" unless answer() knows the verb
+std::string read_verb(const Reader&);    // notes a mistake and returns "" unless answer() has the verb
 std::uint64_t read_seed(const Reader&);  // 0 to 2^64 - 1; anything else is noted as a mistake and returns 0
 
 // The document in a file of results. Throws InputErrors if it is no valid JSON (core/json_parse).
 Json read_results(const std::filesystem::path&);
-// The question in a file of results, which holds it beside the answer. Throws InputErrors if there is none.
+// The question in a file of results, which holds both question and answer. Throws InputErrors if there is none.
 Question question_of(const std::filesystem::path&);
 
 }  // namespace draftline::gate

@@ -32,7 +32,7 @@ PointKey without(const PointKey& key, const PointKey& shared);  // the parts tha
 // (parameters, an acceptance) if the others suffice; a result of more than `most` bytes is reduced to what is needed.
 PointKey distinguishing_parts(const PointKey& key, const std::vector<PointKey>& all, std::size_t most);
 
-// A figure's name without the number that tells points with equal keys apart: "ttft.p99 #2" -> "ttft.p99".
+// A figure's name without the number that distinguishes points with equal keys: "ttft.p99 #2" -> "ttft.p99".
 std::string unnumbered(const std::string& figure);
 // A figure's name as a user wrote it, with points or slashes between its parts, in the usual form: "ttft/p99" ->
 // "ttft.p99".
@@ -40,7 +40,7 @@ std::string dotted(std::string asked);
 // Points with only the figures whose names match: "ttft.p99" itself and "ttft.p99 #2", "breakdown." every name that
 // begins so, "all" any.
 std::vector<PointFigures> selected(std::vector<PointFigures>, const std::vector<std::string>& names);
-// Whether any point has a figure whose name matches; "all" asks for none in particular.
+// Whether any point has a figure whose name matches; "all" matches every figure.
 bool has_figure(const std::vector<PointFigures>&, const std::string& name);
 // `no figure "tpot.meen" at rate 2 /s; did you mean "tpot.mean"?`. The points: where it is missing.
 std::string no_figure(const std::string& name, const std::string& where, const std::vector<PointFigures>&);

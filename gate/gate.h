@@ -27,13 +27,13 @@ struct Recomputed {
   std::vector<PointFigures> points;  // with the pin's figures only
   Inputs inputs;
   std::string failure;  // why the question can't be answered; "" if it can
-  // Figures that the pin names and no point has, each with what to say of it.
+  // Figures that the pin names and no point has, each with a message.
   std::vector<std::pair<std::string, std::string>> lacking;
 };
 // `data`: the folder data/. InputErrors of the question become the `failure`.
 Recomputed recompute(const Pin&, const std::filesystem::path& pin_file, const std::filesystem::path& data);
 
-// What to say of figures that neither the answer nor the approved points have, each with its place: no output has them.
+// Messages about figures that neither the answer nor the approved points have, each with its place.
 std::vector<std::string> unknown_figures(const Pin&, const Recomputed&);
 
 // Compares a pin with its current answer. `exact`: with a tolerance of 0.

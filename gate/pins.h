@@ -26,7 +26,7 @@ struct Pin {
   std::vector<std::string> inputs;   // names of its input files when it was approved
   std::vector<PointFigures> points;  // approved figures; empty if it was not approved yet
   bool gone = false;                 // its scenario no longer exists
-  std::string place;                 // "pins.json#/pins/0"; "" if it stands in no file yet
+  std::string place;                 // "pins.json#/pins/0"; "" if it is in no file yet
 };
 
 struct PinFile {
@@ -50,8 +50,8 @@ struct NotPinned {
 };
 // Adds a pin for each scenario of a folder that has none: "simulate" for those with a workload, otherwise "run". Pins
 // of these two verbs with their usual figures follow a scenario whose workload came or went. A file that can't be read
-// or is no valid JSON is pinned too, so that its mistake is told with the others. Returns the files of the folder that
-// are not pinned and might be meant to be. Throws InputErrors if the folder can't be read.
+// or is no valid JSON is pinned too, so that its mistake is reported with the others. Returns the files of the folder
+// that are not pinned and might be meant to be. Throws InputErrors if the folder can't be read.
 std::vector<NotPinned> pin_folder(const std::filesystem::path& folder, PinFile&);
 
 }  // namespace draftline::gate

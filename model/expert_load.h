@@ -47,7 +47,7 @@ double devices_of_row(const Experts&, int devices);
 double overlap_of(double shared, int experts, int per_token);
 
 // The overlap with which `rows` rows of `sequences` sequences touch `touched` experts; the inverse of
-// experts_touched(). None if no number of draws touches so many, as they are fewer than one row's experts, or all
+// experts_touched(). None if no number of draws touches that many, as they are fewer than one row's experts, or all
 // experts.
 std::optional<double> overlap_of_touched(double touched, int sequences, int rows, int experts, int per_token);
 

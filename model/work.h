@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a kernel has to do: the one accounting of FLOP and bytes. The roofline predicts from it, the CPU decoder is
-// tested against it, probes divide by it. It knows shapes (GEMM, attention, copy, collectives), never ops:
+// tested against it, probes divide by it. It has shapes (GEMM, attention, copy, collectives), never ops:
 // decoder/op_work maps. Rules: a multiply-add of a GEMM or attention is 2 FLOP, vector work 0; operands and results
 // count once per kernel, weights once whatever the rows, keys and values once per sequence and pass; query-key pairs of
 // the uncommitted tail are dense under a mask and triangular without, whatever the mask's values.
@@ -27,7 +27,7 @@ struct Work {
   }
 };
 
-// [rows, in] x [in, out] -> [rows, out]. With `count` above 1, so many such products with operands of their own run
+// [rows, in] x [in, out] -> [rows, out]. With `count` above 1, that many such products with operands of their own run
 // side by side, and the shapes are those of each.
 struct Gemm {
   int rows = 0, in = 0, out = 0;
@@ -76,7 +76,7 @@ constexpr AttentionForm form_of(const Attention& k) {
   if (k.latent) return AttentionForm::absorbed;
   return k.expanded && k.values() != k.head_dim ? AttentionForm::expanded : AttentionForm::ordinary;
 }
-// Query-key pairs and cache entries that one attention meets, summed over its sequences. Depends on the context.
+// Query-key pairs and cache entries of one attention, summed over its sequences. Depends on the context.
 struct Span {
   double pairs = 0, keys = 0;
   constexpr Span& operator+=(const Span& o) {
@@ -147,7 +147,7 @@ double experts_touched(const ExpertMlp&);
 double busiest_experts_touched(const ExpertMlp&);
 double busiest_expert_rows(const ExpertMlp&);
 
-// The causal convolution before a gated delta rule, one layer. Each of `columns` is convolved by itself, over the last
+// The causal convolution before a gated delta rule, one layer. Each of `columns` is convolved separately, over the last
 // `kernel` rows of its sequence. The `kernel` - 1 rows of a sequence before the pass are read from what was kept of
 // them.
 struct CausalConvolution {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One cost of a paper's engine that decoding without speculation can't show. It is fitted to the cells of one target,
 // task or method, which are no predictions then; all others are. This gives the paper's tables a second reading beside
-// that of the baseline-only calibration. The "fitted_cost" of a file of data/papers says what is fitted, and to what.
+// that of the baseline-only calibration. The "fitted_cost" of a file of data/papers names the cost and the cells.
 #pragma once
 #include <cstddef>
 #include <optional>

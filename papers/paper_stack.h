@@ -55,7 +55,7 @@ class PaperStack {
   bool is_plain(const PaperSetting&, const std::string& method) const;  // whether this is plain decoding
 
   // One step of the whole batch, without the engine's cost per emitted token. `issue`: an issue time instead of the
-  // profile's. InputErrors if the method can't draft so many tokens. The result stays valid.
+  // profile's. InputErrors if the method can't draft that many tokens. The result stays valid.
   const PaperStep& step(const PaperSetting&, const PaperTable&, const TransformerShape&, const std::string& method,
                         int draft_length, int batch_size, std::optional<Seconds> issue);
   void pay(std::optional<PaidCost> cost) { paid_ = cost; }  // from now on, in each step that drafts

@@ -20,8 +20,8 @@ class CudaProbe {
   // "l2_cache" and "memory" in bytes, "multiprocessors", versions, and the clocks, temperature and power seen so far.
   std::map<std::string, double> machine() const;
   std::vector<std::string> remarks() const;  // sentences for the user about the clocks so far
-  // Times a point within about `time_budget`. One that can't run says why in `skipped`; throws DeviceError if the
-  // device fails.
+  // Times a point within about `time_budget`. A point that can't run has the reason in `skipped`; throws DeviceError if
+  // the device fails.
   MeasuredPoint measure(const MeasuredPoint&, Seconds time_budget);
 
  private:

@@ -12,7 +12,7 @@ namespace draftline {
 // "step_host": a step of `layers` layers and `sequences` sequences whose tape has `ops` ops; "segment_host": a segment
 // of one op.
 std::vector<MeasuredPoint> host_grid();
-// Times a point within about `time_budget`. One that can't run says why in `skipped`.
+// Times a point within about `time_budget`. A point that can't run has the reason in `skipped`.
 MeasuredPoint probe_host(const MeasuredPoint&, Seconds time_budget, ClockReference&);
 
 }  // namespace draftline

@@ -27,7 +27,7 @@ class MemoryReference {
   std::vector<double> llc_times_, memory_times_;
 };
 
-// What is read all the while that a CPU is measured.
+// The references that are read while a CPU is measured.
 struct CpuReferences {
   explicit CpuReferences(Seconds watch);  // as ClockReference's
   ClockReference clock;

@@ -40,7 +40,7 @@ class StepMeter {
   // Calls `on_op` with the time of each op from now on; null: ops are not timed any more.
   virtual void clock_ops(OnOp on_op) = 0;
   virtual Seconds clock_time() = 0;  // the time that timing adds to an op
-  // A GPU's clock now, in MHz, where its driver says it: a power cap, or heat, lowers it.
+  // A GPU's clock now, in MHz, if the driver reports it; a power cap or heat lowers it.
   virtual std::optional<double> clock_mhz() { return {}; }
 };
 

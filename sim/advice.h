@@ -40,7 +40,7 @@ struct Advice {
   Point point;            // its batch is the first of the scenario
   std::string obstacle;   // why the method can't run, then nothing else is set; "" if it can
   int largest_batch = 0;  // that fits in device memory, up to kMostBatchSize
-  int batch_limit = 0;    // sequences that the engine runs at once while it speculates, unless it is told otherwise
+  int batch_limit = 0;    // the engine's default of sequences at once while it speculates
   // The batch sizes at which requests gain. There are several stretches where a mixture of experts is verified: with
   // few sequences more rows read more experts, with many these are read anyway.
   std::vector<Stretch<int>> pays_at;

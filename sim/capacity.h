@@ -24,7 +24,7 @@ struct FleetOption {
   // Why no fleet meets the targets, then only `point` and `can_run` are set; "" if one does.
   std::string obstacle;
   bool can_run = true;            // whether a server of it can start: it fits its devices
-  bool is_bound = false;          // its policy knows the future (the oracle): what others can at most reach
+  bool is_bound = false;          // its policy has the future outcomes (the oracle): an upper bound for others
   int replicas = 0, devices = 0;  // the smallest fleet; devices include those of prefill servers and drafters
   int devices_of_replica = 0;
   std::optional<int> nodes;    // that hold the devices, where these come in whole nodes
@@ -51,7 +51,7 @@ void check_plannable(const Scenario&);
 
 // The smallest fleet, of at most `most_devices` devices, with which the scenario's point `index` meets the targets in
 // every replication (three, unless the scenario says how many), by doubling and bisection over simulations. All options
-// have the same seeds. If there is no such fleet, `obstacle` says why.
+// have the same seeds. If there is no such fleet, `obstacle` has the reason.
 // Throws InputErrors if a simulation does (Fleet::run).
 FleetOption smallest_fleet(ServingSweep&, std::size_t index, const Prices&, int most_devices, std::uint64_t seed);
 

@@ -12,7 +12,7 @@
 
 namespace draftline {
 
-// The most drafts, of `lengths`, that the policy has for a batch of so many sequences.
+// The most drafts, of `lengths`, that the policy has for a batch of this many sequences.
 int most_drafts(const DraftPolicy&, std::span<const int> lengths, int sequences);
 
 // The chooser of one server. It learns from the steps that are recorded.

@@ -19,7 +19,7 @@ struct Drafting {
   std::uint64_t seed = 0;                       // of random outcomes
   const DraftConfidence* confidence = nullptr;  // where the policy needs it
 
-  // Rows of a sequence in a step that verifies so many drafts.
+  // Rows of a sequence in a step that verifies this many drafts.
   int rows_of(int drafts) const { return drafts == 0 ? 1 : drafts < draft_length ? drafts + 1 : rows; }
 };
 

@@ -34,7 +34,7 @@ class Fleet {
   // fixed or recorded. Also throws InputErrors if all requests are refused, or beyond simulated time (core/clock).
   ServingRun run(const Workload&, std::uint64_t seed, const LatencyTargets&, ServingObserver* = nullptr,
                  const std::function<void(std::int64_t)>& progress = {});
-  // The same, for whoever only asks whether all targets are met: it ends as soon as one is sure to be missed.
+  // The same run, which ends as soon as a target is sure to be missed.
   ServingRun run_while_targets_hold(const Workload&, std::uint64_t seed, const LatencyTargets&);
 
  private:

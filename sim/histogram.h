@@ -26,11 +26,11 @@ class Histogram {
 
   std::int64_t count() const { return count_; }
   Seconds mean() const { return {count_ == 0 ? 0 : sum_ / static_cast<double>(count_) / kTicksPerSecond}; }
-  // The mean of so many values, at least count(), if those not added yet were 0.
+  // The mean of `values` values, at least count(), if those not added yet were 0.
   Seconds mean_of(std::int64_t values) const { return {sum_ / static_cast<double>(values) / kTicksPerSecond}; }
   Seconds quantile(double share) const;  // `share`: 0 to 1; the middle of a bin, 0 s if empty
   static Seconds middle(Ticks t);        // of the bin that a value is in
-  // The quantile of so many values, at least 1, is the one with this number in ascending order, from 1.
+  // The number, from 1, of the value in ascending order that is the quantile of `values` values, at least 1.
   static std::int64_t rank(double share, std::int64_t values) {
     return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::ceil(share * static_cast<double>(values))), 1,
                                     values);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The largest load that meets latency targets, by few simulations: each says how far it is from its targets.
+// The largest load that meets latency targets, by few simulations, each with its margin to the targets.
 #pragma once
 #include <optional>
 

@@ -32,7 +32,7 @@ struct ServingResult {
 
 struct ServingOutcome {
   Point point;
-  std::variant<ServingResult, std::string> result;  // the string says why the point was skipped
+  std::variant<ServingResult, std::string> result;  // the string is the reason why the point was skipped
 };
 
 // A figure over all replications: their mean and, if there are several, the Student-t interval of the mean.
@@ -50,7 +50,7 @@ Estimate estimate(const std::vector<Run>& runs, Figure figure) {
 
 // Requests in flight in the steady state, by Little's law: rate x mean end-to-end latency. 0 for a closed loop.
 double requests_in_flight(const Workload&, const ServingRun&);
-// The most requests to which a simulation is extended, unless it asks for more itself.
+// The most requests to which a simulation is extended, unless the workload has more.
 constexpr std::int64_t kMostRequests = 1 << 18;
 // The requests of a simulation that is repeated with more: four times as many, or `enough` if that is more; at most
 // kMostRequests.
@@ -68,7 +68,7 @@ class StepTable;
 // The step times of a method on one device. They do not depend on the workload, the scheduler or the number of
 // replicas. Points share its runs, too.
 struct MethodPrices {
-  std::vector<std::unique_ptr<MethodChoice>> by_drafts;  // by draft length; null: the method can't draft so many
+  std::vector<std::unique_ptr<MethodChoice>> by_drafts;  // by draft length; null: the method can't draft that many
   std::unique_ptr<StepTable> table;
   SharedRuns<ServingRun> unloaded{8};  // histograms are large
   SharedRuns<SteadyRun> steady{512};
@@ -116,7 +116,7 @@ class ServingSweep {
     ServingObserver* observer = nullptr;         // of the first run
     std::function<void(std::int64_t)> progress;  // receives the number of requests that have arrived
   };
-  ServingOutcome at(std::size_t index, const Options&);  // a point that can't run says why
+  ServingOutcome at(std::size_t index, const Options&);  // a point that can't run has the reason
   std::unique_ptr<ServingPoint> prepare(const Point&);   // throws InputErrors if it can't run
   // A step of a server with so many requests in flight, of the workload's mean lengths, at the upper end of its 90 %
   // interval, over its prediction; none: its error is unknown.

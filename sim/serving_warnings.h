@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a reader should know of simulated runs before using their figures.
+// Warnings about simulated runs, to be read before their figures are used.
 #pragma once
 #include "sim/serving.h"
 

@@ -17,7 +17,7 @@ std::string missed_target(const ServingRun&, const SchedulerLimits&, const Laten
 // The least of limit / value over the targets: 1 at the limit.
 double margin_of(const ServingRun&, const LatencyTargets&);
 
-// What one run says of a fleet. Histograms of a thousand options would take a gigabyte.
+// The figures of one run that are kept for a fleet. Histograms of a thousand options would take a gigabyte.
 struct FleetRun {
   PerSecond throughput;  // output tokens/s of the load, all of which a fleet that meets its targets serves
   Seconds ttft_p99, tpot_p99, e2e_mean;

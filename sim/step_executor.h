@@ -28,7 +28,7 @@ class StepExecutor {
   std::int64_t fitting(const StepPlan&, std::int64_t steps) const;
   // Allocates KV blocks for as many of these steps as there are any for, and returns their number.
   std::int64_t reserve(const StepPlan&, std::int64_t steps);
-  // Ends so many steps that began at `now`: their sequences emit tokens.
+  // Ends `steps` steps that began at `now`: their sequences emit tokens.
   void end(const StepPlan&, std::int64_t steps, Ticks now);
 
  private:

@@ -31,7 +31,7 @@ class StepTable : public StepCost {
   Ticks joint(const StepLoad&) override;
   Ticks token() const override { return token_; }
   Seconds pricing_time() const override { return pricing_time_; }
-  void allow(int sequences) const;  // throws InputErrors if the host time of so many sequences' tokens is hours
+  void allow(int sequences) const;  // throws InputErrors if the host time of that many sequences' tokens is hours
 
  private:
   struct Batch {  // for one batch size and draft length

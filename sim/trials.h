@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of a whole workload on fleets of several sizes, which ask whether latency targets are met.
+// Runs of a whole workload on fleets of several sizes, to find out whether latency targets are met.
 #pragma once
 #include <map>
 #include <optional>
@@ -18,7 +18,7 @@ class Trials {
   Trials(ServingPoint& point, const LatencyTargets& targets, std::uint64_t seed, int most)
       : point_(point), targets_(targets), seed_(seed), most_(most) {}
 
-  // What a replication says of so many replicas; null if they miss a target. Valid as long as the trials.
+  // The result of a replication with that many replicas; null if they miss a target. Valid as long as the trials.
   const FleetRun* at(int replicas, int replication);
   // The smallest number of replicas, at least `from`, that meets the targets in a replication; none: not even the most.
   std::optional<int> smallest(int from, int replication);

@@ -14,12 +14,13 @@ namespace draftline {
 class AcceptanceTable {
  public:
   struct Row {
-    double context = 0;               // committed tokens, at least 1; 0: the table does not tell contexts apart
+    double context = 0;               // committed tokens, at least 1; 0: the table does not distinguish contexts
     int draft_length = 0;             // 0: nor draft lengths, and the chain is as long as there are rates
     std::vector<double> conditional;  // of each draft, given that those before it were accepted; 0 to 1
   };
   AcceptanceTable() = default;
-  explicit AcceptanceTable(const std::vector<Row>&);  // at least one row; either all tell or none does; no two alike
+  explicit AcceptanceTable(
+      const std::vector<Row>&);  // at least one row; either all have a context or none; no two alike
 
   bool by_context() const { return by_context_; }
   bool by_length() const { return by_length_; }

@@ -32,10 +32,10 @@ struct CalibratedDevice {
   OrderedJson device;
   std::vector<FitQuality> quality;
   std::vector<FitQuality> regimes = {};  // of a GPU's attention: parts of its quality
-  InputFiles input_files = {};           // beside the measured file: tables, the datasheet, relatives that lent a fit
-  KernelTimes times = {};                // of a GPU
-  std::vector<TableRows> tables = {};    // what of them is used, and what not
-  std::vector<std::string> lent = {};    // fits that were neither measured nor in the file of --device, and whose
+  InputFiles input_files = {};  // besides the measured file: tables, the datasheet, relatives whose fits are borrowed
+  KernelTimes times = {};       // of a GPU
+  std::vector<TableRows> tables = {};  // what of them is used, and what not
+  std::vector<std::string> lent = {};  // fits that were neither measured nor in the file of --device, and whose
 };
 // Calibrates a device by a measured file. For a GPU a datasheet is enough beside it: fits that are neither measured nor
 // in the datasheet's file are those of the shipped device that is most like it, and are marked so.

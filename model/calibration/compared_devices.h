@@ -32,6 +32,6 @@ struct ComparedKind {
   std::array<double, 2> bias{};           // predicted / measured, geometric mean
   double apart = 0, ratio = 1;            // median of |first / second - 1|; first / second, geometric mean
 };
-std::vector<ComparedKind> by_kind(const std::vector<ComparedPoint>&);  // in the order in which kinds were met, then all
+std::vector<ComparedKind> by_kind(const std::vector<ComparedPoint>&);  // in the order of their first points, then all
 
 }  // namespace draftline

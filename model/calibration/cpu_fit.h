@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fits the CPU form to a measured file: log time, soft-L1 loss, weak priors (docs/explanation/kernel_model.md, "The
-// CPU"), and says how well it does on shapes left out of the fit.
+// CPU"), and reports its errors on held-out shapes.
 #pragma once
 #include <vector>
 

@@ -21,7 +21,7 @@ HostFit fit_host(const Measured&);
 
 struct GpuHostFit {
   Seconds step, record, token;  // a step; each of its ops; each emitted token
-  Seconds graph_launch, issue;  // a graph; a kernel that is launched by itself
+  Seconds graph_launch, issue;  // of a graph; of a single kernel
   Seconds sync;                 // a read, beyond what is counted above
   // What a graph saves the device per kernel; kernels that were timed as a graph's nodes have it already.
   std::optional<Seconds> credit;

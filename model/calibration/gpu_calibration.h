@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fits a GPU to kernel times, whoever measured them, and says how well it does on shapes left out of the fit.
+// Fits a GPU to kernel times from any source, and reports the errors on held-out shapes.
 #pragma once
 #include <optional>
 #include <vector>

@@ -28,7 +28,7 @@ struct AttentionPoint {
   bool masked = false;                      // a tree's mask among the rows; none: causal
   CacheState cache = CacheState::repeated;  // what the probe finds in L2
   DType format = DType::bf16;               // of the cache
-  std::string library{};                    // whose kernel it is; empty: not said
+  std::string library{};                    // whose kernel it is; empty: unknown
   int value_dim = 0;                        // as an Attention's
   bool latent = false;                      // likewise
 };

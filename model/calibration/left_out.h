@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What became of the rows of a table of kernels: a fit uses them, or they are left out for a reason that is said.
+// The rows of a table of kernels: used by a fit, or excluded with a reason.
 #pragma once
 #include <algorithm>
 #include <numeric>
@@ -10,7 +10,7 @@
 
 namespace draftline {
 
-// Reasons, in the order in which they were met, with the number of rows of each.
+// Reasons in the order of their first row, with the number of rows of each.
 class LeftOut {
  public:
   void add(std::string_view why, int rows = 1) {

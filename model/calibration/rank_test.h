@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rank tests, which ask nothing of how times are distributed. Two-sided; normal approximations with corrections for
+// Rank tests, which assume no distribution of times. Two-sided; normal approximations with corrections for
 // ties and for continuity (Mann and Whitney 1947; Wilcoxon 1945), fit for about eight values and more.
 #pragma once
 #include <vector>

@@ -22,7 +22,7 @@ struct KernelTables {
   InputFiles files;
 };
 
-// What tables do not say themselves.
+// Facts that tables do not have.
 struct TableSetting {
   const Device& datasheet;
   const EngineLinks& rules;                   // by which vLLM's all-reduce chose

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which library computes attention: an engine's profile says so ("attention"), by the device's compute capability and
+// The attention library: an engine's profile names it ("attention") by the device's compute capability and
 // the format of the KV cache; a device's file has fits of the libraries that were measured
 // (docs/explanation/kernel_model.md).
 #pragma once
@@ -20,18 +20,18 @@ struct AttentionRule {
   std::optional<DType> cache;      // only over caches of this format; none: over all
 };
 
-// The library of the first rule that holds; empty: the profile doesn't say.
+// The library of the first rule that holds; empty: the profile has none.
 std::string attention_library(const std::vector<AttentionRule>&, std::string_view compute_capability, DType cache);
 
 // The fit that prices a library's attention over a cache. `fit` points into the model that was asked; null: not chosen.
 struct AttentionChoice {
   const AttentionFit* fit = nullptr;
   HeadLayout layout = HeadLayout::apart;
-  bool measured = true;  // this library over this cache; else the nearest fit stands in: of the same bits, then library
+  bool measured = true;  // this library over this cache; else the nearest fit is used: same bits, then same library
   bool operator==(const AttentionChoice&) const = default;
 };
 
-// The fit for a library's attention over a cache. `library`: empty if nobody says which; the device's first fit over
+// The fit for a library's attention over a cache. `library`: empty if unknown; the device's first fit over
 // such a cache is then chosen. A fit that stands in for another library is taken to split a context among CTAs, as most
 // do. For latent attention `library` does not matter: its fit is the device's own, whatever computes other attention.
 AttentionChoice attention_choice(const AttentionModel&, std::string_view library, DType cache,

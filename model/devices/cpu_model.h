@@ -68,7 +68,7 @@ struct CpuElementFit {
   struct Op {
     Seconds fixed, element;
   };
-  std::array<Op, kElementOpNames.size()> of{};  // by ElementOp; adding counts as nothing beside its bytes
+  std::array<Op, kElementOpNames.size()> of{};  // by ElementOp; an addition has no cost besides its bytes
   CpuByteCost lines;                            // of a byte of old lines; the caches keep what they keep of attention's
   Origin origin{};
 };

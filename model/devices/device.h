@@ -17,7 +17,7 @@
 
 namespace draftline {
 
-// A GPU or a CPU. Their kernels are priced by different forms: whoever needs to know which it is asks cpu().
+// A GPU or a CPU. Their kernels are priced by different forms; cpu() distinguishes them.
 struct Device {
   std::string name, title, source;
   std::vector<Origin> datasheet;                      // one of each block of quoted values

@@ -15,7 +15,7 @@ struct FitSpread {
 struct FitQuality {
   std::string op;
   int points = 0;
-  bool known = false;                    // were any points left out? Else what follows says nothing
+  bool known = false;                    // whether any points were left out; otherwise the other members mean nothing
   double median = 0, mean = 0, p90 = 0;  // held-out: |predicted / measured - 1|
   double low = 1, high = 1;              // 90 % of held-out times lie between low and high x predicted
   double coverage = 0;                   // of held-out points, by intervals of the other folds

@@ -95,7 +95,7 @@ struct PrefillAttentionFit {
 
 // Attention as one library's kernels compute it, over a cache of one format.
 struct AttentionFit {
-  std::string library;  // "flash_attention_3"; empty: not said, as in a probe of our own kernels
+  std::string library;  // "flash_attention_3"; empty: unknown, as in a probe of our own kernels
   DType cache = DType::bf16;
   AttentionForm form = AttentionForm::ordinary;
   DecodeAttentionFit decode;
@@ -103,13 +103,13 @@ struct AttentionFit {
 };
 
 struct AttentionModel {
-  std::vector<AttentionFit> fits = std::vector<AttentionFit>(1);  // never empty; the first stands in for all others
+  std::vector<AttentionFit> fits = std::vector<AttentionFit>(1);  // never empty; the first is used for missing ones
   // 90 % of the times of a library that has no fit here lie between low and high x what the fit that stands in for it
   // predicts; none: not known.
   std::optional<RatioInterval> other_library;
 };
 
-// One kind of elementwise work, where it was timed by itself.
+// One kind of elementwise work that was timed separately.
 struct ElementwiseFit {
   Seconds fixed;
   double l2_speed = 1;  // bL2: speed at which it moves what lies in L2, over memory's bandwidth
@@ -182,7 +182,7 @@ struct NarrowFits {
   const std::optional<Fit>& operator[](NarrowFormat f) const { return fits[static_cast<std::size_t>(f)]; }
 };
 
-// What a GPU's own kernels, or a relative's, were found to take. Which fit prices a kernel is operand_fits' to say.
+// Fits of a GPU's kernels, or of a relative's. operand_fits decides which fit prices a kernel.
 struct GpuModel {
   GemmFit gemm;  // of 16-bit operands
   AttentionModel attention;

@@ -30,7 +30,7 @@ struct LinkTable {
   std::vector<LinkPoint> points;  // by ranks, then message; a time is never above that of a larger message
   Origin origin;
 
-  bool knows(int ranks) const;  // has it points for so many ranks, or more?
+  bool knows(int ranks) const;  // whether it has points for that many ranks, or more
   // All three take the points of the nearest number of ranks that is not smaller. Bug if there are none.
   // `at_most`: the highest rate of bytes beyond the last point.
   Seconds time(int ranks, Bytes message, BytesPerSecond at_most = BytesPerSecond{INFINITY}) const;
@@ -41,10 +41,10 @@ struct LinkTable {
 
 struct Links {
   bool switched = false;           // every pair of devices has NVLink; else they meet over PCIe
-  std::string compute_capability;  // of the devices, as CUDA tells it ("9.0"); empty: not said
+  std::string compute_capability;  // of the devices, as in CUDA ("9.0"); empty: unknown
   std::vector<LinkTable> tables;   // in the order of the file
 
-  const LinkTable* find(std::string_view library, Collective, int ranks) const;  // null: it does not know so many ranks
+  const LinkTable* find(std::string_view library, Collective, int ranks) const;  // null: no points for that many ranks
   const LinkTable* any(Collective, int ranks) const;                             // the first that does
   // A table's time. A small table may end where its calls hardly depend on their bytes: beyond it they are no faster
   // than at the end of the device's longest table.

@@ -20,7 +20,7 @@ double cache_elements_per_token(const TransformerShape&);
 
 // What a sequence keeps of its keys and values, in tokens of all layers: layers with a sliding window give back what no
 // later token attends to, as vLLM's hybrid KV cache manager does (vllm/v1/core/single_type_kv_cache_manager,
-// remove_skipped_blocks). Layers of chunks keep the whole text, as vLLM does unless it is told otherwise
+// remove_skipped_blocks). Layers of chunks keep the whole text, as vLLM does by default
 // (VLLM_ALLOW_CHUNKED_LOCAL_ATTN_WITH_HYBRID_KV_CACHE).
 struct KeptTokens {
   struct Layers {
@@ -66,7 +66,7 @@ struct MemoryPlan {
   DType weights = DType::bf16;
   DType cache = DType::bf16;
   CachePlan slots;
-  double draft_parameters = 0;  // stored beside the target's; 0 for a method that drafts with the target itself
+  double draft_parameters = 0;  // besides the target's; 0 for a method that drafts with the target itself
   DType draft_weights = DType::bf16;
   double draft_cache_elements_per_token = 0;  // the draft sees the same tokens
   Bytes activations, workspace;               // peak of a step; library handles and buffers
@@ -80,7 +80,7 @@ struct MemoryFootprint {
 
 MemoryFootprint memory_footprint(const TransformerShape& target, const MemoryPlan&);
 
-// The share of a device's memory that an engine gives itself, unless told: vLLM's gpu_memory_utilization.
+// The default share of a device's memory that an engine uses: vLLM's gpu_memory_utilization.
 inline constexpr double kGpuMemoryUtilization = 0.9;
 bool fits(const MemoryFootprint&, const Device&, double usable = 1);
 

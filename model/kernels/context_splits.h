@@ -12,7 +12,7 @@ inline constexpr int kMostSplits = 64;         // two for each lane that joins t
 
 // Rows x heads of a tile: 16 where no more of them share a KV head in a sequence, else 64.
 inline constexpr int kFewRows = 16, kManyRows = 64;
-// CTAs that run on a multiprocessor at once, of ordinary attention over heads of so many columns.
+// CTAs of ordinary attention that run on a multiprocessor at once, by columns of a head.
 constexpr int ctas_at_once(int head_dim, int tile_rows) { return tile_rows == kManyRows && head_dim > 96 ? 2 : 3; }
 
 // The parts of a context in which it takes the least time when so many CTAs run at once, in waves, each of which takes

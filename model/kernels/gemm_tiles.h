@@ -14,7 +14,7 @@ struct GemmTile {
 
 inline constexpr int kMostTiles = 10;  // to choose from
 
-// The tiles that the library may take for so many rows.
+// The tiles that the library may take for this many rows.
 std::span<const GemmTile> gemm_tiles(GemmTiles, int rows);
 
 // Whether the library may divide the inputs among multiprocessors and join the sums.

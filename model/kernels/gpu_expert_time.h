@@ -12,7 +12,7 @@ Seconds expert_time(const ExpertFit&, const Device& datasheet, const ExpertMlp&,
 
 Seconds router_time(const Device&, const ExpertMlp&);
 
-// What is left in L2 of the weights that a call has touched if the next call touches the same.
+// The share of a call's weights that is still in L2 when the next call touches the same weights.
 double expert_hot_share(const ExpertFit&, const Device& datasheet, const ExpertMlp&, const ExpertLoad&);
 
 }  // namespace draftline

@@ -22,6 +22,6 @@ Seconds gpu_time(const Device&, const AttentionChoice&, const Attention&, Span, 
 Seconds gpu_time(const Device&, const Copy&);
 Seconds gpu_time(const Device&, const ExpertMlp&);
 Seconds gpu_time(const Device&, const CausalConvolution&);  // of a GPU with a fit of delta networks
-Seconds gpu_time(const Device&, const DeltaRule&);          // likewise
+Seconds gpu_time(const Device&, const DeltaRule&);          // as above
 
 }  // namespace draftline

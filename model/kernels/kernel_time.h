@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a kernel takes on a device: calibrated rooflines that know tiles, waves and caches
+// The time of a kernel on a device: calibrated rooflines with tiles, waves and caches
 // (docs/explanation/kernel_model.md).
 #pragma once
 #include <limits>
@@ -47,7 +47,7 @@ BytesPerSecond copy_bandwidth(const Device&);
 // Share of a GEMM's weights that is still in a GPU's L2 after `distance` bytes of other traffic since their last use.
 double l2_share_left(const Device&, const Gemm&, Bytes distance);
 
-// The plain datasheet roofline of the same work: what a model without calibration would say.
+// The plain datasheet roofline of the same work, without calibration.
 Seconds roofline_time(const Device&, const Work&, DType);
 
 }  // namespace draftline

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Probes all-reduces over several GPUs: the sum of all ranks' messages is verified, then timed as nodes of one graph
-// per rank, as a tensor-parallel decoder runs it. With one GPU or without NCCL the point says so in `skipped`.
+// per rank, as a tensor-parallel decoder runs it. With one GPU or without NCCL the point has this reason in `skipped`.
 #pragma once
 #include "probes/cuda/nccl.h"
 #include "probes/cuda/timer.h"

@@ -10,7 +10,7 @@
 
 namespace draftline {
 
-// `table` [sequences][blocks_per_kv_slot]: the blocks of a sequence lie apart from each other.
+// `table` [sequences][blocks_per_kv_slot]: the blocks of a sequence are not contiguous.
 struct BlockedPass {
   int sequences, rows, context;
   int blocks_per_kv_slot = cuda::ceil_div(context + rows, cuda::kBlockTokens);

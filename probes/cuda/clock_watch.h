@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watches a GPU's clocks during the samples of a probe: it tells throttled samples, and the clocks, temperature and
+// Watches a GPU's clocks during the samples of a probe: it finds throttled samples, and the clocks, temperature and
 // power that a measured file records. Without NVML nothing is known, and only the clock reference judges samples.
 #pragma once
 #include <chrono>

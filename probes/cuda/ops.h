@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The probes of ops on CUDA, one file for each kind: each op is verified against plain double arithmetic, then timed
-// within about `time_budget`. A point that can't run says why in `skipped`.
+// within about `time_budget`. A point that can't run has the reason in `skipped`.
 #pragma once
 #include "probes/cuda/timer.h"
 

@@ -23,7 +23,7 @@ inline cuda::GraphExec record(const cuda::Stream& stream, const std::function<vo
   return cuda::GraphExec(capture.end());
 }
 
-// Whether the device has room for so many bytes; if not, the point says so in `skipped`.
+// Whether the device has room for that many bytes; if not, the point has this reason in `skipped`.
 bool fits(double bytes, MeasuredPoint&);
 
 // Nodes of a graph that is timed as one sample: rounds through the copies that take a millisecond. What the device
