@@ -2,7 +2,7 @@
 # A third of what the program costs to compile is parsing the headers of the standard library and of third parties.
 # DRAFTLINE_PRECOMPILE parses them once for targets that are compiled alike. A build without it, as preset tidy's, sees a
 # source that forgets an #include.
-option(DRAFTLINE_PRECOMPILE "parse the headers of the standard library once a build" OFF)
+option(DRAFTLINE_PRECOMPILE "parse the headers of the standard library once a build" ON)
 
 # draftline_precompile(TARGET HEADER x.h) compiles cmake/precompiled/x.h for it; draftline_precompile(TARGET FROM owner)
 # shares the owner's.

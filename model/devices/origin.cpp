@@ -5,12 +5,12 @@
 
 namespace draftline {
 
-static constexpr std::array<std::string_view, 6> kKinds{"quoted",  "measured", "calibrated",
-                                                        "derived", "default",  "guess"};
+static constexpr std::array<std::string_view, 6> kOrigins{"quoted",  "measured", "calibrated",
+                                                          "derived", "default",  "guess"};
 
 Origin read_origin(Reader in) {
   Origin o;
-  o.kind = in.at("kind").word(kKinds);
+  o.kind = in.at("kind").word(kOrigins);
   o.source = in.at("source").text();
   o.locator = in.at("locator").text();
   if (const auto why = in.find("because")) o.because = why->text();
@@ -29,7 +29,7 @@ Origin read_origin(Reader in) {
 }
 
 bool read_profile_origin(const Reader& in) {
-  const bool guess = in.at("kind").word(kKinds) == "guess";
+  const bool guess = in.at("kind").word(kOrigins) == "guess";
   if (guess) {
     in.at("because").text();
   } else {

@@ -22,10 +22,10 @@ constexpr std::size_t kColours = 8, kDashes = 3;  // of html_page; further serie
 bool drawable(const ChartAxis& axis, double v) { return std::isfinite(v) && (!axis.logarithmic || v > 0); }
 bool drawable(const Chart& c, const ChartPoint& p) { return drawable(c.x, p.x) && drawable(c.y, p.y); }
 
-std::string text_of(const ChartAxis& axis, double v) { return axis.text ? axis.text(v) : significant(v); }
+std::string tick_text(const ChartAxis& axis, double v) { return axis.text ? axis.text(v) : significant(v); }
 // The text of a mark. A round value needs fewer digits: "5 ms" for "5.00 ms".
 std::string mark_text(const ChartAxis& axis, double v) {
-  const std::string text = text_of(axis, v), number = text.substr(0, text.find(' '));
+  const std::string text = tick_text(axis, v), number = text.substr(0, text.find(' '));
   const auto last = number.find_last_not_of('0');
   if (number.find('.') == std::string::npos || number.find('e') != std::string::npos) return text;
   return number.substr(0, number[last] == '.' ? last : last + 1) + text.substr(number.size());
@@ -124,9 +124,9 @@ class Drawing {
 
   std::string pointed_at(const Series& s, const ChartPoint& p) const {
     std::string text = s.name + "\n" + chart_.x.title + ": " + mark_text(chart_.x, p.x) + "\n" + chart_.y.title + ": " +
-                       text_of(chart_.y, p.y);
+                       tick_text(chart_.y, p.y);
     if (p.interval)
-      text += " (" + text_of(chart_.y, p.interval->low) + " to " + text_of(chart_.y, p.interval->high) + ")";
+      text += " (" + tick_text(chart_.y, p.interval->low) + " to " + tick_text(chart_.y, p.interval->high) + ")";
     return p.label.empty() ? text : text + "\n" + p.label;
   }
 

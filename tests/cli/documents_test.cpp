@@ -14,14 +14,14 @@ namespace fs = std::filesystem;
 const fs::path kTree = DRAFTLINE_SOURCE_DIR;
 
 // A command that a page shows behind "$ draftline ", and the lines below it.
-struct Session {
+struct PageSession {
   std::string arguments;
   std::vector<std::string> lines;
 };
 
-std::vector<Session> sessions_of(const std::string& page) {
+std::vector<PageSession> sessions_of(const std::string& page) {
   const std::string prompt = "$ draftline ";
-  std::vector<Session> sessions;
+  std::vector<PageSession> sessions;
   bool inside = false;
   std::istringstream text(read_text_file(kTree / page));
   for (std::string line; std::getline(text, line);) {

@@ -88,10 +88,11 @@ TEST_CASE("drafters are as large as their authors say") {
   // EAGLE's own table: 0.24B for 7B, 0.37B for 13B; the LM head is the target's.
   CHECK(eagle1(small).per_position - head_parameters(small) == Approx(236e6).epsilon(0.005));
   CHECK(eagle1(large).per_position - head_parameters(large) == Approx(370e6).epsilon(0.005));
-  CHECK(medusa(small).read(4) == Approx(591e6).epsilon(0.001));  // Kangaroo's abstract: 591M for Medusa
+  CHECK(draft_parameters::medusa(small).read(4) ==
+        Approx(591e6).epsilon(0.001));  // Kangaroo's abstract: 591M for Medusa
   CHECK(kangaroo(small, 0).per_position - head_parameters(small) ==
         Approx(67e6).epsilon(0.005));  // and 67M for its adapter
-  CHECK(eagle3(llama3, 32000).read(1) == Approx(425e6).epsilon(0.002));
+  CHECK(draft_parameters::eagle3(llama3, 32000).read(1) == Approx(425e6).epsilon(0.002));
 }
 
 TEST_CASE("what a drafter reads follows its wiring") {
