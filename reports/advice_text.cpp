@@ -41,22 +41,23 @@ std::string loss_sentence(const BatchAdvice& b) {
   std::vector<std::pair<double, std::string>> parts;
   for (const auto& f : loss_figures()) parts.emplace_back(std::get<double>(f.get(b).value), f.title);
   std::stable_sort(parts.begin(), parts.end(), [](const auto& x, const auto& y) { return x.first > y.first; });
-  std::string text = "Losses: at batch " + std::to_string(b.batch_size) + " a step gives " +
-                     significant(b.acceptance_length) + " tokens and costs " + significant(b.break_even_length) +
+  std::string text = "Costs: at batch " + std::to_string(b.batch_size) + " a step yields " +
+                     significant(b.acceptance_length) + " tokens and takes " + significant(b.break_even_length) +
                      " plain steps";
   std::string more;
   for (const auto& [steps, title] : parts)
-    if (steps > 0.02) more += (more.empty() ? ": " : ", ") + title + " " + significant(steps, 2);
+    if (steps > 0.02) more += (more.empty() ? ": " : ", ") + title + " +" + significant(steps, 2);
   return text + more + ".";
 }
 
 std::string need_sentence(const Advice& a) {
   const BatchAdvice &first = a.batches.front(), &last = a.batches.back();
-  std::string text = "Break-even: " + significant(first.break_even_length) + " tokens a step at batch " +
+  std::string text = "Tokens per step: " + significant(first.acceptance_length) +
+                     "; needed to break even: " + significant(first.break_even_length) + " at batch " +
                      std::to_string(first.batch_size);
   if (&first != &last)
     text += ", " + significant(last.break_even_length) + " at batch " + std::to_string(last.batch_size);
-  return text + "; it has " + significant(first.acceptance_length) + ".";
+  return text + ".";
 }
 
 std::string shard_sentence(const Advice& a) {
@@ -98,7 +99,7 @@ std::vector<std::string> reasons_of(const Scenario& scenario, const Advice& a) {
   if (a.rate) all.push_back(load_sentence(*a.rate));
   if (a.pays_to_batch() > a.batch_limit)
     all.push_back("Limit: " + scenario.engines[a.point.engine]->name + " runs " + std::to_string(a.batch_limit) +
-                  " sequences at once with this method, unless told otherwise; the load is that of such a server.");
+                  " sequences at once with this method by default; the load above has this limit.");
   all.push_back(loss_sentence(telling(a)));
   all.push_back(need_sentence(a));
   if (a.batches.front().sharded_speedup) all.push_back(shard_sentence(a));
@@ -144,11 +145,11 @@ std::vector<std::string> verdict_on_setup(const Scenario& s, const std::vector<A
   std::vector<std::string> all{verdict};
   for (std::string more : {gain_sentence(s, a), assumption_sentence(s, advices, order, best)})
     if (!more.empty()) all.push_back(std::move(more));
-  if (alone) all.push_back("That is on " + setup_text(s, a.point) + ".");
+  if (alone) all.push_back("Setup: " + setup_text(s, a.point) + ".");
   if (s.prompt_tokens.size() > 1)
-    all.push_back("Batches and gains are of the first of " + std::to_string(s.prompt_tokens.size()) +
+    all.push_back("Batches and gains are for the first of " + std::to_string(s.prompt_tokens.size()) +
                   " prompt lengths, " + std::to_string(s.prompt_tokens.front()) +
-                  " tokens: ask for each other one alone.");
+                  " tokens; for the others run a scenario with one length.");
   return all;
 }
 

@@ -32,13 +32,13 @@ bool same_steps(const std::vector<ScheduledLength>& a, const std::vector<Schedul
   });
 }
 
-// "6 to batch 12, 5 to 40, none above"
+// "6 for batches up to 12, 5 up to 40, none above"
 std::string by_batch(const std::vector<ScheduledLength>& schedule) {
   const auto drafts = [](int k) { return k == 0 ? std::string("none") : std::to_string(k); };
   if (schedule.size() == 1) return drafts(schedule.front().draft_length) + " at every batch";
   std::string text;
   for (std::size_t i = 0; i + 1 < schedule.size(); ++i)
-    text += drafts(schedule[i].draft_length) + (i == 0 ? " to batch " : " to ") +
+    text += drafts(schedule[i].draft_length) + (i == 0 ? " for batches up to " : " up to ") +
             std::to_string(schedule[i + 1].from_batch - 1) + ", ";
   return text + drafts(schedule.back().draft_length) + " above";
 }
@@ -72,7 +72,7 @@ double gain_at(const Advice& a, const std::vector<int>& batches) {
   return gain;
 }
 
-// The batch to which it pays, where the engine runs fewer sequences at once unless told so.
+// The batch up to which it pays, if the engine runs fewer sequences at once by default.
 std::optional<int> more_running(const Advice& a) {
   return a.pays_to_batch() > a.batch_limit ? std::optional(a.pays_to_batch()) : std::nullopt;
 }
@@ -217,17 +217,17 @@ std::string setup_text(const Scenario& s, const Point& p) {
 
 namespace {
 
-// How the scenario's engine is told of the method; draft lengths are the best at that engine's costs.
+// The option of the scenario's engine for the method; draft lengths are the best at that engine's costs.
 struct Setting {
   std::string engine, option;    // "vLLM", "--speculative-config"
   std::string key;               // of JSON
-  std::string weights;           // by which the engine is told the drafter's
+  std::string weights;           // option with the path of the drafter's weights
   nlohmann::ordered_json value;  // an object, or flags as a string
   std::string text() const {
     const std::string shown = value.is_string() ? value.get<std::string>() : value.dump();
-    const std::string told = "  " + engine + ": " + option + (engine == "vLLM" ? "'" + shown + "'" : shown) + "\n";
-    if (!value.is_object() || !value.contains("num_speculative_tokens_per_batch_size")) return told;
-    return told + "  Lengths by batch need vLLM of May 2026 or later; leave them out before.\n";
+    const std::string line = "  " + engine + ": " + option + (engine == "vLLM" ? "'" + shown + "'" : shown) + "\n";
+    if (!value.is_object() || !value.contains("num_speculative_tokens_per_batch_size")) return line;
+    return line + "  Lengths by batch need vLLM of May 2026 or later; leave them out before.\n";
   }
 };
 template <class Value>
@@ -267,7 +267,7 @@ std::optional<Setting> setting_of(const Scenario& s, const Advice& a, const std:
   return std::nullopt;
 }
 
-// What vLLM must be told to run as many sequences as speculation pays for; none if it does anyway.
+// The limits that vLLM needs to run as many sequences as speculation pays for; none if its defaults suffice.
 struct VllmLimits {
   int sequences = 0, verified_rows = 0;
 };
@@ -291,15 +291,15 @@ std::string schedule_text(const Scenario& s, const Advice& a) {
   std::optional<Setting> last;
   const bool same = std::all_of(all.begin(), all.end(), [&](const auto& one) { return same_steps(one, all.front()); });
   for (const auto& one : all) {
-    const std::string prompt = same ? "" : " with prompts of " + std::to_string(one.front().prompt_tokens);
-    text += "Best k by batch, to " + percent(DraftSchedule::kNear) + prompt + ": " + by_batch(one) + ".\n";
+    const std::string prompt = same ? "" : ", prompts of " + std::to_string(one.front().prompt_tokens);
+    text += "Best k (within " + percent(DraftSchedule::kNear) + prompt + "): " + by_batch(one) + ".\n";
     last = setting_of(s, a, one);
     if (last && takes_schedule(s, a.point)) text += last->text();
     if (same) break;
   }
   if (a.schedule.size() > 1 && !s.method(a.point).acceptance.table())
     text +=
-        "  These lengths take a draft to be accepted as often whatever k is; a \"table\" says more "
+        "  These lengths assume that acceptance per position does not depend on k; give a \"table\" if it does "
         "(docs/recipes/your_acceptance.md).\n";
   if (all.empty()) last = setting_of(s, a, {});
   if (last && (all.empty() || !takes_schedule(s, a.point))) {
@@ -307,13 +307,13 @@ std::string schedule_text(const Scenario& s, const Advice& a) {
     text += last->text();
   }
   if (const auto limits = vllm_limits(s, a); last && limits)
-    text += "  For as many sequences vLLM must be told --max-num-seqs " + std::to_string(limits->sequences) +
-            " and a --max-num-batched-tokens above " + std::to_string(limits->verified_rows) +
+    text += "  For that many sequences vLLM needs --max-num-seqs " + std::to_string(limits->sequences) +
+            " and --max-num-batched-tokens above " + std::to_string(limits->verified_rows) +
             ", beyond which prompts have room.\n";
   if (last && has_drafter_weights(s.method(a.point).spec))
     text += "  Add the drafter's weights: " + last->weights + ".\n";
   if (!a.pays_at.empty() && !last && has_settings(engine))
-    text += "  No setting of " + engine.name + " for " + s.method(a.point).spec.label() + " is known here.\n";
+    text += "  No setting of " + engine.name + " is known for " + s.method(a.point).spec.label() + ".\n";
   return text;
 }
 

@@ -55,7 +55,7 @@ TEST_CASE("a page of advice shows what requests gain of every method, with a cha
   CHECK(contains(page, "plain decoding"));
   for (const Advice& a : many.advices)
     CHECK(contains(page, std::string(many.sweep.scenario().method(a.point).spec.label())));
-  CHECK(count(page, "Break-even: ") == static_cast<long>(many.advices.size()));
+  CHECK(count(page, "; needed to break even: ") == static_cast<long>(many.advices.size()));
   CHECK(contains(page, "Use eagle3"));
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("the verdict comes first, and what it says of batches is what requests
 
 TEST_CASE("a method that never gains is told not to be used") {
   const Answered a(R"({"name": "eagle3", "draft_length": 8, "acceptance": {"rate": 0.01}})");
-  CHECK(starts_with(a.text(Format::table), "Don't speculate: no method gains at any batch.\nThat is on h100-sxm, "));
+  CHECK(starts_with(a.text(Format::table), "Don't speculate: no method gains at any batch.\nSetup: h100-sxm, "));
 }
 
 TEST_CASE("one rate says nothing of drafts beyond those it was measured with") {
@@ -118,7 +118,7 @@ TEST_CASE("a method without a schedule has its own setting, in text and in JSON"
   CHECK(contains(tree.text(Format::table), " --speculative-eagle-topk 4 "));
   CHECK(contains(settings(tree).at("sglang").get<std::string>(), " --speculative-eagle-topk 4 "));
   const Answered none = of(R"("name": "suffix_decoding", "acceptance": {"mean_length": 4})", "sglang");
-  CHECK(contains(none.text(Format::table), "No setting of sglang for suffix_decoding is known here.\n"));
+  CHECK(contains(none.text(Format::table), "No setting of sglang is known for suffix_decoding.\n"));
   CHECK_FALSE(settings(none).contains("sglang"));
 }
 
@@ -165,9 +165,9 @@ TEST_CASE("many methods make one table in order of their gain, and the reasons o
   const auto order = ranking(a.advices);
   for (std::size_t i = 0; i + 1 < order.size(); ++i) CHECK(a.advices[order[i]].gain >= a.advices[order[i + 1]].gain);
   const std::string text = a.text(Format::table);
-  CHECK(count(text, "Break-even: ") == 1);
+  CHECK(count(text, "; needed to break even: ") == 1);
   CHECK(count(text, "Speedup of requests by batch:\n") == 1);
-  CHECK(count(a.text(Format::table, true), "Break-even: ") == 5);
+  CHECK(count(a.text(Format::table, true), "; needed to break even: ") == 5);
   const auto json = nlohmann::json::parse(a.text(Format::json));
   CHECK(json.at("ranking").size() == 5);
   REQUIRE(json.at("verdicts").size() == 1);  // one setup
@@ -206,7 +206,7 @@ TEST_CASE("draft lengths that are best at an engine's costs are no settings of a
     const bool known = engine == "vllm" || engine == "sglang";
     const Answered a(R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}})", "", engine);
     const std::string text = a.text(Format::table);
-    CHECK(contains(text, "Best k by batch, to 3 %: "));
+    CHECK(contains(text, "Best k (within 3 %): "));
     CHECK(contains(text, "--speculative-") == known);
     CHECK(contains(text, "--spec-type") == (engine == "llama.cpp"));
     const auto settings = nlohmann::json::parse(a.text(Format::json)).at("verdicts")[0].at("settings");
@@ -349,7 +349,7 @@ TEST_CASE("vLLM is told to run as many sequences as speculation pays for, in tex
     }
   REQUIRE(sequences > advice.batch_limit);
   CHECK(contains(vllm.text(Format::table), "--max-num-seqs " + std::to_string(sequences) +
-                                               " and a --max-num-batched-tokens above " + std::to_string(rows)));
+                                               " and --max-num-batched-tokens above " + std::to_string(rows)));
   const auto verdict = [](const Answered& a) { return nlohmann::json::parse(a.text(Format::json)).at("verdicts")[0]; };
   CHECK(verdict(vllm).at("vllm_limits").at("max_num_seqs") == sequences);
   CHECK(verdict(vllm).at("vllm_limits").at("max_num_batched_tokens_above") == rows);
@@ -406,11 +406,11 @@ TEST_CASE("engines take a schedule as ranges of batch sizes, or one draft length
 }
 
 TEST_CASE("lengths that rest on an acceptance measured at one of them say so") {
-  const std::string sentence = "a draft to be accepted as often whatever k is";
+  const std::string sentence = "acceptance per position does not depend on k";
   CHECK(contains(Answered(kEagle).text(Format::table), sentence));
   const Answered table(R"({"name": "eagle3", "draft_length": 3, "acceptance": {"table": [
       {"draft_length": 1, "rates": [0.8]}, {"draft_length": 3, "rates": [0.7, 0.6, 0.5]}]}})");
-  CHECK(contains(table.text(Format::table), "Best k by batch, to 3 %: "));
+  CHECK(contains(table.text(Format::table), "Best k (within 3 %): "));
   CHECK(!contains(table.text(Format::table), sentence));
 }
 
