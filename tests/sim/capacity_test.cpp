@@ -143,9 +143,9 @@ TEST_CASE("a fleet bears no more than its servers for prompts do, and a spare is
   constexpr double kPromptsPerSecond = 24.5;  // of one server: `draftline run` says 40.8 ms a prompt
   const FleetOption one = with_servers_for_prompts(1), two = with_servers_for_prompts(2);
   REQUIRE(one.obstacle.empty());
-  REQUIRE(one.replicas > 1);                                            // for the decoding of 16 sequences at once
-  CHECK(one.replicas * one.capacity.value < 1.05 * kPromptsPerSecond);  // at the end a queue of a second is left
-  CHECK(one.headroom() >= 0);
+  REQUIRE(one.replicas > 1);                                               // for the decoding of 16 sequences at once
+  CHECK(one.replicas * one.capacity.value < 1.05 * kPromptsPerSecond);     // at the end a queue of a second is left
+  CHECK(one.fleet_capacity() * LoadSearch::kPrecise >= one.load);          // which it serves
   CHECK(two.capacity.value * LoadSearch::kPrecise >= one.capacity.value);  // each is found to that factor
   CHECK(one.cost_with_spare == one.cost + 2);
 
@@ -157,7 +157,7 @@ TEST_CASE("a fleet bears no more than its servers for prompts do, and a spare is
   CHECK(contains(full.obstacle, ": it takes more \"prefill_replicas\""));
 }
 
-TEST_CASE("what a fleet bears it bears in every replication that is simulated, and hardly more in all") {
+TEST_CASE("what a fleet bears it bears in every replication that is simulated, and hardly more in all", "[S19]") {
   const FreshFolder folder;
   std::ofstream(folder.path() / "s.json") << with(
       R"("workload": {"arrivals": {"process": "poisson", "rate": "60 /s"}, "requests": 4000,
