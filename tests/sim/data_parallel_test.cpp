@@ -39,7 +39,7 @@ ServingResult mixture_served(const std::string& rest) { return served(kMixture +
 
 }  // namespace
 
-TEST_CASE("parts step together: what the slowest takes, and experts' rows on average") {
+TEST_CASE("parts step together: what the slowest takes, and experts' rows on average", "[S13]") {
   // Prompts of 100 and 10 tokens, 20 ns each, then two steps of 1.01 us: 0 [A100 | B10] 2 [A | B] 3.01 [A | B] 4.02.
   PlainCost apart;
   apart.per_context = 0;

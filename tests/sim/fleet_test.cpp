@@ -141,7 +141,7 @@ TEST_CASE("servers that are still filling at the last arrival say so") {
   CHECK_FALSE(fills(0.8, 20'000));
 }
 
-TEST_CASE("one request at a time is served by disaggregated servers, too: all of them, each as if alone") {
+TEST_CASE("one request at a time is served by disaggregated servers, too: all of them, each as if alone", "[S14]") {
   PlainCost cost;
   cost.per_context = 0;
   FleetShape shape;

@@ -41,7 +41,7 @@ Document served_scenario() {
 
 }  // namespace
 
-TEST_CASE("a served point comes back from its bytes with every figure; a skipped one with its reason") {
+TEST_CASE("a served point comes back from its bytes with every figure; a skipped one with its reason", "[S20]") {
   ServingSweep sweep(served_scenario(), kData);
   sweep.validate();
   const ServingOutcome one = sweep.at(1, {.seed = 3, .oracle = true, .observer = nullptr, .progress = {}});

@@ -57,7 +57,7 @@ double mean_time(const ServingFigures& f) { return f.e2e.mean().value; }
 
 }  // namespace
 
-TEST_CASE("one seat with exponential service is M/M/1") {
+TEST_CASE("one seat with exponential service is M/M/1", "[S10]") {
   const auto m = replicate(ExponentialLength{kMeanTokens},
                            {mean_time, [](const ServingFigures& f) { return f.e2e.quantile(0.9).value; },
                             [](const ServingFigures& f) { return f.mean_in_system(); },
@@ -68,7 +68,7 @@ TEST_CASE("one seat with exponential service is M/M/1") {
   check_near(m[3], kLoad);
 }
 
-TEST_CASE("one seat with constant service is M/D/1") {
+TEST_CASE("one seat with constant service is M/D/1", "[S10]") {
   const double t = 3;  // P(waits at most t), Erlang 1909
   double theory = 0;
   for (unsigned k = 0; k <= static_cast<unsigned>(t); ++k)

@@ -57,7 +57,7 @@ std::string mistakes_of_serving(const std::string& json) {
 
 }  // namespace
 
-TEST_CASE("at a batch that never changes, a served step costs what run predicts") {
+TEST_CASE("at a batch that never changes, a served step costs what run predicts", "[S9]") {
   const std::string workload =
       R"({"arrivals": {"process": "closed", "concurrency": 8}, "requests": 8, "lengths": {"prompt": 700, "output": 300}})";
   for (const std::string& method : {std::string(R"({"name": "autoregressive"})"), kThreeDrafts}) {
@@ -330,7 +330,7 @@ TEST_CASE("a scenario with the old keys has the answer of the new ones, and a no
 }
 
 // Approved by tests/golden: an unintended change of the event stream shows here. DRAFTLINE_APPROVE=1 writes it anew.
-TEST_CASE("the event stream of a scenario is the same everywhere") {
+TEST_CASE("the event stream of a scenario is the same everywhere", "[S7]") {
   const std::map<std::string, std::string> scenes{
       {"autoregressive", serving("")},
       {"tight", serving(R"("scheduler": {"kv_blocks": 300, "max_num_batched_tokens": 256})")},

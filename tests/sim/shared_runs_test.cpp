@@ -52,7 +52,7 @@ std::unique_ptr<ServingSweep> planned(const std::string& devices) {
 
 }  // namespace
 
-TEST_CASE("a run that ends once a target is sure to be missed says of the targets what the whole run says") {
+TEST_CASE("a run that ends once a target is sure to be missed says of the targets what the whole run says", "[S17]") {
   int met = 0, cut_short = 0;
   for (const double rate : {1e3, 2e5, 4e5, 5e5, 6e5, 1e6, 4e6})
     for (const double limit : {2e-6, 5e-6, 1e-5, 1e-4})
@@ -82,7 +82,7 @@ TEST_CASE("a run that ends once a target is sure to be missed says of the target
   CHECK(cut_short > 50);
 }
 
-TEST_CASE("kept draws are those of a run that draws its own, whichever seeds and lengths take turns") {
+TEST_CASE("kept draws are those of a run that draws its own, whichever seeds and lengths take turns", "[S15]") {
   Workload w = poisson(3, 50, GammaLength{800, 600}, ExponentialLength{90});
   w.arrivals.kind = ArrivalProcess::Kind::gamma;
   w.arrivals.cv = 2;
@@ -124,7 +124,7 @@ TEST_CASE("options that differ in load and batch limit alone share their run wit
   CHECK(runs.size() == 2);  // one for each policy
 }
 
-TEST_CASE("options share the runs of a load in which no batch is full") {
+TEST_CASE("options share the runs of a load in which no batch is full", "[S18]") {
   const auto sweep = planned(R"("h100-sxm")");
   const LatencyTargets& targets = sweep->scenario().serving->targets;
   const auto pair = [&](std::size_t of_8, std::size_t of_64) {
