@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// S3D's, Clover's and SPACE's tables (s3d2024, xiao2024, yi2024), regenerated. Limits are the targets where they are
-// met; what is missed stands in docs/explanation/accuracy.md and has no limit here.
+// S3D's, Clover's and SPACE's tables (s3d2024, xiao2024, yi2024), regenerated. targets_test.cpp has the limits of their
+// errors.
 #include "papers/inferred_paper.h"
 
 #include <algorithm>
@@ -26,9 +26,6 @@ const PaperTable& table(const std::string& of, const std::string& name) {
     if (t.table == name) return t;
   throw std::out_of_range(name);
 }
-auto of_column(const std::string& name) {
-  return [name](const PaperCell& c) { return c.column == name; };
-}
 double sum(const PaperTable& t, const std::string& column) {
   double total = 0;
   for (const PaperCell& c : t.cells)
@@ -45,36 +42,12 @@ double sum(const PaperTable& t, const std::string& column, const std::string& ke
 
 }  // namespace
 
-TEST_CASE("SPACE's Table 3: within 7 % median, 13 % at the 90th percentile, 15 % at most") {
-  const ErrorSummary s = table("space", "table3").summary(true);
-  CHECK(s.cells == 12);
-  CHECK(*s.median <= 0.07);
-  CHECK(*s.p90 <= 0.13);
-  CHECK(*s.largest <= 0.15);
-}
-
-TEST_CASE("with one cost fitted to one target, SPACE's Table 1: within 6 % median, 13 % at the 90th percentile") {
-  const auto all = [](const PaperCell&) { return true; };
-  const ErrorSummary one = table("space", "table1").summary(true, all, TableReading::fitted),
-                     seven = table("space", "table7").summary(true, all, TableReading::fitted);
-  CHECK(one.cells == 16);  // of 21, three calibrate, two are excluded
-  CHECK(*one.median <= 0.06);
-  CHECK(*one.p90 <= 0.13);
-  CHECK(seven.cells == 12);      // of 14
-  CHECK(*seven.median <= 0.06);  // its P90 is to be 13 % at most too: docs/explanation/accuracy.md
+TEST_CASE("the costs that are fitted: SPACE's per added launch, as long as what is published, Clover's per row") {
   const FittedCost& cost = *paper("space").fitted_cost;
   CHECK(cost.paid.of == CostOf::added_launch);
   CHECK(cost.cells == 5);
   CHECK(cost.paid.each > Seconds{5e-6});  // what is published of the host time of one eager PyTorch op
   CHECK(cost.paid.each < Seconds{25e-6});
-}
-
-TEST_CASE("with one cost fitted to one method and task, Clover's Table 2: within 6.5 % median, 15 % at P90") {
-  const auto all = [](const PaperCell&) { return true; };
-  const ErrorSummary two = table("clover", "table2").summary(true, all, TableReading::fitted);
-  CHECK(two.cells == 85);  // of 100 in 10 batches of speculation, five calibrate, ten are of Tab, which is excluded
-  CHECK(*two.median <= 0.065);
-  CHECK(*two.p90 <= 0.15);  // Table 1's second target misses: docs/explanation/accuracy.md
   CHECK(paper("clover").fitted_cost->paid.of == CostOf::drafted_row);
 }
 
@@ -96,44 +69,7 @@ TEST_CASE("a second reading is of the cost's tables alone, and calibrates on one
   CHECK_FALSE(paper("s3d").fitted_cost);
 }
 
-TEST_CASE("S3D's peaks of memory: within 2.5 % median, 6 % at the 90th percentile, 10 % at most") {
-  for (const std::string name : {"table1", "table2", "table3"}) {
-    INFO(name);
-    const ErrorSummary s = table("s3d", name).summary(true, of_column("peak_memory"));
-    CHECK(s.cells == (name == "table3" ? 6 : 27));
-    CHECK(*s.median <= 0.025);
-    CHECK(*s.p90 <= 0.06);
-    CHECK(*s.largest <= 0.10);
-  }
-  const ErrorSummary phi = table("s3d", "table4").summary(true, of_column("peak_memory"));
-  CHECK(phi.cells == 11);
-  CHECK(*phi.median <= 0.08);
-  CHECK(*phi.largest <= 0.12);
-}
-
-TEST_CASE("S3D's tokens per second on another card: within 2.6 % median, 6 % at the 90th percentile, 10 % at most") {
-  const ErrorSummary s = table("s3d", "table2").summary(true, [](const PaperCell& c) {
-    return c.column == "throughput" && c.text("method").find("Phi-3") == std::string::npos;
-  });
-  CHECK(s.cells == 24);
-  CHECK(*s.median <= 0.026);
-  CHECK(*s.p90 <= 0.06);
-  CHECK(*s.largest <= 0.10);
-}
-
-TEST_CASE("S3D's tokens per second of a larger target: within 5 % median, 9.5 % at the 90th percentile") {
-  const ErrorSummary s = table("s3d", "table3").summary(true, of_column("throughput"));
-  CHECK(s.cells == 6);
-  CHECK(*s.median <= 0.05);
-  CHECK(*s.p90 <= 0.095);  // the largest is to be 0.11 at most too: docs/explanation/accuracy.md
-}
-
-TEST_CASE("S3D's tokens per second on Phi-3, other precision and other card: within 4 % median, 9 % at most") {
-  const ErrorSummary four = table("s3d", "table4").summary(true, of_column("throughput"));
-  CHECK(four.cells == 2);  // at 8 bit; HumanEval contradicts Table 1, the fp16 rows are Table 1's again
-  CHECK(*four.median <= 0.04);
-  CHECK(*four.p90 <= 0.07);
-  CHECK(*four.largest <= 0.09);
+TEST_CASE("S3D's tokens per second on Phi-3, other precision and other card: within 9 %") {
   for (const PaperCell& c : table("s3d", "table2").cells)
     if (c.column == "throughput" && c.text("method") == "s3d (Phi-3, fp16)") CHECK(std::abs(*c.error()) <= 0.09);
 }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// SpecFormer's tables (seed: shi2026), regenerated. The limits are the targets for credible predicted speedups,
-// median and 90th percentile; they are not to be widened. The structure behind them was chosen with the printed cells
-// in sight (docs/reference/engines.md), no constant was fitted to a speculative cell.
-#include <algorithm>
+// SpecFormer's tables (seed: shi2026), regenerated. The structure behind them was chosen with the printed cells in
+// sight (docs/reference/engines.md), no constant was fitted to a speculative cell. targets_test.cpp has the limits of
+// their errors.
 #include <cmath>
 #include <stdexcept>
 
-#include "papers/throughput_paper.h"
+#include "papers/inferred_paper.h"
 #include "tests/catch.h"
 
 using namespace draftline;
@@ -14,7 +13,7 @@ using namespace draftline;
 namespace {
 
 const Paper& specformer() {
-  static const Paper paper = predict_throughput_paper(DRAFTLINE_SOURCE_DIR "/data", "specformer");
+  static const Paper paper = predict_inferred_paper(DRAFTLINE_SOURCE_DIR "/data", "specformer");
   return paper;
 }
 const PaperTable& table(const std::string& name) {
@@ -22,34 +21,8 @@ const PaperTable& table(const std::string& name) {
     if (t.table == name) return t;
   throw std::out_of_range(name);
 }
-ErrorSummary speedups(const std::string& name, const std::vector<std::string>& methods) {
-  return table(name).summary(true, [&](const PaperCell& c) {
-    return c.column == "speedup" && std::find(methods.begin(), methods.end(), c.text("method")) != methods.end();
-  });
-}
 
 }  // namespace
-
-TEST_CASE("Table 1, SpecFormer's rows: credible speedups within 3 % median, 5 % at the 90th percentile") {
-  const ErrorSummary s = speedups("table1", {"specformer"});
-  CHECK(s.cells == 9);
-  CHECK(*s.median <= 0.03);
-  CHECK(*s.p90 <= 0.05);
-}
-
-TEST_CASE("Table 1, HASS and EAGLE-3: credible speedups within 10 % median, 16 % at the 90th percentile") {
-  const ErrorSummary s = speedups("table1", {"hass", "eagle3"});
-  CHECK(s.cells == 18);
-  CHECK(*s.median <= 0.10);
-  CHECK(*s.p90 <= 0.16);
-}
-
-TEST_CASE("Table 3: credible speedups within 3 % median, 6 % at the 90th percentile") {
-  const ErrorSummary s = speedups("table3", {"specformer"});
-  CHECK(s.cells == 24);
-  CHECK(*s.median <= 0.03);
-  CHECK(*s.p90 <= 0.06);
-}
 
 TEST_CASE("every printed cell of Tables 1 to 4 stands beside ours, or says why not") {
   for (const PaperTable& t : specformer().tables)
