@@ -39,6 +39,7 @@ class InferredPaper {
     if (column == "saturation_batch" || column == "crossover_batch") return batch_of_interest(table, cell);
     if (column == "largest_speedup") return largest_speedup(table, cell);
     const int b = batch_of(cell);
+    if (column == "largest_draft_length") return largest_draft_length(table, cell);
     if (column == "step_cost") {
       const Seconds plain = stack_.step(*s, table, *shape, PaperStack::kPlain, 0, b, {}).time;
       const int k = draft_length_of(cell);
@@ -49,18 +50,20 @@ class InferredPaper {
     if (!mine) return std::nullopt;
     const double of_request = column == "request_throughput" ? b : 1;
     CellPrediction p{mine->throughput.value / of_request, std::nullopt, ""};
-    if (column == "speedup") {
+    if (column == "speedup" || column == "theta") {
       if (const auto plain = rates_.rate(table, with(cell, "method", PaperStack::kPlain), b))
         p.ours = mine->throughput / plain->throughput;
+      if (column == "theta") p.ours = mine->length / p.ours;
     } else if (column == "speed_ratio") {
       const auto other = rates_.rate(table, with(cell, "method", cell.text("over")), b);
       if (!other) return std::nullopt;
       p.ours = mine->throughput / other->throughput;
     }
-    if (stack_.is_plain(*s, cell.text("method"))) return p;
+    if (mine->at_limit) p.note = "the printed baseline is faster than the device alone; issue time 0";
+    if (stack_.is_plain(*s, cell.text("method")) && !s->issue_by_batch) return p;
     if (const auto printed = InferredRates::printed(table, cell))
       p.peak_share = peak_share(mine->per_token, *printed, stack_.device(*s, table), s->precision.activations);
-    const bool given_away = s->inferred_in.empty() ? s->inferred_at == b : table.table == s->inferred_in;
+    const bool given_away = s->inferred_in ? table.table == s->inferred_in : s->inferred_at == b;
     if (given_away && column != "speedup") p.note = "tokens per step inferred here: " + two_digits(mine->length);
     return p;
   }
@@ -172,6 +175,22 @@ class InferredPaper {
         if (const auto p = (*this)(table, c)) most = std::max(most, p->ours);
     if (most == 0) return std::nullopt;
     return CellPrediction{most, std::nullopt, ""};
+  }
+
+  // Drafts per sequence whose verification takes at most a tenth longer than a plain step on the device.
+  std::optional<CellPrediction> largest_draft_length(const PaperTable& table, const PaperCell& cell) {
+    constexpr double kFlat = 1.1;
+    constexpr int kMost = 32;
+    const auto [s, shape] = rates_.place_of(table, cell);
+    const auto verification = [&, s = s, shape = shape](const std::string& method, int drafts) {
+      return stack_.step(*s, table, *shape, method, drafts, batch_of(cell), {}).verification;
+    };
+    const Seconds plain = verification(PaperStack::kPlain, 0);
+    int most = 0;
+    while (most < kMost && verification(cell.text("method"), most + 1) <= kFlat * plain) ++most;
+    return CellPrediction{static_cast<double>(most), std::nullopt,
+                          "verification at most a tenth longer than a plain pass" +
+                              std::string(most == kMost ? "; more than 32 not tried" : "")};
   }
 
   // A check of the paper: the mean of a column that it prints.

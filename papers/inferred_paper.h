@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicts the cells of papers that print speed without acceptance, or acceptance without the speed of the baseline
-// (S3D, Clover, SPACE): throughputs and speedups (papers/inferred_rates), peak memory (papers/peak_memory), S3D's
-// measure M and its formulas (equations 10 to 14), and the batch sizes of figures. See docs/explanation/papers.md.
+// Predicts the cells of a paper's tables (SpecFormer, S3D, Clover, SPACE): throughputs and speedups
+// (papers/inferred_rates), peak memory (papers/peak_memory), S3D's measure M and its formulas (equations 10 to 14), and
+// the batch sizes of figures. See docs/explanation/papers.md.
 #pragma once
 #include <filesystem>
 

@@ -37,9 +37,11 @@ std::optional<InferredRates::Rate> InferredRates::rate(const PaperTable& table, 
   const std::string method = cell.text("method");
   if (!shape) return std::nullopt;
   const Beyond& beyond = calibrated(table, *s, cell);
+  if (s->issue_by_batch && !beyond.issue) return std::nullopt;
   if (stack_.is_plain(*s, method)) {
     const PaperStep& plain = stack_.step(*s, table, *shape, method, 0, b, beyond.issue);
-    return Rate{b / (plain.time + beyond.constant + b * beyond.per_sequence), 1, per_token(plain.work, b)};
+    return Rate{b / (plain.time + beyond.constant + b * beyond.per_sequence), 1, per_token(plain.work, b),
+                beyond.at_limit};
   }
   if (!stack_.entry(*s, method)) return std::nullopt;
   const auto length = acceptance(table, *s, cell);
@@ -47,20 +49,21 @@ std::optional<InferredRates::Rate> InferredRates::rate(const PaperTable& table, 
   const PaperStep& mine = stack_.step(*s, table, *shape, method, draft_length_of(cell), b, beyond.issue);
   const double tokens = b * *length;
   const Seconds time = mine.time + beyond.constant + b * (mine.rows * beyond.per_row + *length * beyond.per_token);
-  return Rate{tokens / time, *length, per_token(mine.work, tokens)};
+  return Rate{tokens / time, *length, per_token(mine.work, tokens), beyond.at_limit};
 }
 
 const InferredRates::Beyond& InferredRates::calibrated(const PaperTable& table, const PaperSetting& s,
                                                        const PaperCell& cell) {
-  const std::string home_name = s.calibrated_in.empty() ? table.table : s.calibrated_in;
-  const auto [it, fresh] =
-      beyond_.try_emplace({&s, table.table, cell.text("model"), cell.text("transformer"), cell.text("task")});
+  const std::string home_name = s.calibrated_in.value_or(table.table);
+  const auto [it, fresh] = beyond_.try_emplace({&s, table.table, cell.text("model"), cell.text("transformer"),
+                                                cell.text("task"), s.issue_by_batch ? batch_of(cell) : 0});
   Beyond& line = it->second;
   if (!fresh) return line;
   if (!s.calibrated) {
     line.per_sequence = line.per_token = s.engine.token;
     return line;
   }
+  if (s.issue_by_batch) return line = issue_by_batch(table, cell);
   const PaperTable* home = this->table(home_name);
   if (!home) return line;
   if (s.issue_is_calibrated) line.issue = issue_on(table, *home, s.baseline, cell);
@@ -81,16 +84,35 @@ std::optional<Seconds> InferredRates::issue_of(const PaperTable& home, const std
   for (const PaperCell& c : home.cells) {
     const auto printed = throughput_of(c);
     if (!printed || c.text("method") != baseline || !same_task(c, like)) continue;
-    const auto [s, shape] = place_of(home, c);
-    if (!shape) continue;
-    Seconds low, high{1e-3};
-    for (int i = 0; i < 30; ++i) {
-      const Seconds middle = (low + high) / 2;
-      (stack_.step(*s, home, *shape, baseline, 0, 1, middle).time < 1 / *printed ? low : high) = middle;
-    }
-    return (low + high) / 2;
+    if (place_of(home, c).shape) return issue_for(1 / *printed, home, c, 1, 30);
   }
   return std::nullopt;
+}
+
+Seconds InferredRates::issue_for(Seconds wanted, const PaperTable& table, const PaperCell& baseline, int batch,
+                                 int halvings) {
+  const auto [s, shape] = place_of(table, baseline);
+  Seconds low, high{1e-3};
+  for (int i = 0; i < halvings; ++i) {
+    const Seconds middle = (low + high) / 2;
+    (stack_.step(*s, table, *shape, baseline.text("method"), 0, batch, middle).time < wanted ? low : high) = middle;
+  }
+  return (low + high) / 2;
+}
+
+InferredRates::Beyond InferredRates::issue_by_batch(const PaperTable& table, const PaperCell& cell) {
+  Beyond beyond;
+  const int b = batch_of(cell);
+  for (const PaperCell& c : table.cells) {
+    const auto printed = throughput_of(c);
+    if (!printed || c.text("method") != PaperStack::kPlain || batch_of(c) != b || !same_task(c, cell)) continue;
+    const auto [s, shape] = place_of(table, c);
+    const Seconds wanted = b / *printed;
+    beyond.at_limit = stack_.step(*s, table, *shape, PaperStack::kPlain, 0, b, Seconds{}).time >= wanted;
+    beyond.issue = beyond.at_limit ? Seconds{} : issue_for(wanted, table, c, b, 40);
+    break;
+  }
+  return beyond;
 }
 
 InferredRates::Beyond InferredRates::line_through(const PaperTable& home, const PaperCell& like,
@@ -127,12 +149,12 @@ std::optional<double> InferredRates::acceptance(const PaperTable& table, const P
   if (const auto ratio = layer_ratio(cell)) return formulas_->acceptance_length(*ratio, draft_length_of(cell));
   std::string method = cell.text("method");
   if (const auto of = stack_.entry(s, method)->find("acceptance_of")) method = of->text();
-  const PaperTable* from = s.inferred_in.empty() ? &table : this->table(s.inferred_in);
-  if (!from || (s.inferred_in.empty() && s.inferred_at == 0)) return std::nullopt;
+  const PaperTable* from = s.inferred_in ? this->table(*s.inferred_in) : &table;
+  if (!from || (!s.inferred_in && !s.inferred_at)) return std::nullopt;
   for (const PaperCell& c : from->cells) {
     const auto printed = throughput_of(c);
     if (!printed || c.text("method") != method || c.text("task") != cell.text("task")) continue;
-    if (s.inferred_in.empty() &&
+    if (!s.inferred_in &&
         (c.number("batch_size") != s.inferred_at || draft_length_of(c) != draft_length_of(cell) || !same_task(c, cell)))
       continue;
     const auto [there, shape] = place_of(*from, c);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Predicts the throughputs of a paper's rows from priced steps. Only the printed baseline is used for calibration: it
-// gives either the host's issue time, or the time of a plain step beyond the priced one as a linear function of the
-// batch size. The acceptance length is printed in the same row, follows from S3D's formulas (equations 10 to 14), or is
-// inferred, one number per method and task, from the one column that the setting names. See docs/explanation/papers.md.
+// gives either the host's issue time, of a task or of each batch size, or the time of a plain step beyond the priced
+// one as a linear function of the batch size. The acceptance length is printed in the same row, follows from S3D's
+// formulas (equations 10 to 14), or is inferred, one number per method and task, from the one column that the setting
+// names. See docs/explanation/papers.md.
 #pragma once
 #include <map>
 #include <tuple>
@@ -25,6 +26,7 @@ class InferredRates {
     PerSecond throughput;  // output tokens/s of the whole batch
     double length;         // mean acceptance length, the bonus token included
     Work per_token;        // FLOP and bytes per emitted token
+    bool at_limit;         // the printed baseline is faster than the device alone
   };
   // The predicted rate of a cell's row; none if its transformer, method or acceptance is unknown.
   std::optional<Rate> rate(const PaperTable&, const PaperCell&, int batch_size);
@@ -48,14 +50,19 @@ class InferredRates {
     Seconds constant, per_sequence;
     std::optional<Seconds> issue = {};
     Seconds per_row = {}, per_token = {};
+    bool at_limit = false;  // the issue time is 0, as the printed baseline is faster than the device alone
   };
   const Beyond& calibrated(const PaperTable&, const PaperSetting&, const PaperCell&);
+  // The issue time that the printed baseline of the cell's batch size and transformer needs; none if none is printed.
+  Beyond issue_by_batch(const PaperTable&, const PaperCell&);
 
   // The issue time with which the baseline's predicted throughput is the printed one of the task.
   std::optional<Seconds> issue_of(const PaperTable& home, const std::string& baseline, const PaperCell& like);
   // The issue time of another table with a slower or faster host, scaled by the row "baseline" that both tables have.
   std::optional<Seconds> issue_on(const PaperTable&, const PaperTable& home, const std::string& baseline,
                                   const PaperCell& like);
+  // The issue time with which the baseline's step takes `wanted`, by so many halvings of 1 ms.
+  Seconds issue_for(Seconds wanted, const PaperTable&, const PaperCell& baseline, int batch_size, int halvings);
   // The line through the printed baseline of the cell's task, or of all tasks if the table has no such baseline.
   Beyond line_through(const PaperTable& home, const PaperCell& like, bool slope_is_of_rows);
   std::optional<double> acceptance(const PaperTable&, const PaperSetting&, const PaperCell&);  // acceptance length
@@ -63,7 +70,7 @@ class InferredRates {
   PaperStack& stack_;
   const Paper* paper_ = nullptr;
   const S3dFormulas* formulas_ = nullptr;
-  std::map<std::tuple<const PaperSetting*, std::string, std::string, std::string, std::string>, Beyond> beyond_;
+  std::map<std::tuple<const PaperSetting*, std::string, std::string, std::string, std::string, int>, Beyond> beyond_;
 };
 
 }  // namespace draftline

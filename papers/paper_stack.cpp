@@ -15,6 +15,12 @@ Seconds issue_time(std::span<const SegmentRun> step, const Device& d, Engine e, 
   return with - StepPrice(step, d, e, speculation).host_alone();
 }
 
+bool names(const Reader& list, const std::string& name) {
+  bool named = false;
+  for (const Reader& item : list.items()) named |= item.text() == name;
+  return named;
+}
+
 }  // namespace
 
 PaperStack::PaperStack(const std::filesystem::path& data, const Document& file)
@@ -57,6 +63,9 @@ PaperSetting PaperStack::read(const Reader& in) {
   } else if (in.has("inferred_in")) {
     s.inferred_in = in.at("inferred_in").text();
     s.issue_is_calibrated = true;
+  } else if (in.has("calibration")) {
+    constexpr std::string_view kCalibrations[] = {"issue_by_batch"};
+    s.issue_by_batch = value_of(in, "calibration").word(kCalibrations) == kCalibrations[0];
   } else {
     constexpr std::string_view kSlopes[] = {"rows", "tokens"};
     s.slope_is_of_rows = value_of(in, "slope").word(kSlopes) == "rows";
@@ -118,8 +127,17 @@ const MethodChoice& PaperStack::method(const PaperSetting& s, const std::string&
   } else if (const methods::Entry* ours = methods::find(name)) {
     spec = MethodSpec(*ours);
   }
+  const nlohmann::json as_given = spec.parameters();
+  for (const auto& [key, given] : as_given.items()) {
+    nlohmann::json value = given;
+    if (value.is_object())
+      std::replace(value.begin(), value.end(), nlohmann::json("draft_length"), nlohmann::json(draft_length));
+    if (value != given) spec = spec.with_parameter(key, value);
+  }
   if (draft_length > 0 && spec.entry().lengths.most > 0 && !spec.parameters().contains("tree")) {
-    const auto chain = spec.with_draft_length(draft_length, target);
+    auto chain = spec.with_draft_length(draft_length, target);
+    if (!chain && spec.parameters().contains("positions"))  // the same drafter, trained for as many positions
+      chain = spec.with_parameter("positions", draft_length).with_draft_length(draft_length, target);
     if (!chain)
       throw InputErrors(root_.place() + ": " + name + " can't draft " + std::to_string(draft_length) + " tokens");
     spec = *chain;
@@ -132,8 +150,7 @@ Engine PaperStack::engine_for(const PaperSetting& s, const std::string& name, st
   Engine engine = s.engine;
   if (const auto costs = s.in.find("engine_costs"))
     for (const Reader& e : costs->items())
-      for (const Reader& m : e.at("methods").items())
-        if (m.text() == name) read_op_costs(e.at("ops"), engine);
+      if (!e.has("methods") || names(e.at("methods"), name)) read_op_costs(e.at("ops"), engine);
   if (issue) engine.issue = *issue;
   engine.token = {};
   return engine;
@@ -142,8 +159,8 @@ Engine PaperStack::engine_for(const PaperSetting& s, const std::string& name, st
 const PaperStep& PaperStack::step(const PaperSetting& s, const PaperTable& table, const TransformerShape& shape,
                                   const std::string& name, int draft_length, int batch, std::optional<Seconds> issue) {
   const Device& on = device(s, table);
-  auto [it, fresh] = steps_.try_emplace(
-      {&s, &on, &shape, name, draft_length, batch, issue.value_or(Seconds{}).value, paid_ ? paid_->each.value : -1});
+  const auto paid = paid_ ? std::optional(paid_->each) : std::nullopt;
+  auto [it, fresh] = steps_.try_emplace({&s, &on, &shape, name, draft_length, batch, issue, paid});
   if (!fresh) return it->second;
   const Setup setup{&on, nullptr, &shape, s.precision, {s.ranks}, batch, s.prompt_tokens, s.output_tokens};
   const auto segments = prices_.recorded_step(setup, method(s, name, draft_length, shape));
@@ -158,7 +175,9 @@ const PaperStep& PaperStack::step(const PaperSetting& s, const PaperTable& table
   const StepPrice price(segments, on, engine, plain ? Speculation::off : Speculation::on);
   PaperStep& made = it->second;
   made.time = mean_step_time(price, s.prompt_tokens, s.output_tokens);
-  made.work = price.work(s.prompt_tokens + s.output_tokens / 2.0);
+  const double middle = s.prompt_tokens + s.output_tokens / 2.0;
+  made.work = price.work(middle);
+  made.verification = price.breakdown(middle).of(Phase::verify);
   for (const SegmentRun& run : segments) made.rows = std::max(made.rows, verified_rows(run));
   if (paid_ && paid_->of == CostOf::drafted_row) made.time += batch * (made.rows - 1) * paid_->each;
   return made;

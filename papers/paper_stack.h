@@ -5,6 +5,7 @@
 #pragma once
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "papers/paper_table.h"
@@ -24,19 +25,22 @@ struct PaperSetting {
   std::shared_ptr<const TransformerShape> transformer;  // null: named by the row or table
   Precision precision = {};
   int ranks = 1, prompt_tokens = 0, output_tokens = 0;  // ranks: tensor-parallel devices
-  int inferred_at = 0;                                  // batch size of the cells from which acceptance is inferred
-  std::string inferred_in = {};       // table from which acceptance is inferred; "": the same, if inferred_at is set
-  std::string calibrated_in = {};     // table with the baseline; "": the same
-  std::string baseline = "baseline";  // the method name of its rows
-  bool calibrated = true;             // on the printed baseline; otherwise the profile is used unchanged
-  bool slope_is_of_rows = false;      // the calibrated time per sequence is mostly per verified row, not per token
-  bool issue_is_calibrated = false;   // the issue time is calibrated, per task, instead of a line over the batch
+  std::optional<int> inferred_at = {};                  // batch size of the cells from which acceptance is inferred
+  std::optional<std::string> inferred_in =
+      {};  // table from which acceptance is inferred; none: the row's, at inferred_at
+  std::optional<std::string> calibrated_in = {};  // table with the baseline; none: the row's
+  std::string baseline = "baseline";              // the method name of its rows
+  bool calibrated = true;                         // on the printed baseline; otherwise the profile is used unchanged
+  bool slope_is_of_rows = false;     // the calibrated time per sequence is mostly per verified row, not per token
+  bool issue_is_calibrated = false;  // the issue time is calibrated, per task, instead of a line over the batch
+  bool issue_by_batch = false;       // it is calibrated for each transformer and batch size of a table
 };
 
 struct PaperStep {
-  Seconds time;  // mean over the output, with the cost that is paid
-  Work work;     // in the middle of the output
-  int rows = 1;  // verified rows per sequence
+  Seconds time;          // mean over the output, with the cost that is paid
+  Work work;             // in the middle of the output
+  Seconds verification;  // there, without drafts
+  int rows = 1;          // verified rows per sequence
 };
 
 class PaperStack {
@@ -50,7 +54,8 @@ class PaperStack {
   const TransformerShape* transformer(const PaperSetting&, const PaperTable&, const PaperCell&);
   std::shared_ptr<const TransformerShape> transformer_named(const std::string&);  // throws InputErrors if it is unknown
 
-  // The setting's parameters for a method name of the paper; none if it does not list the method.
+  // The setting's parameters for a method name of the paper; none if it does not list the method. "draft_length" in an
+  // object of them, as a tree, is the draft length of the row.
   std::optional<Reader> entry(const PaperSetting&, const std::string& method) const;
   bool is_plain(const PaperSetting&, const std::string& method) const;  // whether this is plain decoding
 
@@ -79,7 +84,9 @@ class PaperStack {
   std::vector<PaperSetting> settings_;
   std::optional<PaidCost> paid_;
   std::map<std::tuple<const void*, std::string, int>, std::unique_ptr<MethodChoice>> methods_;
-  std::map<std::tuple<const void*, const void*, const void*, std::string, int, int, double, double>, PaperStep> steps_;
+  using StepKey = std::tuple<const void*, const void*, const void*, std::string, int, int, std::optional<Seconds>,
+                             std::optional<Seconds>>;
+  std::map<StepKey, PaperStep> steps_;
 };
 
 }  // namespace draftline
