@@ -144,10 +144,10 @@ Facts<ListedTransformer> facts_of_transformers() {
   return {fact<T>("name", [](const T& t) { return t->name; }),
           fact<T>(
               "parameters", "parameters, 1e9", [](const T& t) { return parameters(*t); }, billions),
-          fact<T>("layers", [](const T& t) { return t->layers; }),
+          fact<T>("layers", [](const T& t) { return t->layers(); }),
           fact<T>("hidden", [](const T& t) { return t->hidden; }),
-          fact<T>("heads", [](const T& t) { return t->heads; }),
-          fact<T>("kv_heads", "KV heads", [](const T& t) { return t->kv_heads; }),
+          fact<T>("heads", [](const T& t) { return t->usual_heads().heads; }),
+          fact<T>("kv_heads", "KV heads", [](const T& t) { return t->usual_heads().kv_heads; }),
           fact<T>("vocabulary", [](const T& t) { return t->vocabulary; }),
           fact<T>("source", [](const T& t) { return t->source; })};
 }

@@ -9,10 +9,10 @@ namespace draftline {
 Tensor target_pass(Ops& ops, const Transformer& target, const Method& method, Stream& x, PassRef pass, int first_layer,
                    std::map<int, Tensor>& auxiliary_states) {
   for (const int t : method.auxiliary_layers()) auxiliary_states[t] = {};
-  target.run(ops, x, pass, layers_between(first_layer, target.shape.layers), &auxiliary_states,
+  target.run(ops, x, pass, layers_between(first_layer, target.shape.layers()), &auxiliary_states,
              ops.rows(pass).prompts ? method.selection() : nullptr);
   const Tensor y = target.final_norm(ops, x);
-  if (auxiliary_states.contains(target.shape.layers)) auxiliary_states[target.shape.layers] = y;
+  if (auxiliary_states.contains(target.shape.layers())) auxiliary_states[target.shape.layers()] = y;
   return y;
 }
 

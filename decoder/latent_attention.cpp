@@ -3,14 +3,11 @@
 
 #include <cmath>
 
-#include "decoder/rope.h"
-
 namespace draftline {
 
-LatentWeights make_latent(WeightStore& store, const std::string& prefix, const TransformerShape& s,
-                          const LayerKind& kind, int inputs) {
-  const LatentAttention& l = *s.latent;
-  const int q_columns = s.heads_of().q_columns(), queries = l.q_rank > 0 ? l.q_rank : q_columns;
+LatentWeights make_latent(WeightStore& store, const std::string& prefix, const LatentHeads& a, int inputs) {
+  const LatentAttention& l = a.dims;
+  const int q_columns = a.q_columns(), queries = l.q_rank > 0 ? l.q_rank : q_columns;
   LatentWeights w;
   w.down = store.attention(prefix + "latent.down", inputs, queries + l.kv_rank + l.rope_dim);
   if (l.q_rank > 0) {
@@ -18,13 +15,13 @@ LatentWeights make_latent(WeightStore& store, const std::string& prefix, const T
     w.q_up = store.attention(prefix + "latent.q_up", l.q_rank, q_columns);
   }
   w.kv_norm = store.vector(prefix + "latent.kv_norm", l.kv_rank);
-  const int expanded = s.heads * (l.nope_dim + l.value_dim);
+  const int expanded = a.expanded_columns();
   w.kv_up = store.attention(prefix + "latent.kv_up", l.kv_rank, expanded);
   // Engines keep a copy in 16 bits beside a matrix of fewer, as their batched products know no scales (vLLM:
   // MLACommonImpl.process_weights_after_loading).
   const bool narrow = bits_of(w.kv_up.dtype) < bits_of(store.precision().activations);
   w.absorbed = narrow ? store.table(prefix + "latent.kv_up.absorbed", l.kv_rank, expanded) : w.kv_up;
-  if (const auto& i = l.indexer; s.has_indexer(kind))
+  if (const auto& i = l.indexer)
     w.indexer = {.q_up = store.attention(prefix + "indexer.q_up", l.q_rank, i->heads * i->head_dim),
                  .key_and_weights = store.table(prefix + "indexer.key_and_weights", inputs, i->head_dim + i->heads),
                  .k_norm = store.vector(prefix + "indexer.k_norm", i->head_dim),
@@ -42,19 +39,19 @@ static Tensor indexed_tokens(Ops& ops, Tensor y, Tensor queries, const IndexerWe
   return ops.select_tokens(q, columns(both, i.head_dim, i.heads), pass, cache, layer);
 }
 
-Tensor latent_attention(Ops& ops, Tensor y, const LatentWeights& w, const TransformerShape& s, PassRef pass,
-                        Cache cache, int layer, std::optional<Tensor>& chosen) {
-  const LatentAttention& l = *s.latent;
+Tensor latent_attention(Ops& ops, Tensor y, const LatentWeights& w, const LatentHeads& a, PassRef pass, Cache cache,
+                        int layer, std::optional<Tensor>& chosen) {
+  const LatentAttention& l = a.dims;
   const auto epsilon = static_cast<float>(l.norm_epsilon);
-  const auto scale = static_cast<float>(s.query_scale.value_or(1 / std::sqrt(static_cast<double>(s.head_dim))));
+  const auto scale = static_cast<float>(a.query_scale.value_or(1 / std::sqrt(static_cast<double>(a.head_dim()))));
   const Tensor down = ops.linear(y, w.down);
   const int queries = w.down.out - l.kv_rank - l.rope_dim;
   Tensor q = columns(down, 0, queries), q_latent;
   if (w.q_up) q = ops.linear(q_latent = ops.rms_norm(q, *w.q_norm, epsilon), *w.q_up);
   const Tensor latent = ops.rms_norm(columns(down, queries, l.kv_rank), w.kv_norm, epsilon);
   const LatentAppend rotated =
-      ops.latent_append(q, latent, columns(down, queries + l.kv_rank, l.rope_dim), l, rope_of(s), pass, cache, layer);
-  if (w.indexer) chosen = indexed_tokens(ops, y, q_latent, *w.indexer, *l.indexer, rope_of(s), pass, cache, layer);
+      ops.latent_append(q, latent, columns(down, queries + l.kv_rank, l.rope_dim), l, a.rope, pass, cache, layer);
+  if (w.indexer) chosen = indexed_tokens(ops, y, q_latent, *w.indexer, *l.indexer, a.rope, pass, cache, layer);
   const int most_absorbed = bits_of(cache.dtype) < 16 ? l.most_absorbed_8bit : l.most_absorbed;
   if (!chosen && ops.rows(pass).prompts && ops.rows(pass).widest > most_absorbed)
     return ops.expanded_attend(q, ops.linear(latent, w.kv_up), rotated, scale, pass);

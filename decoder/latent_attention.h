@@ -6,7 +6,7 @@
 // are absorbed, as each has keys of its own.
 #pragma once
 #include "decoder/ops.h"
-#include "model/transformers/transformer_shape.h"
+#include "model/transformers/layer_shape.h"
 
 namespace draftline {
 
@@ -28,12 +28,11 @@ struct LatentWeights {
   std::optional<IndexerWeights> indexer;
 };
 // `inputs`: columns of what it reads.
-LatentWeights make_latent(WeightStore&, const std::string& prefix, const TransformerShape&, const LayerKind&,
-                          int inputs);
+LatentWeights make_latent(WeightStore&, const std::string& prefix, const LatentHeads&, int inputs);
 
 // y [n, inputs] -> [n, heads * value_dim]; `layer` of a latent cache. `chosen`: the tokens that the rows attend to. A
 // layer with an indexer sets it; one that shares the choice of a layer before it reads it.
-Tensor latent_attention(Ops&, Tensor y, const LatentWeights&, const TransformerShape&, PassRef, Cache, int layer,
+Tensor latent_attention(Ops&, Tensor y, const LatentWeights&, const LatentHeads&, PassRef, Cache, int layer,
                         std::optional<Tensor>& chosen);
 
 }  // namespace draftline

@@ -3,7 +3,7 @@
 #pragma once
 #include "decoder/latent_attention.h"
 #include "decoder/ops.h"
-#include "model/transformers/transformer_shape.h"
+#include "model/transformers/layer_shape.h"
 
 namespace draftline {
 
@@ -28,7 +28,7 @@ struct BesideMlpNorms {  // behind the MLP; before the router, before the expert
   Weight mlp, router, experts, experts_post;
 };
 struct LayerWeights {
-  LayerKind kind;
+  LayerShape shape;
   std::optional<Weight> attention_norm, attention_norm_bias, qkv_bias, q_norm, k_norm, o_bias, sinks, mlp_norm,
       mlp_norm_bias;
   std::optional<Weight> attention_post_norm, mlp_post_norm;  // behind the sublayers
@@ -40,15 +40,9 @@ struct LayerWeights {
   std::optional<Weight> shared_gate_up, shared_down, shared_gate;  // an MLP that all rows use beside their experts
   Weight qkv, o, gate_up, down;
 };
-// How a drafter's layer differs from a target's.
-struct LayerOptions {
-  std::optional<int> inputs = {};  // columns that qkv reads; none: hidden
-  bool input_norm = true, mlp = true;
-  LayerKind kind = {};
-};
-// A cache for layers with keys and values, or with latents.
-Cache make_cache(Ops&, const TransformerShape&, int layers, int capacity, Window = {}, const LayerKind& = {});
-LayerWeights make_layer(WeightStore&, const std::string& prefix, const TransformerShape&, const LayerOptions& = {});
+// A cache for so many layers with keys and values, or with latents.
+Cache make_cache(Ops&, const LayerShape&, int layers, int capacity);
+LayerWeights make_layer(WeightStore&, const std::string& prefix, const LayerShape&);
 
 struct EntryChoice {  // as of Ops::select_entries
   Cache ring;
@@ -57,16 +51,13 @@ struct EntryChoice {  // as of Ops::select_entries
 // An attention sublayer without its norm: y [n, inputs] -> [n, hidden], summed over tensor-parallel ranks. `choice`: of
 // a pass of prompts, the entries that go into a ring too. `chosen`: as in latent_attention(), if several layers run one
 // after another; null: the layer stands alone.
-Tensor self_attention(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, PassRef, Cache, int layer,
-                      int ranks = 1, const std::optional<EntryChoice>& choice = {},
-                      std::optional<Tensor>* chosen = nullptr);
+Tensor self_attention(Ops&, Tensor y, const LayerWeights&, PassRef, Cache, int layer, int ranks = 1,
+                      const std::optional<EntryChoice>& choice = {}, std::optional<Tensor>* chosen = nullptr);
 // A gated delta network as a sublayer without its norm: y [n, hidden] -> [n, hidden], summed over tensor-parallel
 // ranks.
-Tensor delta_net(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, PassRef, StateCache, int layer,
-                 int ranks = 1);
+Tensor delta_net(Ops&, Tensor y, const LayerWeights&, PassRef, StateCache, int layer, int ranks = 1);
 // An MLP sublayer without its norm: y [n, hidden] -> [n, hidden], summed over tensor-parallel ranks. `sequences`: that
 // the rows belong to, which decides how many experts they touch; 0: not known, each row chooses by itself.
 // `residual`: the stream before the norm whose result is y, which experts beside a dense MLP read.
-Tensor mlp(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, int ranks = 1, int sequences = 0,
-           std::optional<Tensor> residual = {});
+Tensor mlp(Ops&, Tensor y, const LayerWeights&, int ranks = 1, int sequences = 0, std::optional<Tensor> residual = {});
 }  // namespace draftline

@@ -162,13 +162,6 @@ struct MixtureOfExperts {  // [n, hidden] -> [n, hidden]
 };
 // g sigmoid(slope g) (u + 1), g being at most `limit` and u within +-limit (gpt-oss model card, 2025, section 2.2).
 inline constexpr struct { float slope = 1.702F, limit = 7; } kClampedSwiglu;
-struct Rope {
-  double theta = 10000;
-  int columns = 0;  // the first columns of a head, which are rotated; the others stay as they are
-  std::optional<RopeScaling> scaling = {};
-  std::optional<QueryGrowth> growth = {};
-  bool operator==(const Rope&) const = default;
-};
 // Rotates q into y, and appends the rotated k, and v, to the cache behind the tail: q [n, heads * dim] -> [n, heads *
 // dim]. Without queries q and y have no columns; without keys k and v have none, and nothing is appended.
 struct RopeAppend {

@@ -7,17 +7,6 @@
 
 namespace draftline {
 
-Rope rope_of(const TransformerShape& s, const LayerKind& layer) {
-  const auto growth = s.query_growth && s.query_growth->rotated == layer.rope ? s.query_growth : std::nullopt;
-  if (!layer.rope) return {s.rope_theta, 0, {}, growth};
-  const auto rotated = [&](double share) {
-    return s.latent ? s.latent->rope_dim : static_cast<int>(s.heads_of(layer).head_dim * share) / 2 * 2;
-  };
-  if (layer.attention == AttentionKind::sliding && s.window_rope)
-    return {s.window_rope->theta, rotated(s.window_rope->share), {}, growth};
-  return {s.rope_theta, rotated(s.rotary_share), s.rope_scaling, growth};
-}
-
 namespace {
 
 // Short waves are kept, long ones stretched, those between blended: `kept` is the share of a wave that stays.

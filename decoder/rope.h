@@ -9,8 +9,7 @@
 
 namespace draftline {
 
-Rope rope_of(const TransformerShape&, const LayerKind& = {});  // of a layer's queries and keys
-std::vector<float> rope_frequencies(const Rope&);              // [columns / 2]
+std::vector<float> rope_frequencies(const Rope&);  // [columns / 2]
 inline float attention_factor(const Rope& r) { return r.scaling ? static_cast<float>(r.scaling->attention_factor) : 1; }
 float query_growth(const QueryGrowth&, int position);
 

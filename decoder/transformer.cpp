@@ -13,37 +13,53 @@ std::vector<LayerUse> layers_between(int from, int to) {
 
 Transformer::Transformer(const TransformerShape& s, WeightStore& store, Ops& ops, int capacity,
                          const std::string& prefix, int tensor_parallel, int most_states)
-    : shape(s), ranks(tensor_parallel), all_(layers_between(0, s.layers)) {
+    : shape(s), ranks(tensor_parallel), all_(layers_between(0, s.layers())) {
   // The choice of factors is vLLM's: by the longest text that may come, as keys in the cache can't be rotated again.
-  if (auto& scaling = shape.rope_scaling; scaling && scaling->kind == RopeScaling::Kind::longrope)
-    scaling->long_text = capacity > scaling->original_context;
+  for (LayerShape& layer : shape.kinds)
+    if (Rope* rope = layer.rope();
+        rope != nullptr && rope->scaling && rope->scaling->kind == RopeScaling::Kind::longrope)
+      rope->scaling->long_text = capacity > rope->scaling->original_context;
   embedding = store.embedding(prefix + "embedding", s.vocabulary, s.hidden);
-  for (int i = 0; i < s.layers; ++i)
-    layers.push_back(make_layer(store, prefix + "layers." + std::to_string(i) + ".", s, {.kind = s.layer(i)}));
+  for (int i = 0; i < s.layers(); ++i)
+    layers.push_back(make_layer(store, prefix + "layers." + std::to_string(i) + ".", shape.layer(i)));
   final_norm_weight = store.vector(prefix + "final_norm", s.hidden);
   if (s.norm == NormKind::layer) final_norm_bias = store.vector(prefix + "final_norm_bias", s.hidden);
   head = store.lm_head(prefix + "lm_head", s.hidden, s.vocabulary, s.tied_embeddings);
-  for (const auto kind : {AttentionKind::full, AttentionKind::sliding, AttentionKind::chunked})
-    for (const bool shares : {false, true}) add_cache(ops, {.attention = kind, .shares_choice = shares}, capacity);
-  if (const int recurrent = s.layers_of(AttentionKind::delta_net); recurrent > 0) {
-    states = ops.state_cache(recurrent, s.delta_net.value(), most_states);
-    for (int i = 0, place = 0; i < s.layers; ++i)
-      if (s.layer(i).attention == AttentionKind::delta_net)
-        cache_of_layer_[static_cast<std::size_t>(i)].layer = place++;
-  }
+  add_caches(ops, capacity, most_states);
 }
 
-void Transformer::add_cache(Ops& ops, const LayerKind& kind, int capacity) {
-  cache_of_layer_.resize(static_cast<std::size_t>(shape.layers));
-  std::vector<int> alike;
-  for (int i = 0; i < shape.layers; ++i)
-    if (shape.layer(i).attention == kind.attention && shape.layer(i).shares_choice == kind.shares_choice)
-      alike.push_back(i);
-  if (alike.empty()) return;
-  const bool full = kind.attention == AttentionKind::full;
-  const Window window{full ? 0 : shape.window, kind.attention == AttentionKind::chunked};
-  caches.push_back(make_cache(ops, shape, static_cast<int>(alike.size()), capacity, window, kind));
-  for (int place = 0; const int i : alike) cache_of_layer_[static_cast<std::size_t>(i)] = {caches.back(), place++};
+namespace {
+
+// What layers that share a cache have alike. Their order is that of the caches.
+struct CacheForm {
+  bool windowed = false, chunked = false, shares_choice = false;
+  int tokens = 0, columns = 0, heads = 0;  // of the window; of a head's key and value together; of keys and values
+  auto operator<=>(const CacheForm&) const = default;
+};
+
+CacheForm form_of(const LayerShape& s) {
+  CacheForm f{.shares_choice = s.shares_choice(), .columns = static_cast<int>(cached_elements(s))};
+  if (const auto w = s.window()) f.windowed = true, f.chunked = w->chunked, f.tokens = w->tokens;
+  if (const HeadAttention* a = s.heads()) f.heads = a->heads.kv_heads;
+  return f;
+}
+
+}  // namespace
+
+void Transformer::add_caches(Ops& ops, int capacity, int most_states) {
+  cache_of_layer_.resize(layers.size());
+  std::map<CacheForm, std::vector<std::size_t>> alike;
+  std::vector<std::size_t> recurrent;
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    (layers[i].shape.delta_net() != nullptr ? recurrent : alike[form_of(layers[i].shape)]).push_back(i);
+  for (const auto& [form, all] : alike) {
+    caches.push_back(make_cache(ops, layers[all.front()].shape, static_cast<int>(all.size()), capacity));
+    for (int place = 0; const std::size_t i : all) cache_of_layer_[i] = {caches.back(), place++};
+  }
+  if (recurrent.empty()) return;
+  states =
+      ops.state_cache(static_cast<int>(recurrent.size()), *layers[recurrent.front()].shape.delta_net(), most_states);
+  for (int place = 0; const std::size_t i : recurrent) cache_of_layer_[i].layer = place++;
 }
 
 bool Transformer::owns(const Cache& cache) const {
@@ -73,46 +89,46 @@ Tensor Transformer::attention(Ops& ops, Tensor y, int layer, PassRef pass, const
                               std::optional<Tensor>& chosen) const {
   const auto index = static_cast<std::size_t>(layer);
   const LayerCache& at = cache_of_layer_[index];
-  if (layers[index].kind.attention == AttentionKind::delta_net)
-    return delta_net(ops, y, layers[index], shape, pass, *states, at.layer, ranks);
-  if (layers[index].kind.shares_choice && !chosen)
+  if (layers[index].shape.delta_net() != nullptr)
+    return delta_net(ops, y, layers[index], pass, *states, at.layer, ranks);
+  if (layers[index].shape.shares_choice() && !chosen)
     throw InputErrors(shape.name + ": layer " + std::to_string(layer) +
                       " reads the tokens that an indexer before it chose, and no layer with one has run");
   std::optional<EntryChoice> choice;
   if (selection != nullptr)
     for (const RingOf& r : selection->rings)
       if (r.whole.id == at.cache.id) choice = {r.ring, selection->window, selection->pool};
-  return self_attention(ops, y, layers[index], shape, pass, at.cache, at.layer, ranks, choice, &chosen);
+  return self_attention(ops, y, layers[index], pass, at.cache, at.layer, ranks, choice, &chosen);
 }
 
 void Transformer::run(Ops& ops, Stream& x, PassRef pass, std::span<const LayerUse> use,
                       std::map<int, Tensor>* auxiliary_states, const PromptSelection* selection) const {
-  const auto epsilon = static_cast<float>(shape.norm_epsilon);
   const int sequences = ops.sequences(pass);
   const auto keep_state = [&](int layer) {
     if (auxiliary_states && auxiliary_states->contains(layer)) (*auxiliary_states)[layer] = x.value(ops);
   };
-  const auto post_norm = [&](Tensor y, const std::optional<Weight>& weight) {
-    return weight ? ops.rms_norm(y, weight, epsilon) : y;
-  };
   std::optional<Tensor> chosen;  // by the last indexer
   for (const LayerUse& u : use) {
     const LayerWeights& w = layers[static_cast<std::size_t>(u.layer)];
+    const auto epsilon = static_cast<float>(w.shape.norm_epsilon);
+    const auto post_norm = [&](Tensor y, const std::optional<Weight>& weight) {
+      return weight ? ops.rms_norm(y, weight, epsilon) : y;
+    };
     Tensor y;
     if (u.attention) y = norm(ops, x, w.attention_norm, w.attention_norm_bias, epsilon);
     keep_state(u.layer);  // comes after the norm, which has added the pending branch already
     Tensor attended;
     if (u.attention) attended = attention(ops, y, u.layer, pass, selection, chosen);
-    if (shape.parallel_attention) {
+    if (w.shape.parallel) {
       const Tensor z = norm(ops, x, w.mlp_norm, w.mlp_norm_bias, epsilon);
       if (u.attention) x.push(ops, attended);
-      if (u.mlp) x.push(ops, mlp(ops, z, w, shape, ranks, sequences));
+      if (u.mlp) x.push(ops, mlp(ops, z, w, ranks, sequences));
       continue;
     }
     if (u.attention) x.push(ops, post_norm(attended, w.attention_post_norm));
     if (u.mlp) {
       const Tensor z = norm(ops, x, w.mlp_norm, w.mlp_norm_bias, epsilon);
-      x.push(ops, post_norm(mlp(ops, z, w, shape, ranks, sequences, x.h), w.mlp_post_norm));
+      x.push(ops, post_norm(mlp(ops, z, w, ranks, sequences, x.h), w.mlp_post_norm));
     }
     if (w.scale && (u.attention || u.mlp)) x.scale(ops, *w.scale);
   }

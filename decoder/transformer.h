@@ -9,6 +9,7 @@
 
 #include "decoder/layer.h"
 #include "decoder/ring.h"
+#include "model/transformers/transformer_shape.h"
 
 namespace draftline {
 
@@ -48,8 +49,8 @@ class Transformer {
 
   TransformerShape shape;
   int ranks;
-  // The KV caches: one for the layers of each kind of attention that has keys and values, and another for those of them
-  // that share the choice of an indexer, and have no keys of one.
+  // The KV caches: one for the layers whose keys and values have the same form and window; layers that share the choice
+  // of an indexer, and have no keys of one, have a cache of their own.
   std::vector<Cache> caches;
   std::optional<StateCache> states;  // of the layers with a recurrent state
   bool owns(const Cache&) const;
@@ -68,7 +69,7 @@ class Transformer {
   std::vector<LayerWeights> layers;
 
  private:
-  void add_cache(Ops&, const LayerKind&, int capacity);  // of the layers of that attention that share or don't share
+  void add_caches(Ops&, int capacity, int states);
   Tensor attention(Ops&, Tensor y, int layer, PassRef, const PromptSelection*, std::optional<Tensor>& chosen) const;
 
   std::vector<LayerUse> all_;

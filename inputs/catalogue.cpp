@@ -185,7 +185,7 @@ std::shared_ptr<const T> Catalogue::named(Known<T>& known, const std::string& na
 
 static TransformerShape read_named_transformer(const Reader& root, const fs::path& data) {
   TransformerShape s = read_transformer(root);
-  if (s.experts) s.experts->overlap = read_file_below(root, data / "routing.json", read_usual_overlap);
+  if (s.experts() != nullptr) s.set_expert_overlap(read_file_below(root, data / "routing.json", read_usual_overlap));
   const std::string stem = root.file().stem().string();
   s.name = stem == "config" ? root.file().parent_path().filename().string() : stem;
   return s;
@@ -202,7 +202,7 @@ std::shared_ptr<const TransformerShape> Catalogue::transformer(const Reader& in)
   if (!in.is_object()) return asked(transformers_, in);
   TransformerShape s = read_described_transformer(in);
   if (in.failed()) return nullptr;
-  if (s.experts) s.experts->overlap = read_file_below(in, data_ / "routing.json", read_usual_overlap);
+  if (s.experts() != nullptr) s.set_expert_overlap(read_file_below(in, data_ / "routing.json", read_usual_overlap));
   return std::make_shared<const TransformerShape>(std::move(s));
 }
 std::shared_ptr<const Engine> Catalogue::engine(const Reader& in) { return asked(engines_, in); }

@@ -73,10 +73,10 @@ void tell_shared_means(const Reader& in, const std::vector<MethodChoice>& method
 void read_routing(const Reader& in, Scenario& s) {
   bool any = false;
   for (auto& shape : s.transformers) {
-    if (!shape || !shape->experts) continue;
+    if (!shape || shape->experts() == nullptr) continue;
     any = true;
     TransformerShape routed = *shape;
-    routed.experts->overlap = read_overlap(in, *shape->experts);
+    routed.set_expert_overlap(read_overlap(in, *shape->experts()));
     shape = std::make_shared<const TransformerShape>(std::move(routed));
   }
   if (!any && !in.failed()) in.fail("there is no network with experts to route to");

@@ -21,7 +21,7 @@ class Clover : public Method {
  public:
   Clover(Context& c, int levels, int nodes, Without without)
       : target_(c.target),
-        shape_(drafter_layer_shape(c.target.shape)),
+        shape_(native_drafter_layer(c.target.shape)),
         levels_(levels),
         nodes_(nodes),
         without_(without) {
@@ -42,25 +42,25 @@ class Clover : public Method {
     }
   }
   int depth() const override { return levels_; }
-  std::vector<int> auxiliary_layers() const override { return {target_.shape.layers}; }
+  std::vector<int> auxiliary_layers() const override { return {target_.shape.layers()}; }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
-    const Tensor hidden = c.auxiliary_states.at(target_.shape.layers);
+    const Tensor hidden = c.auxiliary_states.at(target_.shape.layers());
     if (without_ == Without::augmenting_block) {
       ops.store(state(ops, s), ops.gather(hidden, c.last_row));
       return;
     }
     Stream x{ops.gather(hidden, c.path)};
     const Tensor y = x.norm(ops, *augment_.attention_norm, epsilon());
-    x.push(ops, self_attention(ops, y, augment_, shape_, ops.pass({c.rows, s.slots}), cache_, 0, target_.ranks));
+    x.push(ops, self_attention(ops, y, augment_, ops.pass({c.rows, s.slots}), cache_, 0, target_.ranks));
     x = {ops.gather(x.value(ops), c.last)};
     const Tensor z = x.norm(ops, *augment_.mlp_norm, epsilon());
-    x.push(ops, mlp(ops, z, augment_, shape_, target_.ranks));
+    x.push(ops, mlp(ops, z, augment_, target_.ranks));
     ops.store(state(ops, s), x.value(ops));
   }
 
   Proposal propose(Ops& ops, Session& s) override {
-    const int b = s.sequences, width = std::min(nodes_, shape_.vocabulary), words = (levels_ * width + 31) / 32;
+    const int b = s.sequences, width = std::min(nodes_, target_.shape.vocabulary), words = (levels_ * width + 31) / 32;
     Tensor hidden = state(ops, s), token = s.root;
     Tensor score = ops.constant({0}, 1, b), node = ops.constant({-1}, 1, b);
     Tensor tree_mask = ops.constant(std::vector<int>(static_cast<std::size_t>(words)), words, b);
@@ -101,7 +101,7 @@ class Clover : public Method {
     const Tensor embedded = target_.embed(ops, token), value = ops.linear(embedded, *v_);
     if (without_ == Without::attention_decoder) return ops.add(hidden, value);
     const Tensor q = ops.linear(ops.rms_norm(hidden, *norm_, epsilon()), *q_), k = ops.linear(embedded, *k_);
-    const int columns = shape_.hidden % shape_.head_dim == 0 ? shape_.head_dim : shape_.hidden;
+    const int head = target_.shape.usual_heads().head_dim, columns = shape_.hidden % head == 0 ? head : shape_.hidden;
     return ops.add(hidden, ops.cosine_gate(q, k, value, columns));
   }
   float epsilon() const { return static_cast<float>(shape_.norm_epsilon); }
@@ -109,7 +109,7 @@ class Clover : public Method {
     return s.state(ops, "clover.state", 1, shape_.hidden, ops.activations());
   }
   const Transformer& target_;
-  TransformerShape shape_;
+  LayerShape shape_;
   int levels_, nodes_;
   Without without_;
   LayerWeights augment_;

@@ -6,7 +6,6 @@
 // what is committed: so an assistant keeps no cache, and has nothing to do with prompts.
 #include <array>
 
-#include "decoder/rope.h"
 #include "methods/drafting/batch_index.h"
 #include "methods/drafting/published_drafter.h"
 #include "methods/entries.h"
@@ -15,34 +14,18 @@ namespace draftline::methods {
 
 namespace {
 
-// The target's last layers of each kind: one that sees the whole text, and one with a window.
-struct LastLayers {
-  std::optional<int> whole, windowed;
-  explicit LastLayers(const TransformerShape& target) {
-    for (int i = 0; i < target.layers; ++i) {
-      const AttentionKind kind = target.layer(i).attention;
-      if (kind == AttentionKind::full) whole = i;
-      else if (kind != AttentionKind::delta_net) windowed = i;
-    }
-  }
-  std::optional<int> of(const LayerKind& kind) const {
-    return kind.attention == AttentionKind::full ? whole : windowed;
-  }
-};
-
 class Gemma4Assistant : public Method {
  public:
   Gemma4Assistant(Context& c, const DrafterConfig& drafter, int draft_length)
-      : target_(c.target), epsilon_(static_cast<float>(drafter.layer.norm_epsilon)), length_(draft_length) {
+      : target_(c.target), epsilon_(static_cast<float>(drafter.network.norm_epsilon)), length_(draft_length) {
     WeightStore& w = c.weights;
-    const TransformerShape &t = c.target.shape, &own = drafter.layer;
-    const LastLayers last(t);
+    const TransformerShape &t = c.target.shape, &own = drafter.network;
     pre_ = w.matrix("assistant.pre", 2 * t.hidden, own.hidden);
-    for (int i = 0; i < own.layers; ++i) {
-      const auto of = last.of(own.layer(i));
-      if (!of) continue;  // which is noted as a mistake
-      AttentionHeads h = t.heads_of(t.layer(*of));
-      h.heads = own.heads;
+    for (int i = 0; i < own.layers(); ++i) {
+      const auto of = last_alike(t, own.layer(i));
+      if (!of || t.layer(*of).heads() == nullptr) continue;  // which is noted as a mistake
+      AttentionHeads h = t.layer(*of).heads()->heads;
+      h.heads = own.layer(i).heads()->heads.heads;
       const std::string name = "assistant.layers." + std::to_string(i) + ".";
       const auto norm = [&](const char* which) { return w.vector(name + which, own.hidden); };
       layers_.push_back(
@@ -60,11 +43,11 @@ class Gemma4Assistant : public Method {
     post_ = w.matrix("assistant.post", own.hidden, t.hidden);
   }
   int depth() const override { return length_; }
-  std::vector<int> auxiliary_layers() const override { return {target_.shape.layers}; }
+  std::vector<int> auxiliary_layers() const override { return {target_.shape.layers()}; }
   bool reads_what_is_committed() const override { return true; }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
-    ops.store(state(ops, s), ops.gather(c.auxiliary_states.at(target_.shape.layers), c.last_row));
+    ops.store(state(ops, s), ops.gather(c.auxiliary_states.at(target_.shape.layers()), c.last_row));
   }
 
   Proposal propose(Ops& ops, Session& s) override {
@@ -97,14 +80,13 @@ class Gemma4Assistant : public Method {
     const float epsilon = epsilon_;
     Stream x{h};
     for (const Layer& l : layers_) {
-      const LayerKind kind = t.layer(l.of);
+      const HeadAttention& a = *t.layer(l.of).heads();
       auto [cache, in_cache] = target_.cache_of(l.of);
       // Transformers measures an assistant's window from the newest key on, so that it sees one more than the target.
-      if (kind.attention == AttentionKind::sliding) ++cache.window.tokens;
+      if (a.window && !a.window->chunked) ++cache.window.tokens;
       const Tensor q =
-          ops.rms_norm(ops.linear(x.norm(ops, l.norms[0], epsilon), l.q), l.q_norm, epsilon, t.heads_of(kind).head_dim);
-      const Tensor seen =
-          ops.attend(ops.rotate(q, rope_of(t, kind), here, cache), before, cache, in_cache, t.query_scale);
+          ops.rms_norm(ops.linear(x.norm(ops, l.norms[0], epsilon), l.q), l.q_norm, epsilon, a.heads.head_dim);
+      const Tensor seen = ops.attend(ops.rotate(q, a.rope, here, cache), before, cache, in_cache, a.query_scale);
       x.push(ops, ops.rms_norm(ops.sum_over_ranks(ops.linear(seen, l.o), target_.ranks), l.norms[1], epsilon));
       const Tensor wide = ops.gelu_mul(ops.linear(x.norm(ops, l.norms[2], epsilon), l.gate_up));
       x.push(ops, ops.rms_norm(ops.sum_over_ranks(ops.linear(wide, l.down), target_.ranks), l.norms[3], epsilon));
@@ -125,46 +107,56 @@ class Gemma4Assistant : public Method {
 
 // Layers as Google's assistants have them: the last sees the whole text, those before it windows.
 DrafterConfig described(const MethodSpec& spec, const Transformer& target) {
-  DrafterConfig d;
-  d.kind = DrafterKind::gemma4_assistant;
-  d.layer.hidden = 1024, d.layer.intermediate = 8192, d.layer.layers = 4;
+  int hidden = 1024, intermediate = 8192, layers = 4;
   const auto size = [&](const char* key, int& value, int most) {
     if (const auto found = spec.in().find(key)) value = found->integer(1, most);
   };
-  size("hidden", d.layer.hidden, 1 << 16);
-  size("intermediate", d.layer.intermediate, 1 << 18);
-  size("layers", d.layer.layers, 64);
-  d.layer.intermediate = (d.layer.intermediate + target.ranks - 1) / target.ranks;
-  d.layer.heads = target.shape.heads;
-  const LastLayers last(target.shape);
-  d.layer.layer_kinds.assign(static_cast<std::size_t>(d.layer.layers), {.attention = AttentionKind::sliding});
-  if (last.whole && !last.windowed) d.layer.layer_kinds.assign(static_cast<std::size_t>(d.layer.layers), {});
-  if (last.whole) d.layer.layer_kinds.back() = {};
+  size("hidden", hidden, 1 << 16);
+  size("intermediate", intermediate, 1 << 18);
+  size("layers", layers, 64);
+  const int heads = target.shape.usual_heads().heads;
+  const LayerShape whole = llama_layer(hidden, {heads, heads}, share_of(intermediate, target.ranks));
+  LayerShape windowed = whole;
+  std::get<HeadAttention>(windowed.attention).window = TextWindow{};
+  const bool any_whole = last_alike(target.shape, whole).has_value(),
+             any_window = last_alike(target.shape, windowed).has_value();
+  DrafterConfig d;
+  d.kind = DrafterKind::gemma4_assistant;
+  d.network.hidden = hidden;
+  d.network.intermediate = whole.dense_mlp()->intermediate;
+  for (int i = 1; i < layers; ++i) d.network.add_layer(any_whole && !any_window ? whole : windowed);
+  d.network.add_layer(any_whole ? whole : windowed);
   return d;
 }
 
 void check_heads(const MethodSpec& spec, const TransformerShape& target, const DrafterConfig& d) {
-  const LastLayers last(target);
-  if (target.latent) spec.in().fail("an assistant attends to keys and values of heads, and the target's are latent");
-  for (const LayerKind& kind : d.layer.layer_kinds)
-    if (const auto of = last.of(kind); !of)
-      return spec.in().fail(kind.attention == AttentionKind::full
-                                ? "no layer of the target sees the whole text, as one of the assistant does"
-                                : "no layer of the target has a window, as one of the assistant has");
-    else if (const int kv = target.heads_of(target.layer(*of)).kv_heads; d.layer.heads % kv != 0)
-      return spec.in().fail("the assistant's " + std::to_string(d.layer.heads) +
-                            " heads are not a multiple of the target's " + std::to_string(kv) + " KV heads");
+  if (target.latent() != nullptr)
+    return spec.in().fail("an assistant attends to keys and values of heads, and the target's are latent");
+  for (const LayerShape& own : d.network.kinds) {
+    const int heads = own.heads()->heads.heads;
+    if (const auto of = last_alike(target, own); !of)
+      return spec.in().fail(own.sees_all() ? "no layer of the target sees the whole text, as one of the assistant does"
+                                           : "no layer of the target has a window, as one of the assistant has");
+    else if (const int kv = target.layer(*of).heads()->heads.kv_heads; heads % kv != 0)
+      return spec.in().fail("the assistant's " + std::to_string(heads) + " heads are not a multiple of the target's " +
+                            std::to_string(kv) + " KV heads");
+  }
 }
 
 // What its queries and the target's keys must have alike.
 void check_positions(const MethodSpec& spec, const TransformerShape& target, const TransformerShape& own) {
-  const auto check = [&](const char* what, bool alike) {
-    if (!alike) spec.in().at("checkpoint").fail("the assistant's " + std::string(what) + " is not the target's");
-  };
-  const bool windows = own.layers_of(AttentionKind::sliding) > 0;
-  check("sliding_window", !windows || own.window == target.window);
-  check("rope in layers with a window", !windows || own.window_rope == target.window_rope);
-  check("rope", own.rope_theta == target.rope_theta && own.rope_scaling == target.rope_scaling);
+  for (const LayerShape& layer : own.kinds) {
+    const auto of = last_alike(target, layer);
+    if (!of || target.layer(*of).heads() == nullptr) continue;
+    const LayerShape& alike = target.layer(*of);
+    const auto check = [&](const char* what, bool same) {
+      if (!same) spec.in().at("checkpoint").fail("the assistant's " + std::string(what) + " is not the target's");
+    };
+    check("sliding_window", layer.window() == alike.window());
+    const Rope &mine = *layer.rope(), &theirs = *alike.rope();
+    check(layer.window() ? "rope in layers with a window" : "rope",
+          mine.theta == theirs.theta && mine.scaling == theirs.scaling);
+  }
 }
 
 }  // namespace
@@ -184,7 +176,7 @@ Entry gemma4_assistant() {
         const auto published = published_drafter(spec, c, DrafterKind::gemma4_assistant);
         const DrafterConfig drafter = published ? *published : described(spec, c.target);
         check_heads(spec, c.target.shape, drafter);
-        if (published) check_positions(spec, c.target.shape, drafter.layer);
+        if (published) check_positions(spec, c.target.shape, drafter.network);
         return std::make_unique<Gemma4Assistant>(c, drafter, spec.draft_length().value_or(3));
       },
       .examples = {R"("draft_length": 3, "hidden": 24, "intermediate": 40)",

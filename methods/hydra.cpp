@@ -35,7 +35,7 @@ RankTree hydra_tree() {
 class Hydra : public Method {
  public:
   Hydra(Context& c, RankTree tree, bool plus)
-      : target_(c.target), shape_(drafter_layer_shape(c.target.shape)), tree_(std::move(tree)), plus_(plus) {
+      : target_(c.target), shape_(native_drafter_layer(c.target.shape)), tree_(std::move(tree)), plus_(plus) {
     const int d = shape_.hidden;
     const std::string name = plus ? "hydra_plus." : "hydra.";
     for (int i = 0; i < depth(); ++i) {
@@ -46,7 +46,7 @@ class Hydra : public Method {
              c.weights.vector(head + "in_bias", d),
              {},
              {},
-             c.weights.lm_head(head + "lm_head", d, shape_.vocabulary)};
+             c.weights.lm_head(head + "lm_head", d, target_.shape.vocabulary)};
       if (plus) {
         h.block = c.weights.matrix(head + "block", d, d);
         h.block_bias = c.weights.vector(head + "block_bias", d);
@@ -59,10 +59,10 @@ class Hydra : public Method {
   }
   int depth() const override { return tree_.depth(); }
   const RankTree* tree() const override { return &tree_.ranks(); }
-  std::vector<int> auxiliary_layers() const override { return {target_.shape.layers}; }
+  std::vector<int> auxiliary_layers() const override { return {target_.shape.layers()}; }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
-    const Tensor hidden = c.auxiliary_states.at(target_.shape.layers);
+    const Tensor hidden = c.auxiliary_states.at(target_.shape.layers());
     if (!plus_) {
       ops.store(state(ops, s), ops.gather(hidden, c.last_row));
       return;
@@ -70,9 +70,9 @@ class Hydra : public Method {
     const auto epsilon = static_cast<float>(shape_.norm_epsilon);
     Stream x{ops.gather(hidden, c.path)};
     const Tensor y = x.norm(ops, *prefix_.attention_norm, epsilon);
-    x.push(ops, self_attention(ops, y, prefix_, shape_, ops.pass({c.rows, s.slots}), cache_, 0, target_.ranks));
+    x.push(ops, self_attention(ops, y, prefix_, ops.pass({c.rows, s.slots}), cache_, 0, target_.ranks));
     const Tensor z = x.norm(ops, *prefix_.mlp_norm, epsilon);
-    x.push(ops, mlp(ops, z, prefix_, shape_, target_.ranks));
+    x.push(ops, mlp(ops, z, prefix_, target_.ranks));
     ops.store(state(ops, s), ops.gather(x.value(ops), c.last));
   }
 
@@ -100,7 +100,7 @@ class Hydra : public Method {
     return s.state(ops, "hydra.state", 1, shape_.hidden, ops.activations());
   }
   const Transformer& target_;
-  TransformerShape shape_;
+  LayerShape shape_;
   StaticTree tree_;
   bool plus_;
   std::vector<Head> heads_;

@@ -19,11 +19,12 @@ class Kangaroo : public Method {
  public:
   Kangaroo(Context& c, int exit, int length, double threshold)
       : target_(c.target),
-        shape_(drafter_layer_shape(c.target.shape)),
+        shape_(native_drafter_layer(c.target.shape)),
         exit_(exit),
         length_(length),
         threshold_(threshold) {
-    adapter_ = make_layer(c.weights, "kangaroo.", shape_, {.mlp = false});
+    shape_.mlp = NoMlp{};
+    adapter_ = make_layer(c.weights, "kangaroo.", shape_);
     norm_ = c.weights.vector("kangaroo.norm", shape_.hidden);
     cache_ = make_cache(c.ops, shape_, 1, c.capacity);
   }
@@ -83,11 +84,11 @@ class Kangaroo : public Method {
     const auto epsilon = static_cast<float>(shape_.norm_epsilon);
     Stream x{hidden};
     const Tensor y = x.norm(ops, *adapter_.attention_norm, epsilon);
-    x.push(ops, self_attention(ops, y, adapter_, shape_, pass, cache_, 0, target_.ranks));
+    x.push(ops, self_attention(ops, y, adapter_, pass, cache_, 0, target_.ranks));
     return x.norm(ops, norm_, epsilon);
   }
   const Transformer& target_;
-  TransformerShape shape_;
+  LayerShape shape_;
   int exit_, length_;
   double threshold_;
   LayerWeights adapter_;
@@ -106,7 +107,7 @@ Entry kangaroo() {
           .parameters = "exit (a fifteenth of the layers: 2 of 32, 3 of 40), draft_length (6), threshold (0.6)",
           .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
             const Reader& in = spec.in();
-            const int layers = c.target.shape.layers, most = std::max(1, layers - 1);
+            const int layers = c.target.shape.layers(), most = std::max(1, layers - 1);
             const int official = std::clamp((2 * layers + 15) / 30, 1, most);  // the authors': 2 of 32, 3 of 40
             const auto threshold = in.find("threshold");
             return std::make_unique<Kangaroo>(c, read_exit(in, c.target.shape, official, most),

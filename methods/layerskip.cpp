@@ -50,7 +50,7 @@ Entry layerskip() {
           .parameters = "exit (a quarter of the layers; all: every draft is the target's own), draft_length (6)",
           .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
             const Reader& in = spec.in();
-            const int layers = c.target.shape.layers;
+            const int layers = c.target.shape.layers();
             return std::make_unique<LayerSkip>(c, read_exit(in, c.target.shape, std::max(1, layers / 4), layers),
                                                spec.draft_length().value_or(6));
           },

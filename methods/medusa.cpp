@@ -45,10 +45,10 @@ class Medusa : public Method {
   int depth() const override { return tree_.tree.depth(); }
   std::optional<int> longest_chain() const override { return trained_heads_; }
   const RankTree* tree() const override { return &tree_; }
-  std::vector<int> auxiliary_layers() const override { return {target_.shape.layers}; }
+  std::vector<int> auxiliary_layers() const override { return {target_.shape.layers()}; }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
-    ops.store(hidden(ops, s), ops.gather(c.auxiliary_states.at(target_.shape.layers), c.last_row));
+    ops.store(hidden(ops, s), ops.gather(c.auxiliary_states.at(target_.shape.layers()), c.last_row));
   }
 
   Proposal propose(Ops& ops, Session& s) override {

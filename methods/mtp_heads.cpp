@@ -14,27 +14,27 @@ namespace {
 class MtpHeads : public Method {
  public:
   MtpHeads(Context& c, RankTree tree)
-      : target_(c.target), shape_(drafter_layer_shape(c.target.shape)), tree_(std::move(tree)) {
+      : target_(c.target), shape_(native_drafter_layer(c.target.shape)), tree_(std::move(tree)) {
     for (int i = 0; i < depth(); ++i)
       layers_.push_back(make_layer(c.weights, "mtp_heads." + std::to_string(i) + ".", shape_));
     cache_ = make_cache(c.ops, shape_, depth(), c.capacity);
   }
   int depth() const override { return tree_.tree.depth(); }
   const RankTree* tree() const override { return &tree_; }
-  std::vector<int> auxiliary_layers() const override { return {target_.shape.layers - 1}; }
+  std::vector<int> auxiliary_layers() const override { return {target_.shape.layers() - 1}; }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
     const auto epsilon = static_cast<float>(shape_.norm_epsilon);
-    const Tensor trunk = ops.gather(c.auxiliary_states.at(target_.shape.layers - 1), c.path);
+    const Tensor trunk = ops.gather(c.auxiliary_states.at(target_.shape.layers() - 1), c.path);
     const PassRef pass = ops.pass({c.rows, s.slots});
     for (int i = 0; i < depth(); ++i) {
       const LayerWeights& w = layers_[static_cast<std::size_t>(i)];
       Stream x{trunk};
       const Tensor y = x.norm(ops, *w.attention_norm, epsilon);
-      x.push(ops, self_attention(ops, y, w, shape_, pass, cache_, i, target_.ranks));
+      x.push(ops, self_attention(ops, y, w, pass, cache_, i, target_.ranks));
       x = {ops.gather(x.value(ops), c.last)};  // the MLP needs only the last row
       const Tensor z = x.norm(ops, *w.mlp_norm, epsilon);
-      x.push(ops, mlp(ops, z, w, shape_, target_.ranks));
+      x.push(ops, mlp(ops, z, w, target_.ranks));
       ops.store(state(ops, s, i), target_.final_norm(ops, x));
     }
   }
@@ -54,7 +54,7 @@ class MtpHeads : public Method {
     return s.state(ops, "mtp_heads.state." + std::to_string(head), 1, shape_.hidden, ops.activations());
   }
   const Transformer& target_;
-  TransformerShape shape_;
+  LayerShape shape_;
   RankTree tree_;
   std::vector<LayerWeights> layers_;
   Cache cache_;

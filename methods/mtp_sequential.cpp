@@ -13,18 +13,20 @@ namespace draftline::methods {
 namespace {
 
 // A dense target's module is a plain layer of the target's width, with the gate or the indexer that its attention has.
-TransformerShape module_shape(const TransformerShape& target) {
-  if (target.mtp_layer) return with_layers_of(target, *target.mtp_layer);
-  TransformerShape s = target;
-  if (target.layers == 0 || !target.layer(target.layers - 1).experts || target.experts->beside_mlp) {
-    s = drafter_layer_shape(target);
-    s.output_gate = target.output_gate;
-    s.latent = target.latent;
+LayerShape module_layer(const TransformerShape& target) {
+  if (target.mtp_layer) return *target.mtp_layer;
+  LayerShape s = target.usual_layer();
+  const LayerShape& last = target.layer(target.layers() - 1);
+  if (std::holds_alternative<Experts>(last.mlp)) {
+    s.mlp = last.mlp;
+    s.norms = NormPlacement::before;
+    if (auto* a = std::get_if<HeadAttention>(&s.attention)) a->window.reset();
     return s;
   }
-  s.layer_kinds.clear();
-  s.norms = NormPlacement::before;
-  return s;
+  LayerShape plain = native_drafter_layer(target);
+  if (auto* a = std::get_if<HeadAttention>(&plain.attention)) a->output_gate = s.heads()->output_gate;
+  if (auto* a = std::get_if<LatentHeads>(&plain.attention)) a->dims.indexer = s.latent()->dims.indexer;
+  return plain;
 }
 
 class MtpSequential : public FeatureDrafter {
@@ -35,16 +37,16 @@ class MtpSequential : public FeatureDrafter {
     token_norm_ = c.weights.vector("mtp.token_norm", d);
     state_norm_ = c.weights.vector("mtp.state_norm", d);
     join_ = c.weights.matrix("mtp.join", 2 * d, d);
-    const bool native = layer_shape_.experts.has_value();
+    const bool native = layer_shape_.experts() != nullptr;
     c.weights.native_layers(native);
-    layer_ = make_layer(c.weights, "mtp.layer.", layer_shape_, {.kind = {.experts = native}});
+    layer_ = make_layer(c.weights, "mtp.layer.", layer_shape_);
     c.weights.native_layers(false);
     out_norm_ = c.weights.vector("mtp.out_norm", d);
   }
-  std::vector<int> auxiliary_layers() const override { return {target_.shape.layers}; }
+  std::vector<int> auxiliary_layers() const override { return {target_.shape.layers()}; }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
-    const Tensor hidden = ops.gather(c.auxiliary_states.at(target_.shape.layers), c.path);
+    const Tensor hidden = ops.gather(c.auxiliary_states.at(target_.shape.layers()), c.path);
     const Tensor out = forward(ops, hidden, c.next, ops.pass({c.rows, s.slots}));
     ops.store(state(ops, s), ops.gather(out, c.last));
   }
@@ -54,9 +56,9 @@ class MtpSequential : public FeatureDrafter {
     const Tensor embedded = ops.rms_norm(embed(ops, tokens), token_norm_, epsilon());
     Stream x{ops.linear(ops.gather(std::vector{embedded, ops.rms_norm(hidden, state_norm_, epsilon())}), join_)};
     const Tensor y = x.norm(ops, *layer_.attention_norm, epsilon());
-    x.push(ops, self_attention(ops, y, layer_, layer_shape_, pass, cache_, 0, target_.ranks));
+    x.push(ops, self_attention(ops, y, layer_, pass, cache_, 0, target_.ranks));
     const Tensor z = x.norm(ops, *layer_.mlp_norm, epsilon());
-    x.push(ops, mlp(ops, z, layer_, layer_shape_, target_.ranks, ops.sequences(pass)));
+    x.push(ops, mlp(ops, z, layer_, target_.ranks, ops.sequences(pass)));
     return normed_state_ ? x.norm(ops, out_norm_, epsilon()) : x.value(ops);
   }
   Tensor logits(Ops& ops, Tensor hidden) const override {
@@ -89,9 +91,7 @@ Entry mtp_sequential() {
         auto drafter = published_drafter(spec, c, DrafterKind::mtp);
         if (!drafter) {
           drafter.emplace();
-          drafter->layer = module_shape(c.target.shape);
-          const auto& kind = c.target.shape.mtp_layer;
-          if (kind && kind->attention == AttentionKind::sliding) drafter->windows = {c.target.shape.window};
+          drafter->layer = module_layer(c.target.shape);
         }
         return std::make_unique<MtpSequential>(c, shape, *drafter);
       },

@@ -21,7 +21,7 @@ class PEagle : public Method {
         length_(draft_length),
         trained_(drafter.trained_drafts),
         mask_token_(mask_token),
-        cache_(make_cache(c.ops, drafter.layer, drafter.layers, c.capacity, window_of(drafter))),
+        cache_(make_cache(c.ops, drafter.layer, drafter.layers, c.capacity)),
         network_(c, "p_eagle.", drafter, cache_),
         mask_state_(c.weights.table("p_eagle.mask_state", 1, c.target.shape.hidden)) {
     if (drafter.own_embedding)
@@ -65,7 +65,7 @@ std::unique_ptr<Method> make_p_eagle(const MethodSpec& spec, Context& c) {
   refuse_beside_checkpoint(spec, {"layers", "draft_vocabulary", "mask_token"});
   DrafterConfig drafter = published.value_or(DrafterConfig{});
   if (!published) {
-    drafter.layer = drafter_layer_shape(c.target.shape);
+    drafter.layer = native_drafter_layer(c.target.shape);
     drafter.layers = layers ? layers->integer(1, 16) : 4;
     drafter.vocabulary = read_draft_vocabulary(spec, c.target).value_or(std::min(32000, c.target.vocabulary()));
   }

@@ -63,7 +63,7 @@ Entry s3d() {
             const RankLimits limits{spec.entry().lengths.most, std::min(64, c.target.shape.vocabulary)};
             RankTree tree = read_rank_plan(spec, limits, rank_chain(4), c.accepted);
             check_positions(spec, c.target, tree.tree.depth() + 1);
-            return std::make_unique<S3d>(c, std::move(tree), read_kept_layers(in, c.target.shape.layers));
+            return std::make_unique<S3d>(c, std::move(tree), read_kept_layers(in, c.target.shape.layers()));
           },
           .examples = {R"("draft_length": 3, "skip": "2->5")",
                        R"("tree": {"nodes": [[0], [1], [0, 0], [1, 1], [0, 0, 2]]})"},

@@ -90,7 +90,7 @@ std::vector<int> read_skipped(const Reader& in, const char* key, int layers, dou
 
 std::unique_ptr<Method> make_self_spec(const MethodSpec& spec, Context& c) {
   const Reader& in = spec.in();
-  const int layers = c.target.shape.layers;
+  const int layers = c.target.shape.layers();
   const auto attention = read_skipped(in, "skip_attention", layers, 24.0 / 40),
              mlp = read_skipped(in, "skip_mlp", layers, 10.0 / 40);
   std::vector<LayerUse> uses;

@@ -17,11 +17,16 @@ struct Variant {
   int width = 1;  // of heads and SwiGLU, as a multiple of the target's layers
 };
 
-TransformerShape widened(TransformerShape s, int width) {
-  s.latent.reset();  // its positions attend to each other, without a cache
-  s.heads *= width;
-  s.kv_heads *= width;
-  s.intermediate *= width;
+LayerShape widened(LayerShape s, int width) {
+  AttentionHeads& h = std::get<HeadAttention>(s.attention).heads;
+  h.heads *= width;
+  h.kv_heads *= width;
+  std::get<DenseMlp>(s.mlp).intermediate *= width;
+  return s;
+}
+
+LayerShape without_mlp(LayerShape s) {
+  s.mlp = NoMlp{};
   return s;
 }
 
@@ -29,14 +34,14 @@ class SpecFormer : public Method {
  public:
   SpecFormer(Context& c, int positions, int draft_length, const Variant& variant)
       : target_(c.target),
-        shape_(widened(drafter_layer_shape(c.target.shape), variant.width)),
+        shape_(widened(drafter_layer(c.target.shape), variant.width)),
         positions_(positions),
         length_(draft_length),
         causal_(variant.causal) {
     const int d = shape_.hidden;
     hook_norm_ = c.weights.vector("specformer.hook_norm", 4 * d);
     down_ = c.weights.matrix("specformer.down", 4 * d, d);
-    context_ = make_layer(c.weights, "specformer.context.", shape_, {.mlp = false});
+    context_ = make_layer(c.weights, "specformer.context.", without_mlp(shape_));
     expand_norm_ = c.weights.vector("specformer.expand_norm", d);
     if (variant.positional_ffn) {
       expand_ = c.weights.matrix("specformer.expand", d, positions * d);
@@ -49,7 +54,7 @@ class SpecFormer : public Method {
   }
   int depth() const override { return length_; }
   std::vector<int> auxiliary_layers() const override {  // HS[0], HS[L/2], HS[L-1], HS[L]
-    const int l = shape_.layers;
+    const int l = target_.shape.layers();
     return {0, l / 2, l - 1, l};
   }
 
@@ -58,16 +63,17 @@ class SpecFormer : public Method {
     for (const int layer : auxiliary_layers()) hooks.push_back(c.auxiliary_states.at(layer));
     Stream x{ops.linear(ops.rms_norm(ops.gather(hooks, c.path), hook_norm_, epsilon(), shape_.hidden), down_)};
     const Tensor y = x.norm(ops, *context_.attention_norm, epsilon());
-    x.push(ops, self_attention(ops, y, context_, shape_, ops.pass({c.rows, s.slots}), cache_, 0, target_.ranks));
+    x.push(ops, self_attention(ops, y, context_, ops.pass({c.rows, s.slots}), cache_, 0, target_.ranks));
     ops.store(state(ops, s), ops.gather(x.value(ops), c.last));
   }
 
   Proposal propose(Ops& ops, Session& s) override {
-    const int b = s.sequences, q = shape_.heads_of().q_columns(), kv = shape_.heads_of().k_columns();
+    const AttentionHeads& h = shape_.heads()->heads;
+    const int b = s.sequences, q = h.q_columns(), kv = h.k_columns();
     Stream x{expanded(ops, ops.rms_norm(state(ops, s), expand_norm_, epsilon()))};
     const Tensor qkv = ops.linear(x.norm(ops, *draft_.attention_norm, epsilon()), draft_.qkv);
     const Tensor mixed = ops.group_attend(columns(qkv, 0, q), columns(qkv, q, kv), columns(qkv, q + kv, kv), positions_,
-                                          shape_.head_dim, causal_);
+                                          h.head_dim, causal_);
     x.push(ops, ops.sum_over_ranks(ops.linear(mixed, draft_.o), target_.ranks));
     if (length_ < positions_) {  // only the states of used positions are needed
       std::vector<int> index;
@@ -76,7 +82,7 @@ class SpecFormer : public Method {
       x = {ops.gather(x.value(ops), ops.constant(index))};
     }
     const Tensor y = x.norm(ops, *draft_.mlp_norm, epsilon());
-    x.push(ops, mlp(ops, y, draft_, shape_, target_.ranks));
+    x.push(ops, mlp(ops, y, draft_, target_.ranks));
     return propose_chain(ops, s, ops.argmax(target_.logits(ops, target_.final_norm(ops, x))), length_);
   }
 
@@ -97,7 +103,7 @@ class SpecFormer : public Method {
     return s.state(ops, "specformer.state", 1, shape_.hidden, ops.activations());
   }
   const Transformer& target_;
-  TransformerShape shape_;
+  LayerShape shape_;
   int positions_, length_;
   bool causal_;
   Weight hook_norm_, down_, expand_norm_;

@@ -29,7 +29,9 @@ double step_cost_ratio(double draft_efficiency, double speedup) { return draft_e
 namespace draft_parameters {
 namespace {
 
-double square(const TransformerShape& s) { return static_cast<double>(s.hidden) * s.hidden; }  // d^2
+double square(const TransformerShape& s) { return static_cast<double>(s.hidden) * s.hidden; }     // d^2
+double attention_of(const TransformerShape& s) { return attention_parameters(s.usual_layer()); }  // A
+double layer_of(const TransformerShape& s) { return layer_parameters(s.usual_layer()); }          // Y
 
 }  // namespace
 
@@ -39,20 +41,20 @@ DraftParameters draft_model(const TransformerShape& draft) { return {0, active_p
 
 DraftParameters medusa(const TransformerShape& s) { return {0, square(s) + s.hidden + head_parameters(s)}; }
 
-DraftParameters mtp_heads(const TransformerShape& s) { return {head_parameters(s), layer_parameters(s)}; }
+DraftParameters mtp_heads(const TransformerShape& s) { return {head_parameters(s), layer_of(s)}; }
 
 DraftParameters mtp_sequential(const TransformerShape& s) {
-  return {0, 2 * square(s) + layer_parameters(s) + head_parameters(s)};
+  return {0, 2 * square(s) + layer_of(s) + head_parameters(s)};
 }
 
 DraftParameters eagle1(const TransformerShape& s) {
-  return {0, 2 * square(s) + s.hidden + layer_parameters(s) + head_parameters(s)};
+  return {0, 2 * square(s) + s.hidden + layer_of(s) + head_parameters(s)};
 }
 
 DraftParameters eagle3(const TransformerShape& s, int draft_vocabulary) {
-  const AttentionHeads h = s.heads_of();
+  const AttentionHeads h = s.usual_heads();
   const double wider = static_cast<double>(s.hidden) * h.projected_columns();  // q, k, v read 2 d columns
-  return {3 * square(s), layer_parameters(s) + wider + static_cast<double>(s.hidden) * draft_vocabulary};
+  return {3 * square(s), layer_of(s) + wider + static_cast<double>(s.hidden) * draft_vocabulary};
 }
 
 DraftParameters hydra(const TransformerShape& s, int heads) {
@@ -60,15 +62,12 @@ DraftParameters hydra(const TransformerShape& s, int heads) {
   return {0, (heads + 4) * square(s) + head_parameters(s)};
 }
 
-DraftParameters hydra_plus(const TransformerShape& s, int heads) {
-  return {layer_parameters(s), hydra(s, heads).per_position};
-}
+DraftParameters hydra_plus(const TransformerShape& s, int heads) { return {layer_of(s), hydra(s, heads).per_position}; }
 
-DraftParameters clover(const TransformerShape& s) { return {layer_parameters(s) + head_parameters(s), 4 * square(s)}; }
+DraftParameters clover(const TransformerShape& s) { return {layer_of(s) + head_parameters(s), 4 * square(s)}; }
 
 DraftParameters specformer(const TransformerShape& s, bool with_head) {
-  return {4 * square(s) + 2 * attention_parameters(s) + mlp_parameters(s) + (with_head ? head_parameters(s) : 0),
-          square(s) + s.hidden};
+  return {4 * square(s) + attention_of(s) + layer_of(s) + (with_head ? head_parameters(s) : 0), square(s) + s.hidden};
 }
 
 DraftParameters s3d(const TransformerShape& s, double layer_ratio) { return {layer_ratio * active_parameters(s), 0}; }
@@ -78,11 +77,11 @@ DraftParameters self_spec(const TransformerShape& s, double layer_ratio) {
 }
 
 DraftParameters layerskip(const TransformerShape& s, int exit_layer) {
-  return {0, exit_layer * layer_parameters(s) + head_parameters(s)};
+  return {0, exit_layer * layer_of(s) + head_parameters(s)};
 }
 
 DraftParameters kangaroo(const TransformerShape& s, int exit_layer) {
-  return {0, exit_layer * layer_parameters(s) + attention_parameters(s) + head_parameters(s)};
+  return {0, exit_layer * layer_of(s) + attention_of(s) + head_parameters(s)};
 }
 
 DraftParameters space() { return {}; }

@@ -29,8 +29,9 @@ static Bytes sampler_memory(const Setup& s, int max_num_seqs, int batched_tokens
   const TransformerShape& network = *s.transformer;
   const double vocabulary = 64 * std::ceil(network.vocabulary / 64.0);
   double row = network.hidden;
-  if (s.engine->expert_buffers && network.experts) {  // what goes into a product of the experts, and what comes out
-    const Experts& e = *network.experts;
+  if (const Experts* experts = network.experts();
+      s.engine->expert_buffers && experts != nullptr) {  // what goes into a product of the experts, and what comes out
+    const Experts& e = *experts;
     const double own = 1.0 * e.intermediate / (s.parallel.expert_parallel ? 1 : s.parallel.devices);
     row += e.per_token * (std::max(own, 1.0 * network.hidden) + std::max(2 * own, 1.0 * network.hidden));
   }
@@ -45,17 +46,18 @@ static Bytes expert_padding(const Setup& s) {
     return p.format.weights == f.weights && p.format.scales == f.scales &&
            has_capability(p.compute_capability, s.device->links.compute_capability);
   });
-  if (!s.transformer->experts || rule == rules.end()) return {};
+  if (s.transformer->experts() == nullptr || rule == rules.end()) return {};
   const TransformerShape rank = shard(*s.transformer, s.parallel);
   const auto matrix = [&](int in, int out) { return bytes_of(f.weights, 1.0 * in * out) + f.scales.of(in, out); };
   const auto expert = [&](int hidden, int intermediate) {
     return matrix(hidden, 2 * intermediate) + matrix(intermediate, hidden);
   };
   const auto padded = [](int size, int to) { return (size + to - 1) / to * to; };
-  const int hidden = rank.hidden, intermediate = rank.experts->intermediate;
+  const Experts& experts = *rank.experts();
+  const int hidden = rank.hidden, intermediate = experts.intermediate;
   int layers = 0;
-  for (int i = 0; i < rank.layers; ++i) layers += rank.layer(i).experts;
-  return 1.0 * layers * rank.experts->stored() *
+  for (int i = 0; i < rank.layers(); ++i) layers += rank.layer(i).experts() != nullptr;
+  return 1.0 * layers * experts.stored() *
          (expert(padded(hidden, rule->hidden), padded(intermediate, rule->intermediate)) -
           expert(hidden, intermediate));
 }

@@ -20,8 +20,9 @@ std::string not_measured(const AttentionChoice& attention) {
 // Engines refuse a checkpoint whose blocks of one scale would lie on two ranks.
 std::string divided_blocks(const Setup& s) {
   const LinearFormat& format = s.precision.experts;
-  if (!s.transformer->experts || s.parallel.expert_parallel || format.scaling() != Scaling::blocks) return "";
-  const int columns = s.transformer->experts->intermediate, ranks = s.parallel.devices, block = format.scales.outputs;
+  const Experts* experts = s.transformer->experts();
+  if (experts == nullptr || s.parallel.expert_parallel || format.scaling() != Scaling::blocks) return "";
+  const int columns = experts->intermediate, ranks = s.parallel.devices, block = format.scales.outputs;
   if (columns % (ranks * block) == 0) return "";
   return "engines refuse to load this: the " + std::to_string(columns) + " columns of an expert over " +
          std::to_string(ranks) + " ranks are no multiples of the " + std::to_string(block) +
@@ -37,7 +38,8 @@ std::string guessed_formats(const Setup& s, const MethodSpec& m) {
   const bool gemms = std::any_of(formats.begin(), formats.end(), [&](const LinearFormat* f) {
     return gemm_fit(*s.device, operands_of(*f, p.activations)).guess;
   });
-  const bool experts = s.transformer->experts && expert_fit(*s.device, operands_of(p.experts, p.activations)).guess;
+  const bool experts =
+      s.transformer->experts() != nullptr && expert_fit(*s.device, operands_of(p.experts, p.activations)).guess;
   if (!gemms && !experts) return "";
   return std::string(gemms && experts ? "GEMMs and experts"
                      : gemms          ? "GEMMs"
@@ -49,8 +51,8 @@ std::string guessed_formats(const Setup& s, const MethodSpec& m) {
 // Warns if experts are slower than in 16 bits for a few sequences, where the reading of the weights should decide, and
 // by more than fits differ from measurements.
 std::string slow_experts(const Setup& s) {
-  if (!s.transformer->experts || s.device->cpu() != nullptr) return "";
-  const Experts& e = *s.transformer->experts;
+  if (s.transformer->experts() == nullptr || s.device->cpu() != nullptr) return "";
+  const Experts& e = *s.transformer->experts();
   const auto time_in = [&](const Operands& o) {
     return kernel_time(*s.device, ExpertMlp{.rows = 8,
                                             .hidden = s.transformer->hidden,
@@ -83,7 +85,8 @@ std::string no_module(const Setup& s, const MethodSpec& m) {
 }
 
 std::string no_indexer_times(const Setup& s) {
-  if (!s.transformer->latent || !s.transformer->latent->indexer) return "";
+  const LatentHeads* latent = s.transformer->latent();
+  if (latent == nullptr || !latent->dims.indexer) return "";
   if (s.device->cpu() != nullptr)
     return "sparse attention is priced as if its loops were those of other attention: the decoder's take about twice "
            "that, and no interval is known";

@@ -8,15 +8,7 @@
 namespace draftline {
 
 TransformerShape tiny_shape(int layers, int columns) {
-  TransformerShape s;
-  s.name = "tiny";
-  s.hidden = columns;
-  s.layers = layers;
-  s.heads = s.kv_heads = 1;
-  s.head_dim = columns;
-  s.intermediate = columns;
-  s.vocabulary = 2 * columns;
-  return s;
+  return uniform_network("tiny", layers, llama_layer(columns, {1, 1, columns, columns}, columns), 2 * columns);
 }
 
 Proposal OneToken::propose(Ops& ops, Session& s) {

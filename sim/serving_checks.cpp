@@ -45,7 +45,7 @@ void check_stages(const Scenario& s) {
         at.fail(device->name +
                 " has no known link; a device file may have or borrow one: \"links\" (docs/recipes/your_gpu.md)");
     for (const auto& transformer : s.transformers)
-      if (c.fleet.stages > transformer->layers) at.fail("more stages than " + transformer->name + " has layers");
+      if (c.fleet.stages > transformer->layers()) at.fail("more stages than " + transformer->name + " has layers");
   }
 }
 

@@ -28,19 +28,35 @@ std::string TraceHeader::random_weights() const {
   return of_target ? of_drafter ? "target and drafter" : "target" : of_drafter ? "drafter" : "";
 }
 
+static auto other_windowed_heads(const AttentionHeads& usual) {
+  return [usual](const LayerShape& l) {
+    if (!l.window()) return false;
+    AttentionHeads h = l.heads()->heads;
+    h.values_are_keys = usual.values_are_keys;
+    return h != usual;
+  };
+}
+
 static void add_shape(Fingerprint& f, const TransformerShape& s) {
-  for (const int n : {s.hidden, s.layers, s.heads, s.kv_heads, s.head_dim, s.intermediate, s.vocabulary}) f.add(n);
-  if (s.latent && s.latent->indexer)
-    for (const int n : {s.latent->indexer->heads, s.latent->indexer->head_dim, s.latent->indexer->top_k}) f.add(n);
-  for (std::size_t i = 0; i < s.layer_kinds.size(); ++i)
-    if (s.layer_kinds[i].shares_choice) f.add(i);
-  if (s.windowed_heads)  // added where they are: traces of other networks keep their fingerprints
-    for (const int n : {s.windowed_heads->heads, s.windowed_heads->kv_heads, s.windowed_heads->head_dim,
-                        s.windowed_heads->value_dim, s.window})
+  const AttentionHeads h = s.usual_heads();
+  for (const int n : {s.hidden, s.layers(), h.heads, h.kv_heads, h.head_dim, s.intermediate, s.vocabulary}) f.add(n);
+  const HeadAttention* usual = s.usual_layer().heads();
+  if (const LatentHeads* latent = s.usual_layer().latent(); latent != nullptr && latent->dims.indexer)
+    for (const int n : {latent->dims.indexer->heads, latent->dims.indexer->head_dim, latent->dims.indexer->top_k})
       f.add(n);
-  if (s.value_dim) f.add(*s.value_dim);
+  for (int i = 0; i < s.layers(); ++i)
+    if (s.layer(i).shares_choice()) f.add(i);
+  // What follows is added where it differs from what most networks have, whose traces keep their fingerprints.
+  if (const auto windowed = std::find_if(s.kinds.begin(), s.kinds.end(), other_windowed_heads(h));
+      windowed != s.kinds.end()) {
+    const AttentionHeads& w = windowed->heads()->heads;
+    for (const int n : {w.heads, w.kv_heads, w.head_dim, w.value_dim, windowed->window()->tokens}) f.add(n);
+  }
+  if (usual != nullptr && h.value_dim != h.head_dim) f.add(h.value_dim);
   if (s.logit_cap) f.add(static_cast<std::uint64_t>(std::llround(1000 * *s.logit_cap)));
-  for (const bool b : {s.qkv_bias, s.tied_embeddings, s.qk_norm != QkNorm::none, s.experts.has_value()}) f.add(b);
+  const bool bias = usual != nullptr && usual->qkv_bias,
+             qk_norm = usual != nullptr && usual->qk_norm != QkNorm::none && usual->qk_norm != QkNorm::unweighted;
+  for (const bool b : {bias, s.tied_embeddings, qk_norm, s.experts() != nullptr}) f.add(b);
 }
 
 std::string target_fingerprint(const TransformerShape& s, const std::string& weights) {

@@ -8,15 +8,16 @@ namespace draftline {
 namespace {
 
 // A layer of Qwen3's kind, whose queries are apart from its keys and values: committed tokens have no queries.
-void add_layer(const CheckpointFiles& files, const TransformerShape& s, const std::string& name,
+void add_layer(const CheckpointFiles& files, const DrafterConfig& d, const std::string& name,
                std::vector<StoredWeight>& all) {
-  for (StoredWeight& w : stored_layer(files, s, name, name)) {
+  const AttentionHeads& h = d.layer.heads()->heads;
+  for (StoredWeight& w : stored_layer(files, d.network.architecture, d.layer, name, name)) {
     if (w.name != name + "qkv") {
       all.push_back(std::move(w));
       continue;
     }
-    all.push_back(side_by_side(name + "q", s.hidden, s.heads_of().q_columns(), {w.parts[0]}));
-    all.push_back(side_by_side(name + "kv", s.hidden, 2 * s.heads_of().k_columns(), {w.parts[1], w.parts[2]}));
+    all.push_back(side_by_side(name + "q", d.layer.hidden, h.q_columns(), {w.parts[0]}));
+    all.push_back(side_by_side(name + "kv", d.layer.hidden, 2 * h.k_columns(), {w.parts[1], w.parts[2]}));
   }
 }
 
@@ -38,7 +39,7 @@ void add_convolution(const DrafterConfig& d, const std::string& name, std::vecto
 // The codebooks are parameters or, of the speculators library, embeddings.
 void add_selector(const CheckpointFiles& files, const DrafterConfig& d, std::vector<StoredWeight>& all) {
   const std::string name = "candidate_selector.";
-  const int rank = d.block.selector_rank, words = d.layer.vocabulary;
+  const int rank = d.block.selector_rank, words = d.network.vocabulary;
   const auto codebook = [&](const std::string& ours, const std::string& theirs) {
     const std::string tensor = name + theirs;
     all.push_back(stored_table(ours, files.has(tensor + ".weight") ? tensor + ".weight" : tensor, words, rank));
@@ -51,7 +52,7 @@ void add_selector(const CheckpointFiles& files, const DrafterConfig& d, std::vec
 // ModelOpt's names lack what DeepSpec's and the speculators library's begin with. No scheduler reads the confidence
 // here, so that a head over the state alone is left aside, as the bias of a whole one is.
 void add_markov_head(const CheckpointFiles& files, const DrafterConfig& d, BlockDrafterWeights& all) {
-  const int rank = d.block.markov_rank, words = d.layer.vocabulary, inputs = d.layer.hidden + rank;
+  const int rank = d.block.markov_rank, words = d.network.vocabulary, inputs = d.layer.hidden + rank;
   const std::string markov = files.has("markov_w1.weight") ? "" : "markov_head.";
   all.stored.push_back(stored_table("w1", markov + "markov_w1.weight", words, rank));
   all.stored.push_back(stored_matrix("w2", markov + "markov_w2.weight", rank, d.vocabulary > 0 ? d.vocabulary : words));
@@ -74,7 +75,7 @@ BlockDrafterWeights block_drafter_weights(const CheckpointFiles& files, const Dr
                 stored_vector("out_norm", "norm.weight", columns)};
   for (int i = 0; i < d.layers; ++i) {
     const std::string name = "layers." + std::to_string(i) + ".";
-    add_layer(files, d.layer, name, all.stored);
+    add_layer(files, d, name, all.stored);
     if (d.kind != DrafterKind::dflash2) continue;
     for (const char* sublayer : {"attention_conv.", "mlp_conv."}) add_convolution(d, name + sublayer, all.stored);
   }

@@ -45,14 +45,14 @@ std::string sizes(int drafter, int target) {
 void check_sizes(const std::filesystem::path& folder, const DrafterConfig& d, const TransformerShape& target) {
   std::vector<std::string> mistakes;
   const std::string config = printable((folder / "config.json").string(), 1000);
-  if (const int hidden = d.target_hidden.value_or(d.layer.hidden); hidden != target.hidden && hidden > 0)
+  if (const int hidden = d.target_hidden.value_or(d.network.hidden); hidden != target.hidden && hidden > 0)
     mistakes.push_back(config + "#: the drafter's hidden size is " + sizes(hidden, target.hidden));
-  if (d.layer.vocabulary != target.vocabulary && d.layer.vocabulary > 0)
-    mistakes.push_back(config + "#: the drafter's vocabulary is " + sizes(d.layer.vocabulary, target.vocabulary));
+  if (d.network.vocabulary != target.vocabulary && d.network.vocabulary > 0)
+    mistakes.push_back(config + "#: the drafter's vocabulary is " + sizes(d.network.vocabulary, target.vocabulary));
   for (const int layer : d.auxiliary_layers)
-    if (layer >= target.layers)
+    if (layer >= target.layers())
       mistakes.push_back(config + "#: the drafter reads the state that enters layer " + std::to_string(layer) +
-                         ", the target has " + std::to_string(target.layers) + " layers");
+                         ", the target has " + std::to_string(target.layers()) + " layers");
   if ((proposes_blocks(d.kind) || d.kind == DrafterKind::p_eagle) && !d.mask_token)
     mistakes.push_back(config + "#: does not say which token its masks are");
   if (!mistakes.empty()) throw InputErrors(std::move(mistakes));
@@ -67,7 +67,7 @@ std::uint64_t drafter_fingerprint(const std::filesystem::path& folder, DrafterKi
 DrafterFolder::DrafterFolder(const std::filesystem::path& folder, DrafterKind kind, const HuggingFaceFolder& target)
     : config_(read_config(folder, kind)), files_(folder, stem_of(folder, kind)) {
   check_sizes(folder, config_, target.shape());
-  TensorCheck check({files_, config_.layer.checkpoint});
+  TensorCheck check({files_, config_.network.checkpoint});
   switch (kind) {
     case DrafterKind::eagle: add_eagle(target, check); break;
     case DrafterKind::eagle3:
@@ -82,8 +82,9 @@ DrafterFolder::DrafterFolder(const std::filesystem::path& folder, DrafterKind ki
   check.finish();
 }
 
-void DrafterFolder::add_layer(const std::string& tensors, const LayerOptions& options) {
-  for (StoredWeight& w : stored_layer(files_, config_.layer, "layer.", tensors, options)) add(std::move(w));
+void DrafterFolder::add_layer(const std::string& tensors, const LayerShape& layer) {
+  for (StoredWeight& w : stored_layer(files_, config_.network.architecture, layer, "layer.", tensors))
+    add(std::move(w));
 }
 
 // Most drafters store a copy of the target's embedding; one with other values has its own, or one whose form says so.
@@ -110,7 +111,7 @@ void DrafterFolder::add_eagle(const HuggingFaceFolder& target, TensorCheck& chec
   add(stored_matrix("fc", "fc.weight", 2 * d, d));
   if (files_.has("fc.bias")) add(stored_vector("fc_bias", "fc.bias", d));
   else all_zeros_.emplace_back("fc_bias");
-  add_layer("layers.0.", {.input_norm = false});
+  add_layer("layers.0.", without_input_norm(config_.layer));
   check.expect(weights_);
   add_embedding("embed_tokens.weight", target, check);
   check_head("lm_head.weight", target, check);
@@ -129,7 +130,7 @@ void DrafterFolder::add_eagle3(const HuggingFaceFolder& target, TensorCheck& che
   add(stored_matrix("fc", "fc.weight", joined, d));
   add(stored_vector("token_norm", layer + "input_layernorm.weight", d));
   add(stored_vector("state_norm", layer + "hidden_norm.weight", d));
-  add_layer(layer, {.inputs = 2 * d, .input_norm = false});
+  add_layer(layer, first_eagle3_layer(config_.layer));
   if (config_.kind == DrafterKind::p_eagle) {
     StoredPart mask{"mask_hidden", 1, joined};
     mask.transposed = false;
@@ -137,7 +138,8 @@ void DrafterFolder::add_eagle3(const HuggingFaceFolder& target, TensorCheck& che
     add(side_by_side("mask_hidden", 1, joined, {mask}));
     for (int i = 1; i < config_.layers; ++i) {
       const std::string name = "layers." + std::to_string(i) + ".";
-      for (StoredWeight& w : stored_layer(files_, config_.layer, name, name)) add(std::move(w));
+      for (StoredWeight& w : stored_layer(files_, config_.network.architecture, config_.layer, name, name))
+        add(std::move(w));
     }
   }
   add(stored_vector("out_norm", "norm.weight", d));
@@ -186,7 +188,7 @@ void DrafterFolder::read_ids(const HuggingFaceFolder& target, TensorCheck& check
 // do, once, when it is loaded.
 void DrafterFolder::load_mask_state(std::span<float> to) const {
   const auto joined = static_cast<std::size_t>(joined_columns()), columns = to.size();
-  const StoredValues values(files_, config_.layer.checkpoint);
+  const StoredValues values(files_, config_.network.checkpoint);
   const auto loaded = [&](const char* name, std::size_t in, std::size_t out) {
     std::vector<float> weight(in * out);
     load_stored(values, weights_, name, static_cast<int>(in), static_cast<int>(out), weight);
@@ -268,7 +270,7 @@ std::vector<MtpForm> mtp_forms(int layers) {
 
 void DrafterFolder::add_mtp(const HuggingFaceFolder& target, TensorCheck& check) {
   const int d = config_.layer.hidden;
-  const auto forms = mtp_forms(config_.layer.layers);
+  const auto forms = mtp_forms(config_.network.layers());
   const auto form = std::find_if(forms.begin(), forms.end(),
                                  [&](const MtpForm& f) { return files_.has(f.module + f.join + ".weight"); });
   if (form == forms.end()) {
@@ -277,7 +279,7 @@ void DrafterFolder::add_mtp(const HuggingFaceFolder& target, TensorCheck& check)
     return check.fail(files_.shown_folder() + ": has no MTP module that can be read: none of " + known);
   }
   const auto norm = [&](const std::string& ours, const std::string& theirs) {
-    add(stored_norm(config_.layer, ours, form->module + theirs, d));
+    add(stored_norm(config_.network.architecture, ours, form->module + theirs, d));
   };
   norm("token_norm", form->token_norm);
   norm("state_norm", form->state_norm);
@@ -286,7 +288,7 @@ void DrafterFolder::add_mtp(const HuggingFaceFolder& target, TensorCheck& check)
   token.of = state.of = 2 * d;
   (form->state_first ? token : state).first = d;
   add(side_by_side("join", 2 * d, d, {token, state}));
-  add_layer(form->layer, {.kind = {.experts = config_.layer.experts.has_value()}});
+  add_layer(form->layer, config_.layer);
   check.expect(weights_);
   add_embedding(form->module + "embed_tokens.weight", target, check);
   check_head(form->module + "shared_head.head.weight", target, check);
@@ -296,7 +298,7 @@ void DrafterFolder::add_mtp(const HuggingFaceFolder& target, TensorCheck& check)
 }
 
 void DrafterFolder::add_assistant(const HuggingFaceFolder& target, TensorCheck& check) {
-  const TransformerShape& own = config_.layer;
+  const TransformerShape& own = config_.network;
   const int d = *config_.target_hidden, hidden = own.hidden, inner = own.intermediate;
   const auto norm = [&](const std::string& ours, const std::string& theirs) {
     add(stored_vector(ours, theirs + ".weight", hidden));
@@ -306,10 +308,12 @@ void DrafterFolder::add_assistant(const HuggingFaceFolder& target, TensorCheck& 
   const bool tied = !files_.has("lm_head.weight");
   add(stored_matrix("lm_head", tied ? "model.embed_tokens.weight" : "lm_head.weight", hidden, own.vocabulary));
   norm("out_norm", "model.norm");
-  for (int i = 0; i < own.layers; ++i) {
+  for (int i = 0; i < own.layers(); ++i) {
     const std::string ours = "layers." + std::to_string(i) + ".", theirs = "model." + ours;
-    AttentionHeads h = target.shape().heads_of(own.layer(i));
-    h.heads = own.heads;
+    const auto of = last_alike(target.shape(), own.layer(i));
+    if (!of) return check.fail(files_.shown_folder() + ": the target has no layer like its layer " + std::to_string(i));
+    AttentionHeads h = target.shape().layer(*of).heads()->heads;
+    h.heads = own.layer(i).heads()->heads.heads;
     add(stored_matrix(ours + "q", theirs + "self_attn.q_proj.weight", hidden, h.q_columns()));
     add(stored_vector(ours + "q_norm", theirs + "self_attn.q_norm.weight", h.head_dim));
     add(stored_matrix(ours + "o", theirs + "self_attn.o_proj.weight", h.result_columns(), hidden));
@@ -336,7 +340,7 @@ void DrafterFolder::load(const std::string& name, int in, int out, std::span<flo
     return;
   }
   if (name == "mask_state" && config_.kind == DrafterKind::p_eagle) return load_mask_state(to);
-  load_stored({files_, config_.layer.checkpoint}, weights_, name, in, out, to);
+  load_stored({files_, config_.network.checkpoint}, weights_, name, in, out, to);
 }
 
 }  // namespace draftline

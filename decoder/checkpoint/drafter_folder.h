@@ -47,7 +47,7 @@ class DrafterFolder : public WeightSource {
  private:
   void add(StoredWeight w) { weights_.push_back(std::move(w)); }
   int joined_columns() const;  // of the states that EAGLE-3 and P-EAGLE read, side by side
-  void add_layer(const std::string& tensors, const LayerOptions&);
+  void add_layer(const std::string& tensors, const LayerShape&);
   void add_embedding(const std::string& tensor, const HuggingFaceFolder& target, TensorCheck&);
   void check_head(const std::string& tensor, const HuggingFaceFolder& target, TensorCheck&);
   void read_ids(const HuggingFaceFolder& target, TensorCheck&);

@@ -111,24 +111,25 @@ std::string HuggingFaceFolder::head_tensor() const {
 std::vector<StoredWeight> HuggingFaceFolder::network_weights() const {
   const int hidden = shape_.hidden, vocabulary = shape_.vocabulary;
   return {stored_table("embedding", embedding_tensor(), vocabulary, hidden),
-          stored_norm(shape_, "final_norm", trunk_ + "norm", hidden),
+          stored_norm(shape_.architecture, "final_norm", trunk_ + "norm", hidden),
           stored_matrix("lm_head", head_tensor(), hidden, vocabulary)};
 }
 
 std::vector<StoredWeight> HuggingFaceFolder::layer_weights(int layer) const {
-  return stored_layer(files_, shape_, layer_prefix(layer), trunk_ + layer_prefix(layer), {.kind = shape_.layer(layer)});
+  return stored_layer(files_, shape_.architecture, shape_.layer(layer), layer_prefix(layer),
+                      trunk_ + layer_prefix(layer));
 }
 
 void HuggingFaceFolder::check_tensors() const {
   TensorCheck check({files_, shape_.checkpoint});
   check.expect(network_weights());
-  for (int layer = 0; layer < shape_.layers && !check.enough(); ++layer) check.expect(layer_weights(layer));
+  for (int layer = 0; layer < shape_.layers() && !check.enough(); ++layer) check.expect(layer_weights(layer));
   // No computation reads rotary frequencies, which older files hold, nor what is not part of the network.
   check.refuse_others([&](const std::string& tensor) {
-    const auto of_mtp = [&](int module) { return tensor.starts_with(trunk_ + layer_prefix(shape_.layers + module)); };
+    const auto of_mtp = [&](int module) { return tensor.starts_with(trunk_ + layer_prefix(shape_.layers() + module)); };
     bool ignored = !tensor.starts_with(trunk_) || tensor.ends_with("rotary_emb.inv_freq");
-    for (int layer = 0; layer < shape_.layers; ++layer)  // the file has an indexer, but was told to share a choice
-      ignored = ignored || (shape_.layer(layer).shares_choice &&
+    for (int layer = 0; layer < shape_.layers(); ++layer)  // the file has an indexer, but was told to share a choice
+      ignored = ignored || (shape_.layer(layer).shares_choice() &&
                             tensor.starts_with(trunk_ + layer_prefix(layer) + "self_attn.indexer."));
     if (shape_.mtp_modules > 0) ignored = ignored || tensor.starts_with(trunk_ + "mtp.");
     if (mtp_modules_ > 0) ignored = ignored || tensor.starts_with(trunk_ + "mtp_layers.");
@@ -145,7 +146,7 @@ void HuggingFaceFolder::load(const std::string& name, int in, int out, std::span
       name.starts_with(kLayers) &&
       std::from_chars(name.data() + kLayers.size(), name.data() + name.size(), number).ec == std::errc())
     layer = number;
-  const bool in_layer = layer && *layer >= 0 && *layer < shape_.layers;
+  const bool in_layer = layer && *layer >= 0 && *layer < shape_.layers();
   load_stored({files_, shape_.checkpoint}, in_layer ? layer_weights(*layer) : network_weights(), name, in, out, to);
 }
 

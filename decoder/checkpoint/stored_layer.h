@@ -9,9 +9,9 @@
 
 namespace draftline {
 
-// The weights of make_layer() (decoder/layer), whose names begin with `ours`; the tensors' begin with `theirs`. The
-// files are asked which of several forms they have.
-std::vector<StoredWeight> stored_layer(const CheckpointFiles&, const TransformerShape&, const std::string& ours,
-                                       const std::string& theirs, const LayerOptions& = {});
+// The weights of make_layer() (decoder/layer) in a network of that architecture. Their names begin with `ours`, those
+// of the tensors with `theirs`. The files decide between forms that they may have.
+std::vector<StoredWeight> stored_layer(const CheckpointFiles&, std::string_view architecture, const LayerShape&,
+                                       const std::string& ours, const std::string& theirs);
 
 }  // namespace draftline

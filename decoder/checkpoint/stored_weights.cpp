@@ -54,9 +54,11 @@ StoredWeight stored_table(const std::string& name, const std::string& tensor, in
   return side_by_side(name, rows, columns, {part});
 }
 
-StoredWeight stored_norm(const TransformerShape& s, const std::string& name, const std::string& tensor, int n) {
+StoredWeight stored_norm(std::string_view architecture, const std::string& name, const std::string& tensor, int n) {
   StoredPart part{tensor + ".weight", 1, n};
-  if (s.architecture.starts_with("Gemma3") || s.delta_net) part.plus = 1;
+  constexpr std::array<std::string_view, 3> kLessOne{"Gemma3", "Qwen3Next", "Qwen3_5"};
+  for (const std::string_view family : kLessOne)
+    if (architecture.starts_with(family)) part.plus = 1;
   return side_by_side(name, 1, n, {part});
 }
 

@@ -47,7 +47,7 @@ StoredWeight stored_matrix(const std::string& name, const std::string& tensor, i
 StoredWeight stored_vector(const std::string& name, const std::string& tensor, int n);
 StoredWeight stored_table(const std::string& name, const std::string& tensor, int rows, int columns);  // as we hold it
 // The stored weight of a norm; `tensor` without ".weight".
-StoredWeight stored_norm(const TransformerShape&, const std::string& name, const std::string& tensor, int n);
+StoredWeight stored_norm(std::string_view architecture, const std::string& name, const std::string& tensor, int n);
 // Collects what is wrong with a checkpoint's tensors.
 class TensorCheck {
  public:

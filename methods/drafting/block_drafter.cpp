@@ -5,7 +5,6 @@
 #include <cmath>
 #include <map>
 
-#include "decoder/rope.h"
 #include "methods/drafting/feature_drafter.h"
 #include "methods/drafting/masked_rows.h"
 #include "methods/drafting/published_drafter.h"
@@ -25,10 +24,9 @@ static std::vector<int> spread_layers(int target_layers, int layers) {
 }
 
 // A layer of Qwen3's kind with the target's widths.
-static TransformerShape usual_layer(const TransformerShape& target) {
-  TransformerShape s = drafter_layer_shape(target);
-  s.qk_norm = QkNorm::each_head;
-  s.latent.reset();
+static LayerShape usual_layer(const TransformerShape& target) {
+  LayerShape s = drafter_layer(target);
+  std::get<HeadAttention>(s.attention).qk_norm = QkNorm::each_head;
   return s;
 }
 
@@ -40,11 +38,12 @@ static void read_described(const MethodSpec& spec, const Transformer& target, Bl
   b.layer = usual_layer(target.shape);
   b.windows.resize(static_cast<std::size_t>(layers));
   if (fused) {  // by the states that leave them
-    for (const Reader& layer : fused->items()) b.target_layers.push_back(layer.integer(0, target.shape.layers - 1) + 1);
+    for (const Reader& layer : fused->items())
+      b.target_layers.push_back(layer.integer(0, target.shape.layers() - 1) + 1);
     if (b.target_layers.empty() || b.target_layers.size() > kMostFused)
       fused->fail("must name 1 to " + std::to_string(kMostFused) + " layers");
   }
-  if (target.shape.latent)
+  if (target.shape.latent() != nullptr)
     in.fail("its layers have the target's heads, and no block drafter with latent attention is known");
 }
 
@@ -66,7 +65,7 @@ BlockShape read_block(const MethodSpec& spec, const Context& c, const BlockDraft
   }
   refuse_beside_checkpoint(spec, {"layers", "target_layers", "mask_token"});
   if (b.target_layers.empty())
-    b.target_layers = spread_layers(c.target.shape.layers, static_cast<int>(b.windows.size()));
+    b.target_layers = spread_layers(c.target.shape.layers(), static_cast<int>(b.windows.size()));
   b.mask_token = published && published->mask_token ? *published->mask_token : read_mask_token(spec, c.target);
 
   const auto length = spec.draft_length();
@@ -96,8 +95,9 @@ bool fits_block(const MethodSpec& spec, const BlockDrafts& drafts) {
 
 BlockDrafter::BlockDrafter(Context& c, const std::string& prefix, BlockShape block)
     : target_(c.target), block_(std::move(block)), head_(c.target, c.weights, prefix, block_.vocabulary) {
-  const TransformerShape& shape = block_.layer;
-  const int d = shape.hidden, q = shape.heads_of().q_columns(), kv = 2 * shape.heads_of().k_columns();
+  const AttentionHeads& h = attention().heads;
+  const int d = block_.layer.hidden, q = h.q_columns(), kv = 2 * h.k_columns(),
+            inner = block_.layer.dense_mlp()->intermediate;
   if (block_.own_embedding)
     embedding_ = c.weights.embedding(prefix + "embedding", c.target.shape.vocabulary, c.target.shape.hidden);
   const auto convolution = [&](const std::string& name) {
@@ -111,7 +111,7 @@ BlockDrafter::BlockDrafter(Context& c, const std::string& prefix, BlockShape blo
   for (const int w : block_.windows) ++of_window[w];
   std::map<int, Cache> caches;
   for (const auto& [w, count] : of_window)
-    caches[w] = c.ops.cache(count, shape.kv_heads, shape.head_dim, c.capacity, Window{w});
+    caches[w] = c.ops.cache(count, h.kv_heads, h.head_dim, c.capacity, Window{w});
   std::map<int, int> next;
   for (std::size_t i = 0; i < block_.windows.size(); ++i) {
     const std::string name = prefix + "layers." + std::to_string(i) + ".";
@@ -121,13 +121,14 @@ BlockDrafter::BlockDrafter(Context& c, const std::string& prefix, BlockShape blo
     l.causal = !block_.causal.empty() && block_.causal[i];
     l.q = c.weights.attention(name + "q", d, q);
     l.kv = c.weights.attention(name + "kv", d, kv);
+    l.rest.shape = block_.layer;
     l.rest.attention_norm = c.weights.vector(name + "input_norm", d);
-    l.rest.q_norm = c.weights.vector(name + "q_norm", shape.head_dim);
-    l.rest.k_norm = c.weights.vector(name + "k_norm", shape.head_dim);
+    l.rest.q_norm = c.weights.vector(name + "q_norm", h.head_dim);
+    l.rest.k_norm = c.weights.vector(name + "k_norm", h.head_dim);
     l.rest.o = c.weights.attention(name + "o", q, d);
     l.rest.mlp_norm = c.weights.vector(name + "mlp_norm", d);
-    l.rest.gate_up = c.weights.matrix(name + "gate_up", d, 2 * shape.intermediate);
-    l.rest.down = c.weights.matrix(name + "down", shape.intermediate, d);
+    l.rest.gate_up = c.weights.matrix(name + "gate_up", d, 2 * inner);
+    l.rest.down = c.weights.matrix(name + "down", inner, d);
     if (block_.conv_taps > 0) {
       l.attention_conv = convolution(name + "attention_conv.");
       l.mlp_conv = convolution(name + "mlp_conv.");
@@ -142,12 +143,12 @@ std::optional<int> BlockDrafter::most_drafts(const BlockDrafts& drafts) const {
 }
 
 Tensor BlockDrafter::keys(Ops& ops, const Layer& l, Tensor kv) const {
-  const AttentionHeads h = block_.layer.heads_of();
+  const AttentionHeads& h = attention().heads;
   return ops.rms_norm(columns(kv, 0, h.k_columns()), *l.rest.k_norm, epsilon(), h.head_dim);
 }
 
 Tensor BlockDrafter::values(Tensor kv) const {
-  const AttentionHeads h = block_.layer.heads_of();
+  const AttentionHeads& h = attention().heads;
   return columns(kv, h.k_columns(), h.v_columns());
 }
 
@@ -158,7 +159,7 @@ void BlockDrafter::extend(Ops& ops, const Session& s, const Committed& c) const 
   const PassRef pass = ops.pass({c.rows, s.slots});
   for (const Layer& l : layers_) {
     const Tensor kv = ops.linear(fused, l.kv);
-    ops.append(keys(ops, l, kv), values(kv), rope_of(block_.layer), pass, l.cache, l.in_cache);
+    ops.append(keys(ops, l, kv), values(kv), attention().rope, pass, l.cache, l.in_cache);
   }
 }
 
@@ -193,16 +194,16 @@ Tensor BlockDrafter::states(Ops& ops, const Session& s) const {
     const PassRef pass = passes.at(l.causal);
     const Tensor y = x.norm(ops, *l.rest.attention_norm, epsilon());
     x.push(ops, convolved(ops, l.attention_conv, y, [&](Tensor rows) {
-             const Tensor q = ops.rms_norm(ops.linear(rows, l.q), *l.rest.q_norm, epsilon(), block_.layer.head_dim);
+             const Tensor q =
+                 ops.rms_norm(ops.linear(rows, l.q), *l.rest.q_norm, epsilon(), attention().heads.head_dim);
              const Tensor kv = ops.linear(rows, l.kv);
              const Tensor rotated =
-                 ops.rope_append(q, keys(ops, l, kv), values(kv), rope_of(block_.layer), pass, l.cache, l.in_cache);
+                 ops.rope_append(q, keys(ops, l, kv), values(kv), attention().rope, pass, l.cache, l.in_cache);
              const Tensor attended = ops.attend(rotated, pass, l.cache, l.in_cache);
              return ops.sum_over_ranks(ops.linear(attended, l.rest.o), target_.ranks);
            }));
     const Tensor z = x.norm(ops, *l.rest.mlp_norm, epsilon());
-    x.push(ops, convolved(ops, l.mlp_conv, z,
-                          [&](Tensor rows) { return mlp(ops, rows, l.rest, block_.layer, target_.ranks); }));
+    x.push(ops, convolved(ops, l.mlp_conv, z, [&](Tensor rows) { return mlp(ops, rows, l.rest, target_.ranks); }));
   }
   return x.norm(ops, out_norm_, epsilon());
 }

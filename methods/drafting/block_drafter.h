@@ -17,7 +17,7 @@ namespace draftline::methods {
 struct BlockShape {
   int block = 16;            // rows of the block, the root's included
   int trained = 0;           // of the blocks that its checkpoint was trained on; 0: no checkpoint, or not known
-  TransformerShape layer;    // of one of its layers
+  LayerShape layer;          // of each of its layers, without a window
   std::vector<int> windows;  // of each layer: entries that a root sees, itself included; 0: all. The block's other
                              // rows see them too, in a causal layer as many
   std::vector<bool> causal;  // of each layer; none are if it is empty
@@ -68,6 +68,7 @@ class BlockDrafter {
     bool causal = false;
     std::optional<Convolution> attention_conv, mlp_conv;
   };
+  const HeadAttention& attention() const { return *block_.layer.heads(); }
   float epsilon() const { return static_cast<float>(block_.layer.norm_epsilon); }
   Tensor keys(Ops&, const Layer&, Tensor kv) const;
   Tensor values(Tensor kv) const;

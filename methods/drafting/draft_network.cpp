@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "methods/drafting/draft_network.h"
 
+#include <algorithm>
+
 #include "methods/drafting/batch_index.h"
 
 namespace draftline::methods {
@@ -20,7 +22,7 @@ static TransformerShape read_shape(const MethodSpec& spec, const Context& c) {
   if (shape.vocabulary != c.target.shape.vocabulary && c.target.ranks == 1)
     draft.fail("its vocabulary has " + std::to_string(shape.vocabulary) + " tokens, the target's " +
                std::to_string(c.target.shape.vocabulary));
-  if (shape.layers_of(AttentionKind::delta_net) > 0)
+  if (shape.delta_net() != nullptr)
     draft.fail(
         "has layers with a recurrent state: such a network is not modelled as a draft, as a draft reads its last "
         "token again after a step");
@@ -32,12 +34,10 @@ static TransformerShape read_shape(const MethodSpec& spec, const Context& c) {
 }
 
 static TransformerShape windowed(TransformerShape s, int window) {
-  if (window == 0 || s.window > 0) return s;
-  std::vector<LayerKind> kinds;
-  for (int i = 0; i < s.layers; ++i) kinds.push_back(s.layer(i));
-  for (LayerKind& kind : kinds) kind.attention = AttentionKind::sliding;
-  s.layer_kinds = std::move(kinds);
-  s.window = window;
+  const bool has_one = std::any_of(s.kinds.begin(), s.kinds.end(), [](const auto& l) { return l.window(); });
+  if (window == 0 || has_one) return s;
+  for (LayerShape& layer : s.kinds)
+    if (auto* a = std::get_if<HeadAttention>(&layer.attention)) a->window = TextWindow{window};
   return s;
 }
 

@@ -9,21 +9,21 @@ Eagle::Eagle(Context& c, const std::string& prefix, const DraftShape& shape, con
   const int d = c.target.shape.hidden;
   fc_ = c.weights.matrix(prefix + "fc", 2 * d, d);
   fc_bias_ = c.weights.vector(prefix + "fc_bias", d);
-  layer_ = make_layer(c.weights, prefix + "layer.", layer_shape_, {.input_norm = false});
+  layer_ = make_layer(c.weights, prefix + "layer.", without_input_norm(layer_shape_));
 }
 
 // Committed pairs with the target's features; their cache entries are permanent.
 void Eagle::extend(Ops& ops, const Session& s, const Committed& c) {
-  const Tensor feature = ops.gather(c.auxiliary_states.at(target_.shape.layers), c.path);
+  const Tensor feature = ops.gather(c.auxiliary_states.at(target_.shape.layers()), c.path);
   const Tensor out = forward(ops, feature, c.next, ops.pass({c.rows, s.slots}));
   ops.store(state(ops, s), ops.gather(out, c.last));
 }
 
 Tensor Eagle::forward(Ops& ops, Tensor feature, Tensor tokens, PassRef pass) const {
   Stream x{ops.linear(ops.gather(std::vector{embed(ops, tokens), feature}), fc_, fc_bias_)};
-  x.push(ops, self_attention(ops, x.value(ops), layer_, layer_shape_, pass, cache_, 0, target_.ranks));
+  x.push(ops, self_attention(ops, x.value(ops), layer_, pass, cache_, 0, target_.ranks));
   const Tensor y = x.norm(ops, *layer_.mlp_norm, epsilon());
-  x.push(ops, mlp(ops, y, layer_, layer_shape_, target_.ranks));
+  x.push(ops, mlp(ops, y, layer_, target_.ranks));
   return x.value(ops);
 }
 

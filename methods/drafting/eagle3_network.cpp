@@ -14,7 +14,7 @@ Eagle3Network::Eagle3Network(Context& c, const std::string& prefix, const Drafte
   fc_ = c.weights.matrix(prefix + "fc", joined, d);
   token_norm_ = c.weights.vector(prefix + "token_norm", d);
   state_norm_ = c.weights.vector(prefix + "state_norm", d);
-  layers_.push_back(make_layer(c.weights, prefix + "layer.", drafter.layer, {.inputs = 2 * d, .input_norm = false}));
+  layers_.push_back(make_layer(c.weights, prefix + "layer.", first_eagle3_layer(drafter.layer)));
   for (int i = 1; i < drafter.layers; ++i)
     layers_.push_back(make_layer(c.weights, prefix + "layers." + std::to_string(i) + ".", drafter.layer));
   out_norm_ = c.weights.vector(prefix + "out_norm", d);
@@ -23,7 +23,7 @@ Eagle3Network::Eagle3Network(Context& c, const std::string& prefix, const Drafte
 
 std::vector<int> Eagle3Network::auxiliary_layers() const {
   if (!drafter_.auxiliary_layers.empty()) return drafter_.auxiliary_layers;
-  const int l = target_.shape.layers;
+  const int l = target_.shape.layers();
   return {std::min(2, l), l / 2, std::max(0, l - 3)};
 }
 
@@ -44,9 +44,9 @@ Tensor Eagle3Network::forward(Ops& ops, Tensor states, Tensor embedded, PassRef 
   for (int i = 0; i < static_cast<int>(layers_.size()); ++i) {
     const LayerWeights& w = layers_[static_cast<std::size_t>(i)];
     if (i > 0) y = x.norm(ops, *w.attention_norm, epsilon());
-    x.push(ops, self_attention(ops, y, w, drafter_.layer, pass, cache_, i, target_.ranks));
+    x.push(ops, self_attention(ops, y, w, pass, cache_, i, target_.ranks));
     const Tensor z = x.norm(ops, *w.mlp_norm, epsilon());
-    x.push(ops, mlp(ops, z, w, drafter_.layer, target_.ranks));
+    x.push(ops, mlp(ops, z, w, target_.ranks));
   }
   return drafter_.normed_state ? x.norm(ops, out_norm_, epsilon()) : x.value(ops);
 }

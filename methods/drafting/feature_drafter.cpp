@@ -40,24 +40,37 @@ DraftShape read_draft_shape(const MethodSpec& spec, int vocabulary, int official
   return s;
 }
 
-TransformerShape drafter_layer_shape(const TransformerShape& target) {
-  TransformerShape s = target;
-  s.experts.reset();
-  s.layer_kinds.clear();
-  if (s.latent) s.latent->indexer.reset();
-  s.qk_norm = QkNorm::none;
-  s.qkv_bias = s.rotated_qk_norm = s.o_bias = s.output_gate = false;
-  s.sinks = Sinks::none;
-  s.value_dim.reset();
-  s.windowed_heads.reset();
-  s.value_scale = 1;
-  s.values_are_keys = s.value_norm = s.layer_scale = false;
-  s.norms = NormPlacement::before;
-  s.query_scale.reset();
-  s.query_growth.reset();
-  s.window_rope.reset();
-  if (s.mlp != MlpKind::gelu) s.mlp = MlpKind::gated_silu;
-  if (s.intermediate == 0) s.intermediate = 4 * s.hidden;
+// Where the layer that stands for all has none, as in every few layers of some networks, that of another.
+static Rope usual_rope(const TransformerShape& target) {
+  const Rope* usual = target.usual_layer().rope();
+  for (const LayerShape& layer : target.kinds)
+    if (usual == nullptr || (usual->columns == 0 && layer.rope() != nullptr)) usual = layer.rope();
+  Rope rope = usual != nullptr ? *usual : Rope{};
+  rope.growth.reset();
+  return rope;
+}
+
+LayerShape drafter_layer(const TransformerShape& target) {
+  AttentionHeads heads = target.usual_heads();
+  heads.value_dim = heads.head_dim;
+  heads.values_are_keys = false;
+  LayerShape s = llama_layer(target.hidden, heads, target.intermediate > 0 ? target.intermediate : 4 * target.hidden);
+  *s.rope() = usual_rope(target);
+  if (target.usual_layer().latent() != nullptr) s.rope()->columns = heads.head_dim / 2 * 2;  // of whole heads
+  s.norm = target.norm;
+  s.norm_epsilon = target.norm_epsilon;
+  const DenseMlp* mlp = target.usual_layer().dense_mlp();
+  if (mlp != nullptr && mlp->kind == MlpKind::gelu) std::get<DenseMlp>(s.mlp).kind = MlpKind::gelu;
+  return s;
+}
+
+LayerShape native_drafter_layer(const TransformerShape& target) {
+  LayerShape s = drafter_layer(target);
+  const LatentHeads* latent = target.usual_layer().latent();
+  if (latent == nullptr) return s;
+  LatentHeads a{.heads = latent->heads, .dims = latent->dims, .rope = usual_rope(target)};
+  a.dims.indexer.reset();
+  s.attention = a;
   return s;
 }
 
@@ -66,7 +79,7 @@ FeatureDrafter::FeatureDrafter(Context& c, const DraftShape& shape, const Drafte
     : target_(c.target),
       shape_(shape),
       layer_shape_(drafter.layer),
-      cache_(make_cache(c.ops, layer_shape_, 1, c.capacity, window_of(drafter))) {
+      cache_(make_cache(c.ops, layer_shape_, 1, c.capacity)) {
   if (drafter.own_embedding)
     embedding_ = c.weights.embedding(prefix + "embedding", c.target.shape.vocabulary, c.target.shape.hidden);
 }

@@ -20,9 +20,11 @@ inline constexpr int kEagle2Passes = 5, kEagle3Passes = 7;  // of the trees in t
 // noted.
 DraftShape read_draft_shape(const MethodSpec&, int vocabulary, int official_passes);
 
-// The shape of a drafter's layer for a target: its heads and widths, or its latents, without an indexer, biases,
-// query/key norms, gates, windows and experts.
-TransformerShape drafter_layer_shape(const TransformerShape& target);
+// A drafter's layer for a target: Llama's, of the target's hidden size, heads and MLP columns, with its rope, its kind
+// of norm, and GELU where it has that.
+LayerShape drafter_layer(const TransformerShape& target);
+// The same over latents where the target has these, without an indexer.
+LayerShape native_drafter_layer(const TransformerShape& target);
 
 class FeatureDrafter : public Method {
  public:
@@ -45,7 +47,7 @@ class FeatureDrafter : public Method {
   float epsilon() const { return static_cast<float>(layer_shape_.norm_epsilon); }
   const Transformer& target_;
   DraftShape shape_;
-  TransformerShape layer_shape_;
+  LayerShape layer_shape_;
   Cache cache_;
 
  private:

@@ -43,7 +43,7 @@ std::vector<LayerUse> read_kept_layers(const Reader& method, int layers) {
 
 int read_exit(const Reader& method, const TransformerShape& target, int usual, int most) {
   const auto next_usable = [&](int exit) {
-    while (exit < target.layers && target.layer(exit).shares_choice) ++exit;
+    while (exit < target.layers() && target.layer(exit).shares_choice()) ++exit;
     return exit;
   };
   const auto in = method.find("exit");

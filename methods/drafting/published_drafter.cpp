@@ -24,19 +24,20 @@ std::optional<DrafterConfig> published_drafter(const MethodSpec& spec, const Con
   }
   DrafterConfig d = c.drafter(*in, kind);
   if (in->failed()) return std::nullopt;
-  check_size(*in, "hidden size", d.target_hidden.value_or(d.layer.hidden), c.target.shape.hidden);
-  if (c.target.ranks == 1) check_size(*in, "vocabulary", d.layer.vocabulary, c.target.shape.vocabulary);
+  check_size(*in, "hidden size", d.target_hidden.value_or(d.network.hidden), c.target.shape.hidden);
+  if (c.target.ranks == 1) check_size(*in, "vocabulary", d.network.vocabulary, c.target.shape.vocabulary);
   // What leaves the target's last layer is available only after the final norm, which is not what a drafter was trained
   // on. The price is the same, so block drafters that read it are priced; decoder/checkpoint/drafter_folder refuses to
   // load them.
   const bool is_eagle = kind == DrafterKind::eagle3 || kind == DrafterKind::p_eagle;
-  const int last = c.target.shape.layers - (is_eagle ? 1 : 0);
+  const int last = c.target.shape.layers() - (is_eagle ? 1 : 0);
   for (const int layer : d.auxiliary_layers)
     if (layer > last)
       in->fail("the drafter reads the state that enters layer " + std::to_string(layer) + ", the target has " +
-               std::to_string(c.target.shape.layers) + " layers");
+               std::to_string(c.target.shape.layers()) + " layers");
   if (in->failed()) return std::nullopt;
   if (c.target.ranks > 1 && kind != DrafterKind::medusa) try {
+      d.network = shard(d.network, {.devices = c.target.ranks});
       d.layer = shard(d.layer, {.devices = c.target.ranks});
     } catch (const InputErrors& e) {
       in->fail(e.what());
@@ -44,8 +45,6 @@ std::optional<DrafterConfig> published_drafter(const MethodSpec& spec, const Con
     }
   return d;
 }
-
-Window window_of(const DrafterConfig& d) { return {d.windows.empty() ? 0 : d.windows.front()}; }
 
 void refuse_beside_checkpoint(const MethodSpec& spec, std::initializer_list<std::string_view> parameters) {
   if (!spec.in().find("checkpoint")) return;
@@ -57,7 +56,7 @@ DrafterConfig drafter_config(const MethodSpec& spec, const Context& c, DrafterKi
   if (auto published = published_drafter(spec, c, kind)) return *std::move(published);
   DrafterConfig d;
   d.kind = kind;
-  d.layer = drafter_layer_shape(c.target.shape);
+  d.layer = native_drafter_layer(c.target.shape);
   return d;
 }
 

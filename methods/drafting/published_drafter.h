@@ -12,9 +12,8 @@ namespace draftline::methods {
 // The config.json in the folder, for one tensor-parallel rank; none without the parameter. Mistakes are
 // noted, among them a hidden size or a vocabulary other than the target's.
 std::optional<DrafterConfig> published_drafter(const MethodSpec&, const Context&, DrafterKind);
-// The same; without the parameter, a layer of the target's widths (drafter_layer_shape).
+// The same; without the parameter, a layer of the target's widths (native_drafter_layer).
 DrafterConfig drafter_config(const MethodSpec&, const Context&, DrafterKind);
-Window window_of(const DrafterConfig&);  // of its layers, which have the same; not of a block drafter
 // Notes a mistake for each of these parameters that is given together with a checkpoint, which decides them.
 void refuse_beside_checkpoint(const MethodSpec&, std::initializer_list<std::string_view> parameters);
 

@@ -13,7 +13,8 @@ std::vector<RingOf> make_rings(Context& c, const Compression& how, int draft_len
   for (const Cache& whole : c.target.caches)
     if (whole.window == Window{}) {
       const int capacity = std::min(how.budget, c.capacity) + draft_length + 1;
-      rings.push_back({whole, make_cache(c.ops, c.target.shape, whole.layers, capacity, window)});
+      rings.push_back(
+          {whole, c.ops.cache(whole.layers, whole.kv_heads, whole.head_dim, capacity, window, whole.value_dim)});
     }
   return rings;
 }
@@ -53,7 +54,7 @@ int read_budget(const MethodSpec& spec, int draft_length, int staying) {
 }
 
 void check_keys(const MethodSpec& spec, const Transformer& target) {
-  if (target.shape.latent)
+  if (target.shape.latent() != nullptr)
     spec.in().fail(target.shape.name + " caches latents: of those no compressed cache is modelled");
 }
 

@@ -184,7 +184,7 @@ std::vector<AttentionPoint> read_latent_prompts(const Csv& t, const Device& d, L
 }
 
 std::vector<GemmPoint> read_step_gemms(const Csv& t, const TransformerShape& shape, LeftOut& left_out) {
-  const AttentionHeads h = shape.heads_of();
+  const AttentionHeads h = shape.usual_heads();
   const std::map<std::string, std::pair<int, int>> layers{{"qkv_proj", {shape.hidden, h.projected_columns()}},
                                                           {"o_proj", {h.result_columns(), shape.hidden}},
                                                           {"gate_up_proj", {shape.hidden, 2 * shape.intermediate}},
@@ -208,9 +208,10 @@ std::vector<GemmPoint> read_step_gemms(const Csv& t, const TransformerShape& sha
 std::vector<AttentionPoint> read_step_attention(const Csv& t, const TransformerShape& shape, LeftOut& left_out) {
   const auto chunk = t.column("prefill_chunk"), before = t.column("kv_prefill"), sequences = t.column("n_decode"),
              context = t.column("kv_decode"), time = t.column("time_us");
+  const AttentionHeads h = shape.usual_heads();
   std::vector<AttentionPoint> points;
   for (std::size_t i = 0; i < t.rows(); ++i) {
-    AttentionPoint p{0, 1, 0, shape.heads, shape.kv_heads, shape.head_dim, latency(t, i, time, kMicrosecond)};
+    AttentionPoint p{0, 1, 0, h.heads, h.kv_heads, h.head_dim, latency(t, i, time, kMicrosecond)};
     p.library = "flash_attention_2";
     if (count(t, i, chunk) == 0) {
       p.sequences = count(t, i, sequences);

@@ -20,13 +20,8 @@ Bytes weight_memory(const TransformerShape& s, DType format) {
 }
 
 double cache_elements_per_token(const TransformerShape& s) {
-  if (s.latent) return static_cast<double>(s.layers) * (s.latent->kv_rank + s.latent->rope_dim);
   double sum = 0;
-  for (int i = 0; i < s.layers; ++i) {
-    const LayerKind layer = s.layer(i);
-    const AttentionHeads h = s.heads_of(layer);
-    if (layer.attention != AttentionKind::delta_net) sum += h.k_columns() + h.v_columns();
-  }
+  for (int i = 0; i < s.layers(); ++i) sum += cached_elements(s.layer(i));
   return sum;
 }
 

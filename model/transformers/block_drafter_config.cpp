@@ -154,25 +154,27 @@ void read_block_drafter(const Reader& in, DrafterConfig& d) {
   check_kind(f, about(d.kind));
   check_layer(f);
   if (in.failed()) return;
-  d.layer = read_transformer_as("Qwen3ForCausalLM", f.layer);
+  d.network = read_transformer_as("Qwen3ForCausalLM", f.layer);
   if (in.failed()) return;
-  d.layers = d.layer.layers;
+  d.layer = d.network.usual_layer();
+  std::get<HeadAttention>(d.layer.attention).window.reset();  // which read_windows() decides
+  d.layers = d.network.layers();
   if (d.layers > kMostBlockLayers)
     return f.layer.at("num_hidden_layers").fail("more than " + std::to_string(kMostBlockLayers) + " are not modelled");
-  if (d.layer.qkv_bias || d.layer.o_bias)
+  if (d.layer.heads()->qkv_bias || d.layer.heads()->o_bias)
     f.layer.at("attention_bias").fail("biases of a block drafter are not modelled");
   refuse_other_width(in, d);
   if (f.speculators) {  // which stores tables of its own
     read_own_head(in, d);
     d.own_embedding = true;
-    if (d.vocabulary < d.layer.vocabulary && d.kind == DrafterKind::dflash2)
+    if (d.vocabulary < d.network.vocabulary && d.kind == DrafterKind::dflash2)
       in.at("draft_vocab_size").fail("a selector over a part of the vocabulary is not modelled");
   }
   read_block_states(f, d);
   read_windows(f, d);
   read_causality(f, d);
   d.block.rows = f.number("block_size", root_predicts ? 1 : 2, kMostRows, 0);
-  if (const auto mask = f.find("mask_token_id")) d.mask_token = mask->integer(0, d.layer.vocabulary - 1);
+  if (const auto mask = f.find("mask_token_id")) d.mask_token = mask->integer(0, d.network.vocabulary - 1);
   if (const auto anchor = f.find("sample_from_anchor"); anchor && anchor->boolean() != root_predicts)
     anchor->fail(root_predicts ? "a DSpark whose root's row predicts nothing is not modelled"
                                : "a block whose root's row predicts a draft is modelled as DSpark's alone");

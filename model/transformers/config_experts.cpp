@@ -15,7 +15,7 @@ constexpr int kMostExperts = 1 << 16;
 
 // Which layers have experts: all behind the first few, `otherwise` where the file doesn't say how many, or as
 // transformers 5 writes of each.
-void first_layers_dense(const Reader& in, TransformerShape& s, int otherwise = 0) {
+void first_layers_dense(const Reader& in, ConfigNetwork& s, int otherwise = 0) {
   const auto found = given(in, "first_k_dense_replace");
   const int dense = found ? found->integer(0, std::max(s.layers, 0)) : std::min(otherwise, s.layers);
   if (found || dense > 0) {
@@ -61,7 +61,7 @@ void every_layer(const Reader& in) {
 }
 
 // What DeepSeek-V2 and its successors say of attention. "num_key_value_heads" repeats the heads.
-void read_latent(const Reader& in, TransformerShape& s) {
+void read_latent(const Reader& in, ConfigNetwork& s) {
   read_gated(in, s);
   s.heads = s.kv_heads = needed(in, {"num_attention_heads"}, kMostColumns);
   LatentAttention l;
@@ -110,11 +110,11 @@ Experts read_experts(const Reader& in, const ExpertKeys& keys, int hidden) {
   return e;
 }
 
-void read_deepseek(const Reader& in, TransformerShape& s) {
+void read_deepseek(const Reader& in, ConfigNetwork& s) {
   read_like_llama(in, {.kv_heads_may_lack = true, .positions = 2048, .epsilon = 1e-6}, s);
   refuse(in, "attention_bias", kNoOutputBias);
   if (!given(in, "n_routed_experts")) return;
-  Experts e = read_experts(in, {.count = "n_routed_experts"}, s.hidden);
+  Experts e = read_experts(in, {.count = "n_routed_experts"}, s.whole.hidden);
   read_shared(in, e);
   first_layers_dense(in, s);
   every_layer(in);
@@ -122,9 +122,9 @@ void read_deepseek(const Reader& in, TransformerShape& s) {
   s.experts = e;
 }
 
-void read_deepseek_v2(const Reader& in, TransformerShape& s) {
+void read_deepseek_v2(const Reader& in, ConfigNetwork& s) {
   read_latent(in, s);
-  Experts e = read_experts(in, {.count = "n_routed_experts"}, s.hidden);
+  Experts e = read_experts(in, {.count = "n_routed_experts"}, s.whole.hidden);
   read_shared(in, e);
   e.scale = read_scale(in, 1);
   refuse(in, "norm_topk_prob", "DeepSeek's code and transformers scale normalised weights differently: must be false");
@@ -138,8 +138,8 @@ void read_deepseek_v2(const Reader& in, TransformerShape& s) {
   s.experts = e;
 }
 
-void read_experts_with_bias(const Reader& in, double scale, TransformerShape& s, int dense, std::string_view count) {
-  Experts e = read_experts(in, {.count = count, .normalise = true}, s.hidden);
+void read_experts_with_bias(const Reader& in, double scale, ConfigNetwork& s, int dense, std::string_view count) {
+  Experts e = read_experts(in, {.count = count, .normalise = true}, s.whole.hidden);
   read_shared(in, e);
   e.score = Experts::Score::sigmoid;
   e.choice_bias = true;
@@ -149,7 +149,7 @@ void read_experts_with_bias(const Reader& in, double scale, TransformerShape& s,
   s.experts = e;
 }
 
-void read_deepseek_v3(const Reader& in, TransformerShape& s) {
+void read_deepseek_v3(const Reader& in, ConfigNetwork& s) {
   read_latent(in, s);
   read_experts_with_bias(in, 2.5, s);
   demand_word(in, "scoring_func", "sigmoid", "only experts that are scored by sigmoid are modelled here");
@@ -158,7 +158,7 @@ void read_deepseek_v3(const Reader& in, TransformerShape& s) {
 }
 
 // `paired`: unless the file says otherwise.
-static void read_indexer(const Reader& in, bool paired, TransformerShape& s) {
+static void read_indexer(const Reader& in, bool paired, ConfigNetwork& s) {
   Indexer i;
   i.heads = needed(in, {"index_n_heads"}, 1 << 12);
   i.head_dim = needed(in, {"index_head_dim"}, 1 << 12);
@@ -201,7 +201,7 @@ static std::vector<bool> read_shared_choices(const Reader& in, int layers) {
   return shares;
 }
 
-static void read_sparse(const Reader& in, bool paired, TransformerShape& s) {
+static void read_sparse(const Reader& in, bool paired, ConfigNetwork& s) {
   read_deepseek_v3(in, s);
   read_indexer(in, paired, s);
   const std::vector<bool> shares = read_shared_choices(in, s.layers);
@@ -210,11 +210,11 @@ static void read_sparse(const Reader& in, bool paired, TransformerShape& s) {
   for (std::size_t i = 0; i < shares.size(); ++i) s.layer_kinds[i].shares_choice = shares[i];
 }
 
-void read_deepseek_v32(const Reader& in, TransformerShape& s) { read_sparse(in, false, s); }
+void read_deepseek_v32(const Reader& in, ConfigNetwork& s) { read_sparse(in, false, s); }
 
-void read_glm_moe_dsa(const Reader& in, TransformerShape& s) { read_sparse(in, true, s); }
+void read_glm_moe_dsa(const Reader& in, ConfigNetwork& s) { read_sparse(in, true, s); }
 
-void read_glm4_moe(const Reader& in, TransformerShape& s) {
+void read_glm4_moe(const Reader& in, ConfigNetwork& s) {
   read_like_llama(in, {.kv_heads_may_lack = false, .positions = 131072, .epsilon = 1e-5, .head_dim = 128}, s);
   if (!given(in, "partial_rotary_factor") && s.rotary_share == 1) s.rotary_share = 0.5;
   s.qkv_bias = flag(in, "attention_bias", false);
@@ -222,12 +222,12 @@ void read_glm4_moe(const Reader& in, TransformerShape& s) {
   read_experts_with_bias(in, 1, s);
 }
 
-void read_glm4_moe_lite(const Reader& in, TransformerShape& s) {
+void read_glm4_moe_lite(const Reader& in, ConfigNetwork& s) {
   read_latent(in, s);
   read_experts_with_bias(in, 1.8, s, 1);
 }
 
-void read_hy_v3(const Reader& in, TransformerShape& s) {
+void read_hy_v3(const Reader& in, ConfigNetwork& s) {
   s.rope_theta = 11158840;
   read_like_llama(in, {.kv_heads_may_lack = false, .positions = 131072, .epsilon = 1e-5, .head_dim = 128}, s);
   s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
@@ -236,7 +236,7 @@ void read_hy_v3(const Reader& in, TransformerShape& s) {
   read_experts_with_bias(in, 2.826, s, 1, "num_experts");
 }
 
-void read_dots1(const Reader& in, TransformerShape& s) {
+void read_dots1(const Reader& in, ConfigNetwork& s) {
   read_like_llama(in, {.kv_heads_may_lack = true, .positions = 2048, .epsilon = 1e-6}, s);
   s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
   s.qk_norm = QkNorm::each_head;
@@ -248,14 +248,14 @@ void read_dots1(const Reader& in, TransformerShape& s) {
       in, AttentionKind::sliding, read_window(in, 4096), [full](int layer) { return layer >= full; }, s);
 }
 
-void read_minimax_m2(const Reader& in, TransformerShape& s) {
+void read_minimax_m2(const Reader& in, ConfigNetwork& s) {
   read_like_llama(in, {.kv_heads_may_lack = false, .positions = 196608, .epsilon = 1e-6, .head_dim = 128}, s);
   if (const auto rotary = given(in, "rotary_dim"))
     s.rotary_share = rotary->integer(2, std::max(2, s.head_dim)) / static_cast<double>(s.head_dim);
   if (flag(in, "use_qk_norm", true)) s.qk_norm = QkNorm::all_heads;
   demand_word(in, "qk_norm_type", "per_layer", "only norms of all heads at once are modelled here: per_layer");
   Experts e = read_experts(in, {.count = "num_local_experts", .intermediate = "intermediate_size", .normalise = true},
-                           s.hidden);
+                           s.whole.hidden);
   e.score = Experts::Score::sigmoid;
   demand_word(in, "scoring_func", "sigmoid", "only experts that are scored by sigmoid are modelled here");
   e.choice_bias = flag(in, "use_routing_bias", true);
@@ -265,14 +265,14 @@ void read_minimax_m2(const Reader& in, TransformerShape& s) {
     for (const Reader& type : types->items())
       if (type.integer(0, 1) != 1) return type.fail("layers of linear attention are not modelled; must be 1");
   if (const auto dense = given(in, "mlp_intermediate_size"))  // no layer has it, but drafters are built like one
-    s.intermediate = dense->positive_int(kMostColumns);
+    s.whole.intermediate = dense->positive_int(kMostColumns);
   s.experts = e;
 }
 
-void read_mixtral(const Reader& in, TransformerShape& s) {
+void read_mixtral(const Reader& in, ConfigNetwork& s) {
   read_like_llama(in, {.kv_heads_may_lack = false, .positions = 131072, .epsilon = 1e-5}, s);
   s.experts = read_experts(in, {.count = "num_local_experts", .intermediate = "intermediate_size", .normalise = true},
-                           s.hidden);
+                           s.whole.hidden);
   read_sliding_window(in, {}, s);
 }
 

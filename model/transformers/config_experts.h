@@ -15,19 +15,19 @@ struct ExpertKeys {
 Experts read_experts(const Reader&, const ExpertKeys&, int hidden);
 // Experts that are scored by sigmoid and chosen with a bias (DeepSeek-V3, GLM, MiMo-V2). `scale`, and how many layers
 // before them are `dense`: where the file doesn't say.
-void read_experts_with_bias(const Reader&, double scale, TransformerShape&, int dense = 0,
+void read_experts_with_bias(const Reader&, double scale, ConfigNetwork&, int dense = 0,
                             std::string_view count = "n_routed_experts");
 
-void read_deepseek(const Reader&, TransformerShape&);     // the first, DeepSeekMoE
-void read_deepseek_v2(const Reader&, TransformerShape&);  // V2 and V2-Lite
-void read_deepseek_v3(const Reader&, TransformerShape&);  // V3, R1 and Kimi-K2
-void read_deepseek_v32(const Reader&, TransformerShape&);
-void read_glm_moe_dsa(const Reader&, TransformerShape&);    // GLM-5
-void read_glm4_moe_lite(const Reader&, TransformerShape&);  // GLM-4.7-Flash
-void read_glm4_moe(const Reader&, TransformerShape&);
-void read_hy_v3(const Reader&, TransformerShape&);  // Hunyuan 3
-void read_dots1(const Reader&, TransformerShape&);
-void read_minimax_m2(const Reader&, TransformerShape&);
-void read_mixtral(const Reader&, TransformerShape&);
+void read_deepseek(const Reader&, ConfigNetwork&);     // the first, DeepSeekMoE
+void read_deepseek_v2(const Reader&, ConfigNetwork&);  // V2 and V2-Lite
+void read_deepseek_v3(const Reader&, ConfigNetwork&);  // V3, R1 and Kimi-K2
+void read_deepseek_v32(const Reader&, ConfigNetwork&);
+void read_glm_moe_dsa(const Reader&, ConfigNetwork&);    // GLM-5
+void read_glm4_moe_lite(const Reader&, ConfigNetwork&);  // GLM-4.7-Flash
+void read_glm4_moe(const Reader&, ConfigNetwork&);
+void read_hy_v3(const Reader&, ConfigNetwork&);  // Hunyuan 3
+void read_dots1(const Reader&, ConfigNetwork&);
+void read_minimax_m2(const Reader&, ConfigNetwork&);
+void read_mixtral(const Reader&, ConfigNetwork&);
 
 }  // namespace draftline::config

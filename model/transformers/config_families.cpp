@@ -14,13 +14,13 @@ namespace draftline::config {
 
 namespace {
 
-void read_llama(const Reader& in, TransformerShape& s) {
+void read_llama(const Reader& in, ConfigNetwork& s) {
   read_like_llama(in, {.kv_heads_may_lack = true, .positions = 2048, .epsilon = 1e-6}, s);
   s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
   refuse(in, "mlp_bias", "a bias in the MLP is not modelled");
 }
 
-void read_qwen_window(const Reader& in, TransformerShape& s) {
+void read_qwen_window(const Reader& in, ConfigNetwork& s) {
   const bool slides = flag(in, "use_sliding_window", false) || in.has("layer_types");
   const auto first = given(in, "max_window_layers");  // the layers before it have full attention
   const int full = first ? first->integer(0, kMostLayers) : 28;
@@ -31,70 +31,71 @@ void read_qwen_window(const Reader& in, TransformerShape& s) {
       in, AttentionKind::sliding, tokens, [full](int layer) { return layer >= full; }, s);
 }
 
-void read_qwen2(const Reader& in, TransformerShape& s) {
+void read_qwen2(const Reader& in, ConfigNetwork& s) {
   read_like_llama(in, {.kv_heads_may_lack = false, .positions = 32768, .epsilon = 1e-6}, s);
   s.qkv_bias = true;
   read_qwen_window(in, s);
 }
 
-void read_qwen3(const Reader& in, TransformerShape& s) {
+void read_qwen3(const Reader& in, ConfigNetwork& s) {
   read_like_llama(in, {.kv_heads_may_lack = false, .positions = 32768, .epsilon = 1e-6, .head_dim = 128}, s);
   s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
   s.qk_norm = QkNorm::each_head;
   read_qwen_window(in, s);
 }
 
-void read_qwen3_moe(const Reader& in, TransformerShape& s) {
+void read_qwen3_moe(const Reader& in, ConfigNetwork& s) {
   read_like_llama(in, {.kv_heads_may_lack = false, .positions = 32768, .epsilon = 1e-6}, s);
   s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
   s.qk_norm = QkNorm::each_head;
   read_qwen_window(in, s);
   const bool renamed = given(in, "num_local_experts").has_value();  // transformers 5, of Qwen3-VL
-  s.experts = read_experts(in, {.count = renamed ? "num_local_experts" : "num_experts"}, s.hidden);
+  s.experts = read_experts(in, {.count = renamed ? "num_local_experts" : "num_experts"}, s.whole.hidden);
   if (const auto step = given(in, "decoder_sparse_step"); step && step->positive_int() != 1)
     step->fail("layers with and without experts in one model are not modelled; must be 1");
   if (const auto dense = given(in, "mlp_only_layers"); dense && !dense->items().empty())
     dense->fail("layers with and without experts in one model are not modelled; must be empty");
 }
 
-void read_seed_oss(const Reader& in, TransformerShape& s) {
+void read_seed_oss(const Reader& in, ConfigNetwork& s) {
   read_like_llama(in, {.kv_heads_may_lack = true, .positions = 524288, .epsilon = 1e-6, .head_dim = 128}, s);
   s.qkv_bias = flag(in, "attention_bias", true);
   s.o_bias = flag(in, "attention_out_bias", false);
   refuse(in, "mlp_bias", "a bias in the MLP is not modelled");
 }
 
-void read_ernie(const Reader& in, TransformerShape& s) {
+void read_ernie(const Reader& in, ConfigNetwork& s) {
   s.rope_theta = 500000;
   read_like_llama(in, {.kv_heads_may_lack = true, .positions = 131072, .epsilon = 1e-5, .head_dim = 128}, s);
   read_tied(in, true, s);
   refuse(in, "use_bias", "a bias in the linear layers is not modelled");
 }
 
-void read_mistral(const Reader& in, TransformerShape& s) {
+void read_mistral(const Reader& in, ConfigNetwork& s) {
   read_like_llama(in, {.kv_heads_may_lack = false, .positions = 131072, .epsilon = 1e-6}, s);
   const auto type = given(in, "model_type");
   read_sliding_window(in, type && type->text() == "ministral3" ? std::nullopt : std::optional(4096), s);
 }
 
-void read_phi3(const Reader& in, TransformerShape& s) {
+void read_phi3(const Reader& in, ConfigNetwork& s) {
   read_like_llama(in, {.kv_heads_may_lack = true, .positions = 4096, .epsilon = 1e-5}, s);
   refuse(in, "attention_bias", "a bias in the attention is not modelled for this architecture");
   read_sliding_window(in, {}, s);
 }
 
-void read_falcon(const Reader& in, TransformerShape& s) {
-  s.hidden = needed(in, {"hidden_size"}, kMostColumns);
+void read_falcon(const Reader& in, ConfigNetwork& s) {
+  s.whole.hidden = needed(in, {"hidden_size"}, kMostColumns);
   s.layers = needed(in, {"num_hidden_layers", "n_layer"}, kMostLayers);
   s.heads = needed(in, {"num_attention_heads", "n_head"}, kMostColumns);
-  s.vocabulary = needed(in, {"vocab_size"}, kMostVocabulary);
+  s.whole.vocabulary = needed(in, {"vocab_size"}, kMostVocabulary);
   const auto width = given(in, "ffn_hidden_size");
-  s.intermediate = width ? width->positive_int(kMostColumns) : 4 * s.hidden;
+  s.whole.intermediate = width ? width->positive_int(kMostColumns) : 4 * s.whole.hidden;
   const auto kv = given(in, {"num_kv_heads", "n_head_kv"});
   s.kv_heads = kv ? kv->positive_int(kMostColumns) : s.heads;
-  s.head_dim = s.heads > 0 ? s.hidden / s.heads : 0;
-  if (s.heads > 0 && s.hidden % s.heads != 0)
-    in.fail("hidden size " + std::to_string(s.hidden) + " is not divided by " + std::to_string(s.heads) + " heads");
+  s.head_dim = s.heads > 0 ? s.whole.hidden / s.heads : 0;
+  if (s.heads > 0 && s.whole.hidden % s.heads != 0)
+    in.fail("hidden size " + std::to_string(s.whole.hidden) + " is not divided by " + std::to_string(s.heads) +
+            " heads");
   demand(in, "new_decoder_architecture", false,
          "only the newer Falcon layer is modelled (40B, 180B): new_decoder_architecture must be true");
   if (const auto norms = given(in, "num_ln_in_parallel_attn"); norms && norms->positive_int() != 2)
@@ -107,17 +108,17 @@ void read_falcon(const Reader& in, TransformerShape& s) {
   read_epsilon(in, "layer_norm_epsilon", 1e-5, s);
   read_tied(in, true, s);
   s.parallel_attention = true;  // the newer layer is always so, whatever parallel_attn says
-  s.norm = NormKind::layer;
+  s.whole.norm = NormKind::layer;
   s.mlp = MlpKind::gelu;
 }
 
-void read_chatglm(const Reader& in, TransformerShape& s) {
-  s.hidden = needed(in, {"hidden_size"}, kMostColumns);
+void read_chatglm(const Reader& in, ConfigNetwork& s) {
+  s.whole.hidden = needed(in, {"hidden_size"}, kMostColumns);
   s.layers = needed(in, {"num_layers"}, kMostLayers);
   s.heads = needed(in, {"num_attention_heads"}, kMostColumns);
-  s.intermediate = needed(in, {"ffn_hidden_size"}, kMostColumns);
-  s.vocabulary = needed(in, {"padded_vocab_size", "vocab_size"}, kMostVocabulary);
-  s.max_positions = needed(in, {"seq_length"}, kMostPositions);
+  s.whole.intermediate = needed(in, {"ffn_hidden_size"}, kMostColumns);
+  s.whole.vocabulary = needed(in, {"padded_vocab_size", "vocab_size"}, kMostVocabulary);
+  s.whole.max_positions = needed(in, {"seq_length"}, kMostPositions);
   read_head_dim(in, s, "kv_channels");
   s.kv_heads = flag(in, "multi_query_attention", false) ? needed(in, {"multi_query_group_num"}, kMostColumns) : s.heads;
   demand(in, "rmsnorm", true, "only RMSNorm is modelled for this architecture");
@@ -132,28 +133,28 @@ void read_chatglm(const Reader& in, TransformerShape& s) {
   read_tied(in, false, s);
 }
 
-void read_qwen1(const Reader& in, TransformerShape& s) {
-  s.hidden = needed(in, {"hidden_size"}, kMostColumns);
+void read_qwen1(const Reader& in, ConfigNetwork& s) {
+  s.whole.hidden = needed(in, {"hidden_size"}, kMostColumns);
   s.layers = needed(in, {"num_hidden_layers"}, kMostLayers);
   s.heads = s.kv_heads = needed(in, {"num_attention_heads"}, kMostColumns);
-  s.vocabulary = needed(in, {"vocab_size"}, kMostVocabulary);
+  s.whole.vocabulary = needed(in, {"vocab_size"}, kMostVocabulary);
   const int both = needed(in, {"intermediate_size"}, 2 * kMostColumns);  // of the gate and up matrices together
   if (both % 2 != 0) in.at("intermediate_size").fail("must be even: the gate and up columns together");
-  s.intermediate = both / 2;
+  s.whole.intermediate = both / 2;
   read_head_dim(in, s, "kv_channels");
   demand(in, "no_bias", true, "a bias in the MLP and the attention's output is not modelled");
   read_positions(in, 8192, s);
   if (const auto share = given(in, "rotary_pct")) s.rotary_share = share->number(1e-3, 1);
   if (const auto theta = given(in, "rotary_emb_base")) s.rope_theta = read_theta(*theta);
   if (flag(in, "use_dynamic_ntk", true) || flag(in, "use_logn_attn", true))
-    s.notes.push_back(
+    s.whole.notes.push_back(
         "dynamic rope scaling and log-n attention act beyond seq_length alone and cost nothing; left out");
   read_epsilon(in, "layer_norm_epsilon", 1e-6, s);
   read_tied(in, false, s);
   s.qkv_bias = true;
 }
 
-void read_internlm(const Reader& in, TransformerShape& s) {
+void read_internlm(const Reader& in, ConfigNetwork& s) {
   read_gated(in, s);
   read_heads(in, s, true);
   read_head_dim(in, s);
@@ -167,7 +168,7 @@ void read_internlm(const Reader& in, TransformerShape& s) {
   read_tied(in, false, s);
 }
 
-void read_baichuan(const Reader& in, TransformerShape& s) {
+void read_baichuan(const Reader& in, ConfigNetwork& s) {
   read_gated(in, s);
   s.heads = s.kv_heads = needed(in, {"num_attention_heads"}, kMostColumns);
   read_head_dim(in, s);

@@ -4,13 +4,13 @@
 #include <span>
 #include <string_view>
 
-#include "model/transformers/transformer_shape.h"
+#include "model/transformers/config_network.h"
 
 namespace draftline::config {
 
 struct Family {
   std::string_view architecture, model_type;
-  void (*read)(const Reader&, TransformerShape&);
+  void (*read)(const Reader&, ConfigNetwork&);
 };
 std::span<const Family> families();
 const Family* family(std::string_view architecture);  // null if it is unknown

@@ -2,6 +2,8 @@
 // Keys and their defaults are those of Qwen3NextConfig, Qwen3_5TextConfig and Qwen3_5MoeTextConfig (transformers 5.2).
 #include "model/transformers/config_hybrids.h"
 
+#include <algorithm>
+
 #include "model/transformers/config_experts.h"
 #include "model/transformers/config_keys.h"
 
@@ -14,7 +16,7 @@ int or_default(const Reader& in, std::string_view key, int otherwise) {
   return found ? found->positive_int(kMostColumns) : otherwise;
 }
 
-void read_delta_net(const Reader& in, TransformerShape& s) {
+void read_delta_net(const Reader& in, ConfigNetwork& s) {
   DeltaNet d{.key_heads = or_default(in, "linear_num_key_heads", 16),
              .value_heads = or_default(in, "linear_num_value_heads", 32),
              .key_dim = or_default(in, "linear_key_head_dim", 128),
@@ -37,7 +39,7 @@ void read_delta_net(const Reader& in, TransformerShape& s) {
 }
 
 // Every `full_attention_interval`-th layer attends, unless each layer's type is given.
-void read_layers(const Reader& in, TransformerShape& s) {
+void read_layers(const Reader& in, ConfigNetwork& s) {
   s.layer_kinds.assign(static_cast<std::size_t>(s.layers), LayerKind{.experts = s.experts.has_value()});
   if (const auto types = given(in, "layer_types")) {
     const auto all = types->items();
@@ -56,22 +58,23 @@ void read_layers(const Reader& in, TransformerShape& s) {
     for (int i = 0; i < s.layers; ++i)
       if ((i + 1) % interval != 0) s.layer_kinds[static_cast<std::size_t>(i)].attention = AttentionKind::delta_net;
   }
-  if (s.layers_of(AttentionKind::delta_net) == s.layers)
+  const auto attends = [](const LayerKind& kind) { return kind.attention != AttentionKind::delta_net; };
+  if (std::none_of(s.layer_kinds.begin(), s.layer_kinds.end(), attends))
     in.fail("no layer attends, and networks of delta networks alone are not modelled");
 }
 
-void read_experts_and_shared(const Reader& in, TransformerShape& s) {
-  Experts e = read_experts(in, {.count = "num_experts", .normalise = true}, s.hidden);
+void read_experts_and_shared(const Reader& in, ConfigNetwork& s) {
+  Experts e = read_experts(in, {.count = "num_experts", .normalise = true}, s.whole.hidden);
   e.shared = needed(in, {"shared_expert_intermediate_size"}, kMostColumns);
   e.shared_gate = true;
   s.experts = e;
 }
 
 // What all of them share.
-void read_hybrid(const Reader& in, TransformerShape& s) {
-  s.hidden = needed(in, {"hidden_size"}, kMostColumns);
+void read_hybrid(const Reader& in, ConfigNetwork& s) {
+  s.whole.hidden = needed(in, {"hidden_size"}, kMostColumns);
   s.layers = needed(in, {"num_hidden_layers"}, kMostLayers);
-  s.vocabulary = needed(in, {"vocab_size"}, kMostVocabulary);
+  s.whole.vocabulary = needed(in, {"vocab_size"}, kMostVocabulary);
   read_activation(in, "hidden_act", {"silu", "swish"});
   s.rotary_share = 0.25;
   read_rope(in, s);
@@ -88,9 +91,9 @@ void read_hybrid(const Reader& in, TransformerShape& s) {
 
 }  // namespace
 
-void read_qwen3_next(const Reader& in, TransformerShape& s) {
+void read_qwen3_next(const Reader& in, ConfigNetwork& s) {
   read_hybrid(in, s);
-  s.intermediate = needed(in, {"intermediate_size"}, kMostColumns);
+  s.whole.intermediate = needed(in, {"intermediate_size"}, kMostColumns);
   if (in.failed()) return;
   read_experts_and_shared(in, s);
   if (const auto step = given(in, "decoder_sparse_step"); step && step->positive_int() != 1)
@@ -101,20 +104,20 @@ void read_qwen3_next(const Reader& in, TransformerShape& s) {
   read_tied(in, false, s);
 }
 
-void read_qwen3_5(const Reader& in, TransformerShape& s) {
+void read_qwen3_5(const Reader& in, ConfigNetwork& s) {
   read_hybrid(in, s);
-  s.intermediate = needed(in, {"intermediate_size"}, kMostColumns);
+  s.whole.intermediate = needed(in, {"intermediate_size"}, kMostColumns);
   if (in.failed()) return;
   read_layers(in, s);
   read_tied(in, false, s);
 }
 
-void read_qwen3_5_moe(const Reader& in, TransformerShape& s) {
+void read_qwen3_5_moe(const Reader& in, ConfigNetwork& s) {
   read_hybrid(in, s);
   if (in.failed()) return;
   read_experts_and_shared(in, s);
   // No layer has a dense MLP; a drafter's is as wide as what a token passes.
-  s.intermediate = s.experts->per_token * s.experts->intermediate + s.experts->shared;
+  s.whole.intermediate = s.experts->per_token * s.experts->intermediate + s.experts->shared;
   read_layers(in, s);
   read_tied(in, false, s);
 }

@@ -41,13 +41,13 @@ void demand_word(const Reader& in, std::string_view key, std::string_view word, 
   if (const auto found = given(in, key); found && found->text() != word) found->fail(std::move(why));
 }
 
-void read_epsilon(const Reader& in, std::string_view key, double otherwise, TransformerShape& s) {
+void read_epsilon(const Reader& in, std::string_view key, double otherwise, ConfigNetwork& s) {
   const auto found = given(in, key);
-  s.norm_epsilon = found ? found->number(0, 1) : otherwise;
+  s.whole.norm_epsilon = found ? found->number(0, 1) : otherwise;
 }
 
-void read_tied(const Reader& in, bool otherwise, TransformerShape& s) {
-  s.tied_embeddings = flag(in, "tie_word_embeddings", otherwise);
+void read_tied(const Reader& in, bool otherwise, ConfigNetwork& s) {
+  s.whole.tied_embeddings = flag(in, "tie_word_embeddings", otherwise);
 }
 
 double read_theta(const Reader& in) { return in.number(1, 1e12); }
@@ -61,7 +61,7 @@ void read_activation(const Reader& in, std::string_view key, std::initializer_li
               "\" is not modelled for this architecture; known: " + std::string(*same.begin()));
 }
 
-void read_heads(const Reader& in, TransformerShape& s, bool kv_default) {
+void read_heads(const Reader& in, ConfigNetwork& s, bool kv_default) {
   s.heads = needed(in, {"num_attention_heads"}, kMostColumns);
   const auto kv = given(in, "num_key_value_heads");
   if (kv) s.kv_heads = kv->positive_int(kMostColumns);
@@ -69,12 +69,12 @@ void read_heads(const Reader& in, TransformerShape& s, bool kv_default) {
   else s.kv_heads = in.at("num_key_value_heads").positive_int(kMostColumns);
 }
 
-void read_head_dim(const Reader& in, TransformerShape& s, std::string_view key, int otherwise) {
+void read_head_dim(const Reader& in, ConfigNetwork& s, std::string_view key, int otherwise) {
   if (const auto found = given(in, key)) s.head_dim = found->positive_int(1 << 14);
   else if (otherwise > 0) s.head_dim = otherwise;
-  else if (s.heads > 0 && s.hidden % s.heads == 0) s.head_dim = s.hidden / s.heads;
+  else if (s.heads > 0 && s.whole.hidden % s.heads == 0) s.head_dim = s.whole.hidden / s.heads;
   else if (!in.failed())
-    in.fail("hidden size " + std::to_string(s.hidden) + " is not divided by " + std::to_string(s.heads) +
+    in.fail("hidden size " + std::to_string(s.whole.hidden) + " is not divided by " + std::to_string(s.heads) +
             " heads, and no head_dim is given");
 }
 
@@ -93,7 +93,7 @@ static void check_heads(const Reader& in, const AttentionHeads& h, double rotary
             " columns of a head are not a whole number of pairs");
 }
 
-void check_heads(const Reader& in, const TransformerShape& s) {
+void check_heads(const Reader& in, const ConfigNetwork& s) {
   check_heads(in, {s.heads, s.kv_heads, s.head_dim, s.value_dim.value_or(s.head_dim)}, s.rotary_share);
   if (!in.failed() && (s.windowed_heads || s.window_rope))
     check_heads(in, s.heads_of({.attention = AttentionKind::sliding}),
@@ -168,12 +168,12 @@ RopeScaling read_llama3(const Reader& in) {
 
 }  // namespace
 
-void read_scaling(const Reader& in, const Reader& config, TransformerShape& s) {
+void read_scaling(const Reader& in, const Reader& config, ConfigNetwork& s) {
   const auto type = given(in, {"rope_type", "type"});
   const std::string kind = type ? type->text() : "default";
   if (kind == "default" || kind == "mrope") return;  // mrope: of images; text has the usual positions
   if (kind == "dynamic")
-    s.notes.push_back(
+    s.whole.notes.push_back(
         "dynamic rope scaling changes nothing within max_positions, and longer contexts are not modelled");
   else if (kind == "linear") s.rope_scaling = RopeScaling{.factor = in.at("factor").number(1, kMostStretch)};
   else if (kind == "llama3") s.rope_scaling = read_llama3(in);
@@ -192,15 +192,15 @@ void read_scaling(const Reader& in, const Reader& config, TransformerShape& s) {
                "\" is not modelled; known: default, linear, llama3, dynamic, yarn, longrope, proportional");
 }
 
-static void read_share(const Reader& in, TransformerShape& s) {
+static void read_share(const Reader& in, ConfigNetwork& s) {
   if (const auto share = given(in, "partial_rotary_factor")) s.rotary_share = share->number(1e-3, 1);
 }
 
 // transformers 5: theta and scaling in one place; perhaps one for each kind of layer.
-static void read_rope_parameters(const Reader& in, const Reader& config, TransformerShape& s) {
+static void read_rope_parameters(const Reader& in, const Reader& config, ConfigNetwork& s) {
   if (!in.is_object()) return in.fail("must be an object or null");
   if (const auto sliding = given(in, {"sliding_attention", "chunked_attention"})) {
-    TransformerShape local;
+    ConfigNetwork local;
     local.rotary_share = s.rotary_share;
     read_rope_parameters(*sliding, config, local);
     if (local.rope_scaling) sliding->fail("rope that is scaled in windows is not modelled");
@@ -214,7 +214,7 @@ static void read_rope_parameters(const Reader& in, const Reader& config, Transfo
   if (!all_turn_as_one) read_share(mine, s);
 }
 
-void read_rope(const Reader& in, TransformerShape& s) {
+void read_rope(const Reader& in, ConfigNetwork& s) {
   if (const auto theta = given(in, "rope_theta")) s.rope_theta = read_theta(*theta);
   read_share(in, s);
   if (const auto newer = given(in, "rope_parameters")) return read_rope_parameters(*newer, in, s);
@@ -224,13 +224,13 @@ void read_rope(const Reader& in, TransformerShape& s) {
   }
 }
 
-void read_positions(const Reader& in, int otherwise, TransformerShape& s) {
+void read_positions(const Reader& in, int otherwise, ConfigNetwork& s) {
   const auto found = given(in, "max_position_embeddings");
-  s.max_positions = found ? found->positive_int(kMostPositions) : otherwise;
+  s.whole.max_positions = found ? found->positive_int(kMostPositions) : otherwise;
 }
 
 void read_layer_types(const Reader& in, AttentionKind windowed_kind, std::optional<int> window,
-                      const WhichLayers& windowed, TransformerShape& s) {
+                      const WhichLayers& windowed, ConfigNetwork& s) {
   if (in.failed()) return;
   const std::string_view word = windowed_kind == AttentionKind::chunked ? "chunked_attention" : "sliding_attention";
   std::vector<bool> has_window;
@@ -246,7 +246,7 @@ void read_layer_types(const Reader& in, AttentionKind windowed_kind, std::option
   } else {
     for (int i = 0; i < s.layers; ++i) has_window.push_back(windowed(i));
   }
-  if (in.failed() || !window || *window >= *s.max_positions) return;
+  if (in.failed() || !window || *window >= *s.whole.max_positions) return;
   if (std::find(has_window.begin(), has_window.end(), true) == has_window.end()) return;
   s.window = *window;
   std::vector<LayerKind> kinds;
@@ -262,7 +262,7 @@ std::optional<int> read_window(const Reader& in, std::optional<int> otherwise) {
   return in.has("sliding_window") ? std::nullopt : otherwise;
 }
 
-void read_sliding_window(const Reader& in, std::optional<int> otherwise, TransformerShape& s) {
+void read_sliding_window(const Reader& in, std::optional<int> otherwise, ConfigNetwork& s) {
   read_layer_types(
       in, AttentionKind::sliding, read_window(in, otherwise), [](int) { return true; }, s);
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "model/transformers/transformer_shape.h"
+#include "model/transformers/config_network.h"
 
 namespace draftline::config {
 
@@ -24,34 +24,34 @@ void refuse(const Reader&, std::string_view key, std::string why);              
 void demand(const Reader&, std::string_view key, bool otherwise, std::string why);  // ... if it is not
 void demand_word(const Reader&, std::string_view key, std::string_view word, std::string why);  // if it is another
 
-void read_epsilon(const Reader&, std::string_view key, double otherwise, TransformerShape&);
-void read_tied(const Reader&, bool otherwise, TransformerShape&);
+void read_epsilon(const Reader&, std::string_view key, double otherwise, ConfigNetwork&);
+void read_tied(const Reader&, bool otherwise, ConfigNetwork&);
 double read_theta(const Reader&);
 void read_activation(const Reader&, std::string_view key, std::initializer_list<std::string_view> same);
 // `kv_default`: whether an absent num_key_value_heads means as many as heads (else transformers has a constant of its
 // own, which no real file relies on, and the key is demanded).
-void read_heads(const Reader&, TransformerShape&, bool kv_default);
+void read_heads(const Reader&, ConfigNetwork&, bool kv_default);
 // `otherwise`: the value of an absent key; 0: the hidden size divided by the heads.
-void read_head_dim(const Reader&, TransformerShape&, std::string_view key = "head_dim", int otherwise = 0);
+void read_head_dim(const Reader&, ConfigNetwork&, std::string_view key = "head_dim", int otherwise = 0);
 // Notes a mistake if the heads are no multiple of the KV heads, have too many columns, or rotate an odd number of
 // columns.
-void check_heads(const Reader&, const TransformerShape&);
+void check_heads(const Reader&, const ConfigNetwork&);
 double yarn_scale(double factor, double mscale);  // by which YaRN lets attention grow (Peng et al. 2023, equation 22)
 // Reads `rope_scaling`. `config`: the object that holds it, whose maximum positions some kinds of scaling need.
-void read_scaling(const Reader&, const Reader& config, TransformerShape&);
+void read_scaling(const Reader&, const Reader& config, ConfigNetwork&);
 // Reads rope_theta and rope_scaling, or rope_parameters, which holds both and may hold them by kind of layer.
-void read_rope(const Reader&, TransformerShape&);
-void read_positions(const Reader&, int otherwise, TransformerShape&);
+void read_rope(const Reader&, ConfigNetwork&);
+void read_positions(const Reader&, int otherwise, ConfigNetwork&);
 // Reads the kinds of attention of the layers from layer_types, or, without that key, gives the windowed kind to the
 // layers for which `windowed` is true. A window that no text fills counts as none. The shape's layers and positions
 // must be known.
 using WhichLayers = std::function<bool(int)>;
 void read_layer_types(const Reader&, AttentionKind windowed_kind, std::optional<int> window,
-                      const WhichLayers& windowed, TransformerShape&);
+                      const WhichLayers& windowed, ConfigNetwork&);
 // Reads the tokens of `sliding_window`. `otherwise`: the value of an absent key. A null means no window.
 std::optional<int> read_window(const Reader&, std::optional<int> otherwise);
 // Reads `sliding_window`, which holds for all layers unless layer_types says otherwise. `otherwise`: the value of an
 // absent key. A null means no window.
-void read_sliding_window(const Reader&, std::optional<int> otherwise, TransformerShape&);
+void read_sliding_window(const Reader&, std::optional<int> otherwise, ConfigNetwork&);
 
 }  // namespace draftline::config

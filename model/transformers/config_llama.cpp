@@ -3,16 +3,16 @@
 
 namespace draftline::config {
 
-void read_gated(const Reader& in, TransformerShape& s) {
-  s.hidden = needed(in, {"hidden_size"}, kMostColumns);
+void read_gated(const Reader& in, ConfigNetwork& s) {
+  s.whole.hidden = needed(in, {"hidden_size"}, kMostColumns);
   s.layers = needed(in, {"num_hidden_layers"}, kMostLayers);
-  s.intermediate = needed(in, {"intermediate_size"}, kMostColumns);
-  s.vocabulary = needed(in, {"vocab_size"}, kMostVocabulary);
+  s.whole.intermediate = needed(in, {"intermediate_size"}, kMostColumns);
+  s.whole.vocabulary = needed(in, {"vocab_size"}, kMostVocabulary);
   read_activation(in, "hidden_act", {"silu", "swish"});
   read_rope(in, s);
 }
 
-void read_like_llama(const Reader& in, const Defaults& d, TransformerShape& s) {
+void read_like_llama(const Reader& in, const Defaults& d, ConfigNetwork& s) {
   read_gated(in, s);
   read_heads(in, s, d.kv_heads_may_lack);
   read_head_dim(in, s, "head_dim", d.head_dim);

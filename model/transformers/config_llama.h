@@ -8,7 +8,7 @@ namespace draftline::config {
 inline constexpr auto kNoOutputBias = "a bias on the attention's output is not modelled";
 
 // Reads sizes, activation and rope; the MLP's columns are `intermediate_size`.
-void read_gated(const Reader&, TransformerShape&);
+void read_gated(const Reader&, ConfigNetwork&);
 
 // What families built like Llama take absent keys to mean.
 struct Defaults {
@@ -17,6 +17,6 @@ struct Defaults {
   double epsilon;
   int head_dim = 0;  // 0: the hidden size's share
 };
-void read_like_llama(const Reader&, const Defaults&, TransformerShape&);
+void read_like_llama(const Reader&, const Defaults&, ConfigNetwork&);
 
 }  // namespace draftline::config

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "model/transformers/config_experts.h"
 #include "model/transformers/config_llama.h"
@@ -21,39 +22,39 @@ struct Sizes {
   int vocabulary, hidden, intermediate, layers, heads, kv_heads, head_dim;
 };
 
-void read_sizes(const Reader& in, const Sizes& d, TransformerShape& s) {
-  s.vocabulary = size_or(in, "vocab_size", d.vocabulary, kMostVocabulary);
-  s.hidden = size_or(in, "hidden_size", d.hidden, kMostColumns);
-  s.intermediate = size_or(in, "intermediate_size", d.intermediate, kMostColumns);
+void read_sizes(const Reader& in, const Sizes& d, ConfigNetwork& s) {
+  s.whole.vocabulary = size_or(in, "vocab_size", d.vocabulary, kMostVocabulary);
+  s.whole.hidden = size_or(in, "hidden_size", d.hidden, kMostColumns);
+  s.whole.intermediate = size_or(in, "intermediate_size", d.intermediate, kMostColumns);
   s.layers = size_or(in, "num_hidden_layers", d.layers, kMostLayers);
   s.heads = size_or(in, "num_attention_heads", d.heads, kMostColumns);
   s.kv_heads = size_or(in, "num_key_value_heads", d.kv_heads, kMostColumns);
   s.head_dim = size_or(in, "head_dim", d.head_dim, 1 << 14);
 }
 
-void read_experts(const Reader& in, int count, int per_token, TransformerShape& s) {
+void read_experts(const Reader& in, int count, int per_token, ConfigNetwork& s) {
   Experts e;
   e.count = size_or(in, "num_local_experts", count, 1 << 16);
   e.per_token = size_or(in, "num_experts_per_tok", per_token, 1 << 16);
-  e.intermediate = s.intermediate;
+  e.intermediate = s.whole.intermediate;
   if (e.per_token > e.count)
     in.fail("num_experts_per_tok must be at most num_local_experts, " + std::to_string(e.count));
-  if (static_cast<std::int64_t>(e.count) * std::max(s.hidden, e.intermediate) > kMostStackedRows)
+  if (static_cast<std::int64_t>(e.count) * std::max(s.whole.hidden, e.intermediate) > kMostStackedRows)
     in.fail("its experts' matrices together have more rows than the " + std::to_string(kMostStackedRows) +
             " that are modelled");
   s.experts = e;
 }
 
 // Layers with a window are told from the others by what they have besides, so that none may fill the whole text.
-bool narrower_than_text(const Reader& in, int window, const TransformerShape& s) {
-  if (window < *s.max_positions) return true;
-  in.fail("sliding_window must be less than max_position_embeddings, " + std::to_string(*s.max_positions));
+bool narrower_than_text(const Reader& in, int window, const ConfigNetwork& s) {
+  if (window < *s.whole.max_positions) return true;
+  in.fail("sliding_window must be less than max_position_embeddings, " + std::to_string(*s.whole.max_positions));
   return false;
 }
 
 }  // namespace
 
-void read_gemma3(const Reader& in, TransformerShape& s) {
+void read_gemma3(const Reader& in, ConfigNetwork& s) {
   read_sizes(in, {262208, 2304, 9216, 26, 8, 4, 256}, s);
   read_activation(in, "hidden_activation", {"gelu_pytorch_tanh"});
   s.mlp = MlpKind::gated_gelu;
@@ -67,7 +68,7 @@ void read_gemma3(const Reader& in, TransformerShape& s) {
   s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
   s.qk_norm = QkNorm::each_head;
   s.norms = NormPlacement::both;
-  s.embedding_scale = std::sqrt(static_cast<double>(s.hidden));
+  s.whole.embedding_scale = std::sqrt(static_cast<double>(s.whole.hidden));
   const auto scalar = given(in, "query_pre_attn_scalar");
   s.query_scale = 1 / std::sqrt(scalar ? scalar->number(1e-3, 1e9) : 256);
   for (const auto key : {"attn_logit_softcapping", "final_logit_softcapping"})
@@ -82,7 +83,7 @@ void read_gemma3(const Reader& in, TransformerShape& s) {
 }
 
 // Published files name what layers without a window have; transformers 5.23 writes it for each of them.
-static AttentionHeads read_global_heads(const Reader& in, const TransformerShape& s) {
+static AttentionHeads read_global_heads(const Reader& in, const ConfigNetwork& s) {
   AttentionHeads h{s.heads, s.kv_heads, size_or(in, "global_head_dim", 512, 1 << 14)};
   if (s.values_are_keys) h.kv_heads = size_or(in, "num_global_key_value_heads", s.kv_heads, kMostColumns);
   const auto each = given(in, "per_layer_config");
@@ -107,7 +108,7 @@ static AttentionHeads read_global_heads(const Reader& in, const TransformerShape
 }
 
 // transformers 5.23: Gemma4TextConfig, and Gemma4UnifiedTextConfig, which has no embeddings of each layer's own.
-void read_gemma4(const Reader& in, TransformerShape& s) {
+void read_gemma4(const Reader& in, ConfigNetwork& s) {
   read_sizes(in, {262144, 2304, 9216, 30, 8, 4, 256}, s);
   read_activation(in, "hidden_activation", {"gelu_pytorch_tanh"});
   const auto type = given(in, "model_type");
@@ -132,12 +133,12 @@ void read_gemma4(const Reader& in, TransformerShape& s) {
   s.qk_norm = QkNorm::each_head;
   s.value_norm = s.layer_scale = true;
   s.norms = NormPlacement::both;
-  s.embedding_scale = std::sqrt(static_cast<double>(s.hidden));
+  s.whole.embedding_scale = std::sqrt(static_cast<double>(s.whole.hidden));
   s.query_scale = 1;
-  if (const auto cap = given(in, "final_logit_softcapping")) s.logit_cap = cap->number(1e-3, 1e6);
+  if (const auto cap = given(in, "final_logit_softcapping")) s.whole.logit_cap = cap->number(1e-3, 1e6);
   if (flag(in, "enable_moe_block", false)) {
-    s.experts = read_experts(in, {.count = "num_experts", .per_token = "top_k_experts"}, s.hidden);
-    s.experts->normalise = s.experts->beside_mlp = true;
+    s.experts = read_experts(in, {.count = "num_experts", .per_token = "top_k_experts"}, s.whole.hidden);
+    s.experts->normalise = s.experts_beside_mlp = true;
   }
   s.values_are_keys = flag(in, "attention_k_eq_v", false);
   const int window = size_or(in, "sliding_window", unified ? 1024 : 512, kMostPositions);
@@ -153,7 +154,7 @@ void read_gemma4(const Reader& in, TransformerShape& s) {
   s.kv_heads = global.kv_heads, s.head_dim = global.head_dim;
 }
 
-void read_gpt_oss(const Reader& in, TransformerShape& s) {
+void read_gpt_oss(const Reader& in, ConfigNetwork& s) {
   read_sizes(in, {201088, 2880, 2880, 36, 64, 8, 64}, s);
   read_activation(in, "hidden_act", {"silu"});
   s.rope_theta = 150000;
@@ -173,7 +174,7 @@ void read_gpt_oss(const Reader& in, TransformerShape& s) {
   if (const auto limit = given(in, "swiglu_limit"); limit && limit->number(0, 1e6) != 7)
     limit->fail("only a limit of 7 is modelled");
   read_experts(in, 128, 4, s);
-  s.intermediate = 0;  // no layer has an MLP without experts
+  s.whole.intermediate = 0;  // no layer has an MLP without experts
   s.experts->score = Experts::Score::softmax_of_chosen;
   s.experts->bias = true;
   read_layer_types(
@@ -182,7 +183,7 @@ void read_gpt_oss(const Reader& in, TransformerShape& s) {
 }
 
 // Tells which of the layer kinds have no rope: every fourth, every "no_rope_layer_interval", or those listed.
-static void read_no_rope_layers(const Reader& in, TransformerShape& s) {
+static void read_no_rope_layers(const Reader& in, ConfigNetwork& s) {
   const int interval = size_or(in, "no_rope_layer_interval", 4, kMostLayers);
   for (std::size_t i = 0; i < s.layer_kinds.size(); ++i)
     s.layer_kinds[i].rope = (i + 1) % static_cast<std::size_t>(interval) != 0;
@@ -194,7 +195,7 @@ static void read_no_rope_layers(const Reader& in, TransformerShape& s) {
   for (std::size_t i = 0; i < flags.size(); ++i) s.layer_kinds[i].rope = flags[i].integer(0, 1) == 1;
 }
 
-void read_smollm3(const Reader& in, TransformerShape& s) {
+void read_smollm3(const Reader& in, ConfigNetwork& s) {
   s.rope_theta = 2e6;
   read_like_llama(in, {.kv_heads_may_lack = true, .positions = 32768, .epsilon = 1e-6}, s);
   read_tied(in, true, s);
@@ -210,16 +211,16 @@ void read_smollm3(const Reader& in, TransformerShape& s) {
       in, AttentionKind::sliding, tokens, [&](int layer) { return !kinds[static_cast<std::size_t>(layer)].rope; }, s);
 }
 
-static void read_olmo(const Reader& in, TransformerShape& s) {
+static void read_olmo(const Reader& in, ConfigNetwork& s) {
   read_like_llama(in, {.kv_heads_may_lack = true, .positions = 2048, .epsilon = 1e-5}, s);
   s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
   s.qk_norm = QkNorm::all_heads;
   s.norms = NormPlacement::behind;
 }
 
-void read_olmo2(const Reader& in, TransformerShape& s) { read_olmo(in, s); }
+void read_olmo2(const Reader& in, ConfigNetwork& s) { read_olmo(in, s); }
 
-void read_olmo3(const Reader& in, TransformerShape& s) {
+void read_olmo3(const Reader& in, ConfigNetwork& s) {
   s.rope_theta = 500000;
   read_olmo(in, s);
   if (!s.window_rope) s.window_rope = WindowRope{s.rope_theta};  // "rope_scaling" is of layers without a window
@@ -229,7 +230,7 @@ void read_olmo3(const Reader& in, TransformerShape& s) {
 }
 
 // Beside layers with a window, those that see the whole text have no rope.
-void read_exaone4(const Reader& in, TransformerShape& s) {
+void read_exaone4(const Reader& in, ConfigNetwork& s) {
   read_like_llama(in, {.kv_heads_may_lack = false, .positions = 2048, .epsilon = 1e-5}, s);
   s.qk_norm = QkNorm::each_head;
   s.norms = NormPlacement::behind;
@@ -256,7 +257,7 @@ static std::vector<bool> read_pattern(const Reader& in, int layers) {
 }
 
 // Files as published name what layers with a window have; those that transformers wrote have a rule for it.
-static AttentionHeads read_windowed_heads(const Reader& in, const TransformerShape& s) {
+static AttentionHeads read_windowed_heads(const Reader& in, const ConfigNetwork& s) {
   return {.heads = size_or(in, "swa_num_attention_heads", s.heads, kMostColumns),
           .kv_heads = size_or(in, "swa_num_key_value_heads", 2 * s.kv_heads, kMostColumns),
           .head_dim = size_or(in, "swa_head_dim", s.head_dim, 1 << 14),
@@ -264,7 +265,7 @@ static AttentionHeads read_windowed_heads(const Reader& in, const TransformerSha
 }
 
 // transformers 5.23: MiMoV2FlashConfig; the keys of published files: modeling of XiaomiMiMo/MiMo-V2-Flash.
-void read_mimo_v2_flash(const Reader& in, TransformerShape& s) {
+void read_mimo_v2_flash(const Reader& in, ConfigNetwork& s) {
   s.rope_theta = 5e6;
   s.rotary_share = 0.334;
   read_like_llama(in, {.kv_heads_may_lack = false, .positions = 131072, .epsilon = 1e-5, .head_dim = 192}, s);
@@ -300,7 +301,7 @@ void read_mimo_v2_flash(const Reader& in, TransformerShape& s) {
   s.mtp_layer = LayerKind{.attention = AttentionKind::sliding};
 }
 
-void read_llama4(const Reader& in, TransformerShape& s) {
+void read_llama4(const Reader& in, ConfigNetwork& s) {
   read_sizes(in, {202048, 5120, 8192, 48, 40, 8, 128}, s);
   read_activation(in, "hidden_act", {"silu"});
   s.rope_theta = 500000;
@@ -319,8 +320,8 @@ void read_llama4(const Reader& in, TransformerShape& s) {
   s.experts->score = Experts::Score::sigmoid;
   s.experts->normalise = false;
   s.experts->weighs_inputs = true;
-  s.experts->shared = s.intermediate;
-  s.intermediate = size_or(in, "intermediate_size_mlp", 16384, kMostColumns);
+  s.experts->shared = s.whole.intermediate;
+  s.whole.intermediate = size_or(in, "intermediate_size_mlp", 16384, kMostColumns);
   if (in.failed()) return;
 
   const int step = size_or(in, "interleave_moe_layer_step", 1, kMostLayers);

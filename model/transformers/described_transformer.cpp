@@ -11,14 +11,14 @@ namespace {
 
 using namespace config;
 
-Experts read_experts(const Reader& in, TransformerShape& s) {
+Experts read_experts(const Reader& in, ConfigNetwork& s) {
   Experts e;
   e.count = in.at("count").positive_int(1 << 16);
   e.per_token = in.at("per_token").positive_int(1 << 16);
   e.intermediate = in.at("intermediate").positive_int(kMostColumns);
   if (const auto shared = in.find("shared")) e.shared = shared->integer(0, kMostColumns);
   if (e.per_token > e.count) in.at("per_token").fail("must be at most count, " + std::to_string(e.count));
-  if (static_cast<std::int64_t>(e.count) * std::max(s.hidden, e.intermediate) > kMostStackedRows)
+  if (static_cast<std::int64_t>(e.count) * std::max(s.whole.hidden, e.intermediate) > kMostStackedRows)
     in.at("count").fail("its experts' matrices together have more rows than the " + std::to_string(kMostStackedRows) +
                         " that are modelled");
   const auto dense = in.find("dense_layers");
@@ -29,7 +29,7 @@ Experts read_experts(const Reader& in, TransformerShape& s) {
   return e;
 }
 
-void read_window(const Reader& in, TransformerShape& s) {
+void read_window(const Reader& in, ConfigNetwork& s) {
   const auto window = in.find("window"), every = in.find("full_attention_every");
   if (!window) {
     if (every) every->fail("has a meaning with \"window\" alone");
@@ -45,26 +45,26 @@ void read_window(const Reader& in, TransformerShape& s) {
 }  // namespace
 
 TransformerShape read_described_transformer(const Reader& in) {
-  TransformerShape s;
+  ConfigNetwork s;
   const auto name = in.find("name");
-  s.name = name ? name->text() : "described";
-  s.source = "described in the scenario";
+  s.whole.name = name ? name->text() : "described";
+  s.whole.source = "described in the scenario";
   s.layers = in.at("layers").positive_int(kMostLayers);
-  s.hidden = in.at("hidden").positive_int(kMostColumns);
+  s.whole.hidden = in.at("hidden").positive_int(kMostColumns);
   s.heads = in.at("heads").positive_int(kMostColumns);
-  s.intermediate = in.at("intermediate").positive_int(kMostColumns);
-  s.vocabulary = in.at("vocabulary").positive_int(kMostVocabulary);
+  s.whole.intermediate = in.at("intermediate").positive_int(kMostColumns);
+  s.whole.vocabulary = in.at("vocabulary").positive_int(kMostVocabulary);
   const auto kv_heads = in.find("kv_heads");
   s.kv_heads = kv_heads ? kv_heads->positive_int(kMostColumns) : s.heads;
   read_head_dim(in, s);
-  if (const auto tied = in.find("tied_embeddings")) s.tied_embeddings = tied->boolean();
-  if (const auto most = in.find("max_positions")) s.max_positions = most->positive_int(kMostPositions);
-  if (in.failed()) return s;
+  if (const auto tied = in.find("tied_embeddings")) s.whole.tied_embeddings = tied->boolean();
+  if (const auto most = in.find("max_positions")) s.whole.max_positions = most->positive_int(kMostPositions);
+  if (in.failed()) return s.whole;
   if (const auto experts = in.find("experts")) s.experts = read_experts(*experts, s);
   read_window(in, s);
   check_heads(in, s);
   in.done();
-  return s;
+  return in.failed() ? s.whole : network_of(s);
 }
 
 }  // namespace draftline

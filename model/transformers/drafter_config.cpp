@@ -35,12 +35,20 @@ void read_llama_layer(const Reader& in, DrafterConfig& d) {
       if (std::find(kSame.begin(), kSame.end(), name.text()) == kSame.end())
         name.fail("a drafter of the architecture \"" + name.text() +
                   "\" is not modelled; one whose layer is Llama's is");
-  d.layer = config::read_transformer_as(kLlama, in);
-  d.layer.qkv_bias = flag(in, "qkv_bias", d.layer.qkv_bias);
+  d.network = config::read_transformer_as(kLlama, in);
+  const bool bias = flag(in, "qkv_bias", false);
+  for (LayerShape& layer : d.network.kinds)
+    if (auto* a = std::get_if<HeadAttention>(&layer.attention); a != nullptr && given(in, "qkv_bias"))
+      a->qkv_bias = bias;
+}
+
+// The layer of a drafter whose layers are all alike.
+void take_layer(DrafterConfig& d) {
+  if (d.network.layers() > 0) d.layer = d.network.layer(0);
 }
 
 void demand_one_layer(const Reader& in, const DrafterConfig& d) {
-  if (d.layer.layers > 1) in.at("num_hidden_layers").fail("only drafters of one layer are modelled");
+  if (d.network.layers() > 1) in.at("num_hidden_layers").fail("only drafters of one layer are modelled");
 }
 
 void read_eagle(const Reader& in, DrafterConfig& d) {
@@ -48,6 +56,7 @@ void read_eagle(const Reader& in, DrafterConfig& d) {
     return type->fail("of the speculators library's drafters \"eagle3\" can be read alone");
   read_llama_layer(in, d);
   demand_one_layer(in, d);
+  if (!in.failed()) take_layer(d);
   refuse(in, "add_para_norm", "norms before the first matrix are not modelled");
 }
 
@@ -71,7 +80,7 @@ void read_auxiliary_layers(const Reader& in, bool speculators, DrafterConfig& d)
 // What P-EAGLE has beyond EAGLE-3: a mask token, and with speculators the depth to which it was trained.
 void read_parallel(const Reader& in, DrafterConfig& d) {
   if (const auto mask = given(in, {"ptd_token_id", "pard_token", "mask_token_id"}))
-    d.mask_token = mask->integer(0, d.layer.vocabulary - 1);
+    d.mask_token = mask->integer(0, d.network.vocabulary - 1);
   const auto speculators = given(in, "speculators_config");
   const auto proposals = speculators ? given(*speculators, "proposal_methods") : std::nullopt;
   if (!proposals) return;
@@ -89,7 +98,7 @@ void read_eagle3(const Reader& in, DrafterConfig& d) {
     if (type->text() != wanted)
       return type->fail("\"" + type->text() + "\" is not modelled here; \"" + wanted + "\" is");
     layer = in.at("transformer_layer_config");
-    d.layer = read_transformer(layer);
+    d.network = read_transformer(layer);
     const auto normed = given(in, "norm_before_residual");
     if (!normed && !parallel) in.at("norm_before_residual");  // its readers differ in what absence means
     d.norm_before_residual = normed && normed->boolean();
@@ -99,13 +108,14 @@ void read_eagle3(const Reader& in, DrafterConfig& d) {
     read_llama_layer(in, d);
     d.norm_before_residual = flag(in, "norm_before_residual", false);
   }
-  if (parallel) d.layers = d.layer.layers;
+  if (parallel) d.layers = d.network.layers();
   else demand_one_layer(layer, d);
-  if (d.layer.experts || d.layer.latent || d.layer.delta_net)
+  if (d.network.experts() != nullptr || d.network.latent() != nullptr || d.network.delta_net() != nullptr)
     layer.fail("a drafter with experts, latent attention or recurrent states is not modelled");
-  d.windows = config::windows_of(d.layer);
-  if (std::any_of(d.windows.begin(), d.windows.end(), [&](int w) { return w != d.windows.front(); }))
-    layer.at("layer_types").fail("layers with and without a window in one drafter of this kind are not modelled");
+  if (!in.failed()) take_layer(d);
+  for (const LayerShape& other : d.network.kinds)
+    if (!in.failed() && other.window() != d.layer.window())
+      layer.at("layer_types").fail("layers with and without a window in one drafter of this kind are not modelled");
   if (parallel && !in.failed()) read_parallel(in, d);
   d.norm_before_fc = flag(in, "norm_before_fc", false);
   d.normed_state = flag(in, "norm_output", false);
@@ -119,30 +129,30 @@ void read_medusa(const Reader& in, DrafterConfig& d) {
   d.heads = heads ? heads->positive_int(kMostHeads) : in.at("medusa_num_heads").positive_int(kMostHeads);
   const auto blocks = given(in, {"medusa_num_layers", "num_hidden_layers"});
   d.blocks = blocks ? blocks->positive_int(kMostHeads) : 1;
-  if (const auto hidden = given(in, "hidden_size")) d.layer.hidden = hidden->positive_int(config::kMostColumns);
-  if (const auto words = given(in, "vocab_size")) d.layer.vocabulary = words->positive_int(config::kMostVocabulary);
-  if (const auto some = given(in, "truncated_vocab_size"); some && some->positive_int() != d.layer.vocabulary)
+  if (const auto hidden = given(in, "hidden_size")) d.network.hidden = hidden->positive_int(config::kMostColumns);
+  if (const auto words = given(in, "vocab_size")) d.network.vocabulary = words->positive_int(config::kMostVocabulary);
+  if (const auto some = given(in, "truncated_vocab_size"); some && some->positive_int() != d.network.vocabulary)
     some->fail("heads over a part of the vocabulary are not modelled");
   refuse(in, "original_lm_head", "heads that share one LM head are not modelled");
 }
 
 void read_mtp(const Reader& in, DrafterConfig& d) {
-  d.layer = read_transformer(in);
-  const bool hybrid = d.layer.delta_net.has_value();
+  d.network = read_transformer(in);
+  const bool hybrid = d.network.delta_net() != nullptr;
   const Reader tower = given(in, "text_config").value_or(in);
   auto modules = given(tower, hybrid ? "mtp_num_hidden_layers" : "num_nextn_predict_layers");
   if (!modules && !hybrid) modules = tower.at("num_nextn_predict_layers");  // Qwen3-Next has one and doesn't say so
   if (modules && modules->integer(0, kMostHeads) != 1)
     modules->fail("one module, applied again and again, is modelled: not none and not several");
   if (hybrid) refuse(tower, "mtp_use_dedicated_embeddings", "a module with an embedding of its own is not modelled");
-  d.normed_state = hybrid || d.layer.architecture == "MiMoForCausalLM";
-  if (in.failed() || d.layer.layers == 0) return;
-  if (d.layer.mtp_layer || (d.layer.experts && d.layer.experts->beside_mlp))
+  d.normed_state = hybrid || d.network.architecture == "MiMoForCausalLM";
+  if (in.failed() || d.network.layers() == 0) return;
+  const LayerShape& last = d.network.layer(d.network.layers() - 1);
+  if (d.network.mtp_layer || std::holds_alternative<ExpertsBesideMlp>(last.mlp))
     return in.fail("the files of this network's MTP modules are not read; without \"checkpoint\" they are priced");
-  const LayerKind last = d.layer.layer(d.layer.layers - 1);  // the module's layer is like it, but attends in a hybrid
-  if (!hybrid && last.attention != AttentionKind::full) in.fail("a module without full attention is not modelled");
-  if (!last.experts) d.layer.experts.reset();
-  d.layer.layer_kinds.clear();
+  if (!hybrid && !last.sees_all()) in.fail("a module without full attention is not modelled");
+  d.layer = d.network.usual_layer();  // the module's layer is like the last, but attends in a hybrid
+  d.layer.mlp = last.mlp;
 }
 
 // Gemma4AssistantConfig of transformers 5.24. Its layers have queries alone; keys and values are the target's, whose
@@ -152,18 +162,18 @@ void read_assistant(const Reader& in, DrafterConfig& d) {
   d.target_hidden = in.at("backbone_hidden_size").positive_int(config::kMostColumns);
   const Reader text = in.at("text_config");
   if (in.failed()) return;
-  TransformerShape& s = d.layer;
-  s.hidden = needed(text, {"hidden_size"}, config::kMostColumns);
-  s.intermediate = needed(text, {"intermediate_size"}, config::kMostColumns);
+  config::ConfigNetwork s;
+  s.whole.hidden = needed(text, {"hidden_size"}, config::kMostColumns);
+  s.whole.intermediate = needed(text, {"intermediate_size"}, config::kMostColumns);
   s.layers = d.layers = needed(text, {"num_hidden_layers"}, config::kMostLayers);
-  s.vocabulary = needed(text, {"vocab_size"}, config::kMostVocabulary);
+  s.whole.vocabulary = needed(text, {"vocab_size"}, config::kMostVocabulary);
   s.heads = s.kv_heads = needed(text, {"num_attention_heads"}, config::kMostColumns);
   config::read_activation(text, "hidden_activation", {"gelu_pytorch_tanh"});
   config::read_epsilon(text, "rms_norm_eps", 1e-6, s);
   refuse(text, "attention_bias", "a bias in the attention is not modelled for this architecture");
   refuse(text, "enable_moe_block", "an assistant with experts is not modelled");
   s.rope_theta = 1e6;
-  s.window_rope = WindowRope{};
+  s.window_rope = config::WindowRope{};
   if (given(text, "rope_parameters")) config::read_rope(text, s);
   else s.rope_scaling = RopeScaling{.kind = RopeScaling::Kind::proportional, .turned = 0.25};
   const auto window = given(text, "sliding_window");
@@ -171,12 +181,30 @@ void read_assistant(const Reader& in, DrafterConfig& d) {
   const Reader types = text.at("layer_types");
   static constexpr std::array<std::string_view, 2> words{"full_attention", "sliding_attention"};
   for (const Reader& type : types.items())
-    s.layer_kinds.push_back({.attention = type.word(words) == words[0] ? AttentionKind::full : AttentionKind::sliding});
+    s.layer_kinds.push_back(
+        {.attention = type.word(words) == words[0] ? config::AttentionKind::full : config::AttentionKind::sliding});
   if (s.layer_kinds.size() != static_cast<std::size_t>(s.layers))
     types.fail("has " + std::to_string(s.layer_kinds.size()) + " entries for " + std::to_string(s.layers) + " layers");
+  d.network = in.failed() ? s.whole : network_of(s);
 }
 
 }  // namespace
+
+std::optional<int> last_alike(const TransformerShape& target, const LayerShape& own) {
+  for (int i = target.layers() - 1; i >= 0; --i)
+    if (target.layer(i).delta_net() == nullptr && target.layer(i).sees_all() == own.sees_all()) return i;
+  return std::nullopt;
+}
+
+LayerShape without_input_norm(LayerShape layer) {
+  layer.input_norm = false;
+  return layer;
+}
+
+LayerShape first_eagle3_layer(LayerShape layer) {
+  layer.inputs = 2 * layer.hidden;
+  return without_input_norm(std::move(layer));
+}
 
 DrafterConfig read_drafter(const Reader& in, DrafterKind kind) {
   DrafterConfig d;

@@ -23,8 +23,10 @@ struct BlockDrafterConfig {
 
 struct DrafterConfig {
   DrafterKind kind = DrafterKind::eagle;
-  // The shape of its decoder layer; Medusa has none. `vocabulary` is the target's, or 0 if the file does not say it.
-  TransformerShape layer;
+  // As its config.json describes it: of a drafter in the target's own folder the target, of Medusa the hidden size and
+  // the vocabulary alone. The vocabulary is the target's, or 0 if the file does not say it.
+  TransformerShape network;
+  LayerShape layer;                  // of its decoder layers; Medusa and Gemma 4's assistants have none
   int layers = 1;                    // P-EAGLE and block drafters have several
   std::optional<int> target_hidden;  // of an assistant, whose layers are narrower than the target
   int vocabulary = 0;                // rows of its own LM head; 0: it has the target's
@@ -37,13 +39,22 @@ struct DrafterConfig {
   // The next pass of the drafter reads its state after the last norm (MTP of MiMo and Qwen3-Next; EAGLE-3 with
   // "norm_output").
   bool normed_state = false;
-  bool own_embedding = false;  // its embedding is not the target's; of EAGLE and EAGLE-3 only the weights tell
-  int heads = 0, blocks = 1;   // Medusa: heads, and residual blocks of each
-  std::vector<int> windows;    // of each layer of EAGLE-3, P-EAGLE and block drafters, in entries of the text; 0: all
+  bool own_embedding = false;         // its embedding is not the target's; of EAGLE and EAGLE-3 only the weights tell
+  int heads = 0, blocks = 1;          // Medusa: heads, and residual blocks of each
+  std::vector<int> windows;           // of each layer of a block drafter, in entries of the text; 0: all
   std::optional<int> mask_token;      // P-EAGLE and block drafters, if the file says it
   std::optional<int> trained_drafts;  // P-EAGLE, if the file says it
   BlockDrafterConfig block;           // of block drafters
 };
+
+// A layer that reads what is normalised already, or is not to be (EAGLE), and one that reads two such states side by
+// side (EAGLE-3's first).
+LayerShape without_input_norm(LayerShape);
+LayerShape first_eagle3_layer(LayerShape);
+
+// The target's last layer that sees as much of the text as a layer of an assistant: all of it, or a window; none if it
+// has none.
+std::optional<int> last_alike(const TransformerShape& target, const LayerShape&);
 
 // Reads a drafter's config.json. Mistakes are noted, and so is what the networks of methods/ do not have.
 DrafterConfig read_drafter(const Reader&, DrafterKind);

@@ -13,20 +13,14 @@ void read_states(const Reader& ids, int later, DrafterConfig& d) {
 }
 
 void refuse_other_width(const Reader& in, const DrafterConfig& d) {
-  if (const auto width = given(in, "target_hidden_size"); width && width->positive_int() != d.layer.hidden)
+  if (const auto width = given(in, "target_hidden_size"); width && width->positive_int() != d.network.hidden)
     width->fail("a drafter of another hidden size than its target's is not modelled");
 }
 
 void read_own_head(const Reader& in, DrafterConfig& d) {
   const auto own = given(in, "draft_vocab_size");
-  d.vocabulary = own ? own->positive_int(kMostVocabulary) : d.layer.vocabulary;
-  if (own && d.vocabulary > d.layer.vocabulary) own->fail("is larger than the target's vocabulary");
-}
-
-std::vector<int> windows_of(const TransformerShape& s) {
-  std::vector<int> windows;
-  for (int i = 0; i < s.layers; ++i) windows.push_back(s.layer(i).attention == AttentionKind::full ? 0 : s.window);
-  return windows;
+  d.vocabulary = own ? own->positive_int(kMostVocabulary) : d.network.vocabulary;
+  if (own && d.vocabulary > d.network.vocabulary) own->fail("is larger than the target's vocabulary");
 }
 
 }  // namespace draftline::config

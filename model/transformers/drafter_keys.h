@@ -13,6 +13,5 @@ void read_states(const Reader& ids, int later, DrafterConfig&);
 void refuse_other_width(const Reader&, const DrafterConfig&);  // by "target_hidden_size"
 // "draft_vocab_size", by default the target's vocabulary: the rows of an LM head of its own.
 void read_own_head(const Reader&, DrafterConfig&);
-std::vector<int> windows_of(const TransformerShape&);  // of each layer, in entries of the text; 0: all
 
 }  // namespace draftline::config

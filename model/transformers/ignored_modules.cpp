@@ -99,14 +99,15 @@ IgnoredShares ignored_shares(const ModuleList& list, const TransformerShape& s) 
   static constexpr std::array<std::string_view, 4> kAttention{"q_proj", "k_proj", "v_proj", "o_proj"};
   static constexpr std::array<std::string_view, 3> kMlp{"gate_proj", "up_proj", "down_proj"};
   double attention = 0, mlp = 0, experts = 0;
-  const int layers = std::min(s.layers, kMostNamed);
+  const int layers = std::min(s.layers(), kMostNamed);
   int dense = 0;
   for (int i = 0; i < layers; ++i) {
     const std::string layer = "model.layers." + std::to_string(i) + ".";
     for (const std::string_view name : kAttention) attention += list.has(layer + "self_attn." + std::string(name));
-    dense += !s.layer(i).experts;
+    const bool is_dense = s.layer(i).experts() == nullptr;
+    dense += is_dense;
     for (const std::string_view name : kMlp) {
-      if (!s.layer(i).experts) mlp += list.has(layer + "mlp." + std::string(name));
+      if (is_dense) mlp += list.has(layer + "mlp." + std::string(name));
       else experts += list.has(layer + "mlp.experts.0." + std::string(name));
     }
   }

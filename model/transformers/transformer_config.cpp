@@ -64,26 +64,28 @@ static const config::Family* family_of_text(const config::Family& whole, const R
 }
 
 static TransformerShape read_shape(const Reader& in, const config::Family* family, std::string architecture) {
-  TransformerShape s;
-  s.name = name_of(in.file());
-  s.architecture = std::move(architecture);
-  if (!family) return s;
+  config::ConfigNetwork config;
+  config.whole.name = name_of(in.file());
+  config.whole.architecture = std::move(architecture);
+  if (!family) return config.whole;
   // A network that also sees or hears keeps the keys of its text tower apart.
   const auto tower = config::given(in, "text_config");
   if (tower && !tower->is_object()) tower->fail("must be an object");
   if (tower) family = family_of_text(*family, *tower);
-  if (!family) return s;
-  family->read(tower.value_or(in), s);
-  if (in.failed()) return s;
-  if (tower && config::given(in, "tie_word_embeddings")) config::read_tied(in, s.tied_embeddings, s);
-  config::check_heads(in, s);
-  if (const auto& r = s.rope_scaling; r && r->kind == RopeScaling::Kind::longrope)
+  if (!family) return config.whole;
+  family->read(tower.value_or(in), config);
+  if (in.failed()) return config.whole;
+  if (tower && config::given(in, "tie_word_embeddings")) config::read_tied(in, config.whole.tied_embeddings, config);
+  config::check_heads(in, config);
+  if (const auto& r = config.rope_scaling; r && r->kind == RopeScaling::Kind::longrope)
     for (const auto* factors : {&r->short_factors, &r->long_factors})
-      if (2 * static_cast<double>(factors->size()) != std::floor(s.rotary_share * s.head_dim))
+      if (2 * static_cast<double>(factors->size()) != std::floor(config.rotary_share * config.head_dim))
         in.fail("longrope has " + std::to_string(factors->size()) + " factors for " +
-                std::to_string(static_cast<int>(s.rotary_share * s.head_dim) / 2) + " pairs of columns of a head");
+                std::to_string(static_cast<int>(config.rotary_share * config.head_dim) / 2) +
+                " pairs of columns of a head");
+  TransformerShape s = in.failed() ? config.whole : network_of(config);
   // vLLM's and transformers' rule: YaRN stretches the original context, whatever max_position_embeddings says.
-  if (const auto& r = s.rope_scaling; r && r->kind == RopeScaling::Kind::yarn && s.max_positions)
+  if (const auto& r = config.rope_scaling; r && r->kind == RopeScaling::Kind::yarn && s.max_positions)
     s.max_positions = std::max(
         *s.max_positions,
         static_cast<int>(std::min(r->factor * r->original_context, static_cast<double>(config::kMostPositions))));

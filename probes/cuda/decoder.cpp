@@ -59,7 +59,7 @@ struct DecoderProbe::Decoder {
   Generator generator;
 
   Decoder(const TransformerShape& shape, int s, int at, bool g, std::shared_ptr<cuda::ProductChoices> products)
-      : layers(shape.layers),
+      : layers(shape.layers()),
         sequences(s),
         context(at),
         graphs(g),
@@ -135,23 +135,17 @@ void DecoderProbe::measure(MeasuredPoint& p, Seconds time_budget) {
 void DecoderProbe::measure_layer(MeasuredPoint& p, Seconds time_budget) {
   constexpr int kFew = 2, kMore = 6;
   constexpr double kLeast = 1e-9;
-  TransformerShape shape = tiny_shape(kMore, p.at("hidden"));
-  shape.heads = p.at("heads");
-  shape.kv_heads = p.at("kv_heads");
-  shape.head_dim = p.at("head_dim");
-  shape.intermediate = p.at("intermediate");
-  shape.vocabulary = 512;
+  constexpr int kWords = 512;
+  const int head_dim = p.at("head_dim");
+  const AttentionHeads heads{p.at("heads"), p.at("kv_heads"), head_dim, head_dim};
+  const LayerShape layer = llama_layer(p.at("hidden"), heads, p.at("intermediate"));
   const int sequences = p.at("sequences"), context = p.at("context");
   const double longest = lengths_around(context, sequences).back() + 4.0 * kAtOnce,
-               kv = 4.0 * sequences * longest * shape.kv_heads * shape.head_dim,
-               weights = 2.0 * shape.hidden *
-                         (3.0 * shape.intermediate + 2.0 * shape.heads * shape.head_dim +
-                          2.0 * shape.kv_heads * shape.head_dim);
+               kv = 2.0 * sequences * longest * cached_elements(layer), weights = 2.0 * layer_parameters(layer);
   last_.reset();
   if (!fits((kFew + kMore) * (kv + weights), p)) return;
-  Decoder more(shape, sequences, context, true, products_);
-  shape.layers = kFew;
-  Decoder few(shape, sequences, context, true, products_);
+  Decoder more(uniform_network("more", kMore, layer, kWords), sequences, context, true, products_);
+  Decoder few(uniform_network("few", kFew, layer, kWords), sequences, context, true, products_);
   timer_.take_samples(p, time_budget, [&] {
     const double short_time = few.steps().kernels(), long_time = more.steps().kernels();
     return std::max((long_time - short_time) / (kMore - kFew), kLeast);

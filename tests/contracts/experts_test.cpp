@@ -80,15 +80,11 @@ TEST_CASE("more rows touch more experts, up to all of them", "[contract]") {
 
 TEST_CASE("experts that every token passes are added to the chosen ones, and first layers may have none",
           "[contract]") {
-  TransformerShape s;
-  s.hidden = 32;
-  s.layers = 2;
-  s.heads = s.kv_heads = 2;
-  s.head_dim = 16;
-  s.intermediate = 40;
-  s.vocabulary = 20;
-  s.experts = Experts{4, 2, 24, false, 48};
-  s.layer_kinds = {{}, {.experts = true}};
+  const Experts experts{4, 2, 24, false, 48};
+  LayerShape layer = llama_layer(32, {2, 2, 16, 16}, 40);
+  TransformerShape s = uniform_network("tiny", 1, layer, 20);
+  layer.mlp = experts;
+  s.add_layer(layer);
   WeightStore store(DType::fp32);
   RandomWeights random(5);
   CpuBackend backend(store, random);
@@ -106,9 +102,9 @@ TEST_CASE("experts that every token passes are added to the chosen ones, and fir
     ops.store(kept, t);
     return kept;
   };
-  const Tensor chosen = kept("chosen", ops.mixture_of_experts(y, *w.experts, *s.experts));
+  const Tensor chosen = kept("chosen", ops.mixture_of_experts(y, *w.experts, experts));
   const Tensor shared = kept("shared", ops.linear(ops.silu_mul(ops.linear(y, *w.shared_gate_up)), *w.shared_down));
-  const Tensor whole = kept("whole", mlp(ops, y, w, s));
+  const Tensor whole = kept("whole", mlp(ops, y, w));
   ops.flush();
   const auto a = backend.read_floats(chosen), b = backend.read_floats(shared), c = backend.read_floats(whole);
   for (std::size_t i = 0; i < c.size(); ++i) {
@@ -126,9 +122,10 @@ TEST_CASE("the module of multi-token prediction is of the target's last layer's 
     return (rig.decoder.weights.bytes() - rig.decoder.target_bytes).value / 4 - 2 * 32 * 32 - 3 * 32;
   };
   const TransformerShape s = tiny_shape(Network::deepseek);
-  const LatentAttention& l = *s.latent;
+  const LatentAttention& l = s.latent()->dims;
   const double norms = 2 * 32 + l.q_rank + l.kv_rank, choice_bias = 6;
-  CHECK(stored(Network::deepseek) == layer_parameters(s) + norms + choice_bias);
-  CHECK(stored(Network::mixture) == layer_parameters(tiny_shape(Network::mixture)) + 2 * 32);
-  CHECK(stored(Network::qwen3) == layer_parameters(tiny_shape(Network::qwen3)) + 2 * 32);  // plain: without head norms
+  CHECK(stored(Network::deepseek) == layer_parameters(s.layer(5)) + norms + choice_bias);
+  CHECK(stored(Network::mixture) == layer_parameters(tiny_layer(Network::mixture, 5)) + 2 * 32);
+  CHECK(stored(Network::qwen3) ==
+        layer_parameters(tiny_layer(Network::qwen3, 5)) + 2 * 32);  // plain: without head norms
 }

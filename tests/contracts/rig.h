@@ -17,88 +17,114 @@
 namespace draftline::test {
 
 enum class Network { llama, qwen2, qwen3, mixture, latent, deepseek, sparse, windows, gemma4, hybrid };
+inline HeadAttention& heads_of(LayerShape& layer) { return std::get<HeadAttention>(layer.attention); }
+
+// All that Gemma 3, gpt-oss, Llama 4 and MiMo-V2 do to attention, in windows that texts fill.
+inline LayerShape windows_layer(LayerShape layer, int index) {
+  HeadAttention& a = heads_of(layer);
+  a.heads.value_dim = 6;
+  a.value_norm = a.o_bias = true;
+  a.query_scale = 0.3;
+  a.qk_norm = QkNorm::unweighted;
+  if (index % 3 == 0) {
+    a.window = TextWindow{7};
+    a.heads = {6, 3, 10, 4};
+    a.rope = {100, 6};
+    a.sinks = true;
+  } else if (index % 3 == 1) {
+    a.window = TextWindow{7, true};
+  } else {
+    a.rope = {10000, 0, {}, QueryGrowth{5, 0.3}};
+    a.qk_norm = QkNorm::none;
+  }
+  layer.norms = NormPlacement::both;
+  layer.scaled = true;
+  std::get<DenseMlp>(layer.mlp).kind = MlpKind::gated_gelu;
+  return layer;
+}
+
+// Wide heads without windows whose keys are their values, experts beside the MLP.
+inline LayerShape gemma4_layer(LayerShape layer, int index) {
+  HeadAttention& a = heads_of(layer);
+  a.qk_norm = QkNorm::each_head;
+  a.value_norm = true;
+  a.query_scale = 1;
+  if (index % 3 == 2) {
+    a.heads = {4, 1, 12, 12, true};
+    a.rope = {10000, 12, RopeScaling{.kind = RopeScaling::Kind::proportional, .turned = 0.5}};
+  } else {
+    a.window = TextWindow{7};
+    a.rope = {100, 8};
+  }
+  layer.norms = NormPlacement::both;
+  layer.scaled = true;
+  Experts experts{5, 2, 24, true};
+  experts.kind = MlpKind::gated_gelu;
+  layer.mlp = ExpertsBesideMlp{{48, MlpKind::gated_gelu}, experts};
+  return layer;
+}
+
+inline LatentHeads tiny_latent_heads() {
+  return {.heads = 4,
+          .dims = {.q_rank = 20, .kv_rank = 18, .nope_dim = 6, .rope_dim = 4, .value_dim = 5},
+          .rope = {.columns = 4}};
+}
+
+inline LayerShape tiny_layer(Network kind, int index) {
+  LayerShape layer = llama_layer(32, {4, 2, 8, 8}, 48);
+  const Experts experts{5, 2, 24, true, 40};  // behind two dense layers, and one that all tokens pass
+  switch (kind) {
+    case Network::llama: break;
+    case Network::qwen2:
+      heads_of(layer).qkv_bias = true;
+      layer.norms = NormPlacement::behind;
+      break;
+    case Network::qwen3: heads_of(layer).qk_norm = QkNorm::each_head; break;
+    case Network::mixture:
+      if (index >= 2) layer.mlp = experts;
+      break;
+    case Network::latent: layer.attention = tiny_latent_heads(); break;
+    case Network::deepseek:
+      layer.attention = tiny_latent_heads();
+      if (index >= 2) {
+        Experts e = experts;
+        e.count = 6;
+        e.groups = 3;
+        e.groups_per_token = 2;
+        e.score = Experts::Score::sigmoid;
+        e.choice_bias = true;
+        e.scale = 1.5;
+        layer.mlp = e;
+      }
+      break;
+    case Network::sparse: {
+      LatentHeads a = tiny_latent_heads();
+      a.shares_choice = index == 2 || index == 3;
+      if (!a.shares_choice) a.dims.indexer = Indexer{.heads = 7, .head_dim = 6, .top_k = 5};
+      layer.attention = a;
+      break;
+    }
+    case Network::windows: return windows_layer(layer, index);
+    case Network::gemma4: return gemma4_layer(layer, index);
+    case Network::hybrid:  // gated delta networks among layers of gated attention
+      heads_of(layer).qk_norm = QkNorm::each_head;
+      heads_of(layer).output_gate = true;
+      heads_of(layer).rope.columns = 2;
+      if (index != 3 && index != 5) layer.attention = DeltaNet{2, 4, 8, 6, 4, DType::fp32};
+      break;
+  }
+  return layer;
+}
+
 inline TransformerShape tiny_shape(Network kind) {
   TransformerShape s;
   s.name = "tiny";
   s.hidden = 32;
-  s.layers = 6;
-  s.heads = 4;
-  s.kv_heads = 2;
-  s.head_dim = 8;
   s.intermediate = 48;
   s.vocabulary = 12;
-  s.qkv_bias = kind == Network::qwen2;
-  s.tied_embeddings = false;
-  if (kind == Network::qwen3) s.qk_norm = QkNorm::each_head;
-  if (kind == Network::qwen2) s.norms = NormPlacement::behind;
-  if (kind == Network::mixture || kind == Network::deepseek) {
-    s.experts = Experts{5, 2, 24, true, 40};  // behind two dense layers, and one that all tokens pass
-    s.layer_kinds.assign(6, {.experts = true});
-    s.layer_kinds[0] = s.layer_kinds[1] = {};
-  }
-  if (kind == Network::latent || kind == Network::deepseek || kind == Network::sparse) {
-    s.latent = LatentAttention{.q_rank = 20, .kv_rank = 18, .nope_dim = 6, .rope_dim = 4, .value_dim = 5};
-    s.head_dim = 10;
-    s.kv_heads = s.heads;
-    if (kind == Network::sparse) {
-      s.latent->indexer = Indexer{.heads = 7, .head_dim = 6, .top_k = 5};
-      s.layer_kinds.assign(6, {});
-      s.layer_kinds[2].shares_choice = s.layer_kinds[3].shares_choice = true;
-    }
-  }
-  if (kind == Network::deepseek) {
-    Experts& e = *s.experts;
-    e.count = 6;
-    e.groups = 3;
-    e.groups_per_token = 2;
-    e.score = Experts::Score::sigmoid;
-    e.choice_bias = true;
-    e.scale = 1.5;
-  }
-  if (kind == Network::windows) {  // all that Gemma 3, gpt-oss, Llama 4 and MiMo-V2 do to attention, in windows that
-                                   // texts fill
-    s.window = 7;
-    s.layer_kinds.assign(6, {.attention = AttentionKind::sliding});
-    s.layer_kinds[1].attention = s.layer_kinds[4].attention = AttentionKind::chunked;
-    s.layer_kinds[2] = s.layer_kinds[5] = {.rope = false};
-    s.window_rope = WindowRope{100, 0.6};
-    s.query_growth = QueryGrowth{5, 0.3};
-    s.value_norm = s.layer_scale = true;
-    s.logit_cap = 3;
-    s.o_bias = s.rotated_qk_norm = true;
-    s.sinks = Sinks::windowed;
-    s.value_dim = 6;
-    s.windowed_heads = AttentionHeads{6, 3, 10, 4};
-    s.norms = NormPlacement::both;
-    s.mlp = MlpKind::gated_gelu;
-    s.query_scale = 0.3;
-    s.embedding_scale = 2;
-  }
-  if (kind == Network::gemma4) {  // wide heads without windows whose keys are their values, experts beside the MLP
-    s.window = 7;
-    s.layer_kinds.assign(6, {.attention = AttentionKind::sliding, .experts = true});
-    s.layer_kinds[2].attention = s.layer_kinds[5].attention = AttentionKind::full;
-    s.windowed_heads = AttentionHeads{4, 2, 8, 8};
-    s.kv_heads = 1, s.head_dim = 12;
-    s.values_are_keys = s.value_norm = s.layer_scale = true;
-    s.rope_scaling = RopeScaling{.kind = RopeScaling::Kind::proportional, .turned = 0.5};
-    s.window_rope = WindowRope{100};
-    s.qk_norm = QkNorm::each_head;
-    s.norms = NormPlacement::both;
-    s.mlp = MlpKind::gated_gelu;
-    s.query_scale = 1;
-    s.logit_cap = 3;
-    s.experts = Experts{5, 2, 24, true};
-    s.experts->beside_mlp = true;
-  }
-  if (kind == Network::hybrid) {  // gated delta networks among layers of gated attention
-    s.qk_norm = QkNorm::each_head;
-    s.output_gate = true;
-    s.rotary_share = 0.25;
-    s.delta_net = DeltaNet{2, 4, 8, 6, 4, DType::fp32};
-    s.layer_kinds.assign(6, {.attention = AttentionKind::delta_net});
-    s.layer_kinds[3] = s.layer_kinds[5] = {};
-  }
+  for (int i = 0; i < 6; ++i) s.add_layer(tiny_layer(kind, i));
+  if (kind == Network::windows) s.embedding_scale = 2;
+  if (kind == Network::windows || kind == Network::gemma4) s.logit_cap = 3;
   return s;
 }
 
@@ -123,7 +149,7 @@ inline std::vector<Plan> all_plans() {
 // compressed caches of latents.
 inline std::vector<Plan> plans_for(Network network) {
   std::vector<Plan> plans = all_plans();
-  if (tiny_shape(network).latent)
+  if (tiny_shape(network).latent() != nullptr)
     std::erase_if(plans, [](const Plan& p) {
       return p.method == "dflash" || p.method == "dflash2" || p.method == "dspark" || p.method == "triforce" ||
              p.method == "gemma4_assistant" || p.method.starts_with("magicdec_");

@@ -18,8 +18,9 @@ TEST_CASE("logits on CUDA agree with Hugging Face transformers on the same files
   HuggingFaceFolder folder(kFixtures / network);
   const Expected expected(kFixtures / network);
   TransformerShape shape = folder.shape();
-  if (expanded && (!shape.latent || shape.latent->indexer)) return;
-  if (expanded) shape.latent->most_absorbed = 0;
+  if (expanded && (shape.latent() == nullptr || shape.latent()->dims.indexer)) return;
+  for (LayerShape& layer : shape.kinds)
+    if (auto* a = std::get_if<LatentHeads>(&layer.attention); a != nullptr && expanded) a->dims.most_absorbed = 0;
   const CudaBackend::Options options{.activations = DType::fp32, .poison = true, .timed_products = false};
   // As for the CPU (tests/decoder/logits_test.cpp): another order of additions alone.
   CHECK(furthest(expected, logits_of<CudaBackend>(folder, shape, expected.prompts, options)) <=

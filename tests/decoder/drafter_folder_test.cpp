@@ -196,7 +196,7 @@ TEST_CASE("the module behind DeepSeek-V3's and GLM-4.5's layers has their attent
     CAPTURE(name);
     CHECK(loaded(module, "layer." + name, in, out) == of_target(name, in, out));
   };
-  const int experts = target.shape().experts->count;
+  const int experts = target.shape().experts()->count;
   same("router", 32, experts);
   same("router.choice_bias", 1, experts);
   same("experts.gate_up", experts * 32, 40);

@@ -26,8 +26,8 @@ std::vector<float> loaded(WeightSource& source, const std::string& name, int in,
 TEST_CASE("a folder's shape is that of its config.json and its name that of the folder") {
   const HuggingFaceFolder folder(kFixtures / "qwen3");
   CHECK(folder.shape().name == "qwen3");
-  CHECK(folder.shape().qk_norm == QkNorm::each_head);
-  CHECK(folder.shape().head_dim == 16);
+  CHECK(folder.shape().layer(0).heads()->qk_norm == QkNorm::each_head);
+  CHECK(folder.shape().usual_heads().head_dim == 16);
 }
 
 TEST_CASE("a matrix is the stored one transposed, and query, key and value lie side by side") {

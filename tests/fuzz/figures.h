@@ -23,7 +23,7 @@ inline void are_figures(const Prediction& p) {
 }
 
 // So small that a step is priced in milliseconds.
-inline bool is_small(const TransformerShape& t) { return t.layers <= 8; }
+inline bool is_small(const TransformerShape& t) { return t.layers() <= 8; }
 
 inline MethodChoice method_of(const char* object, double rate) {
   return {MethodSpec(Document::from_text(object, "method.json").root()), Acceptance(Acceptance::Rate{rate})};

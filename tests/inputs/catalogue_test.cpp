@@ -45,19 +45,20 @@ TEST_CASE("a transformer may be described by its shapes, and a mistake in them h
   };
   const TransformerShape plain = described("");
   CHECK(plain.name == "described");
-  CHECK(plain.kv_heads == 4);
-  CHECK(plain.head_dim == 16);
+  CHECK(plain.usual_heads() == AttentionHeads{4, 4, 16, 16});
   CHECK_FALSE(plain.max_positions);
   // 4 layers of 4 * 64 * 64 + 3 * 64 * 96, two tables of 6400, 9 norms
   CHECK(parameters(plain) == 4 * (16384 + 18432) + 2 * 6400 + 9 * 64);
   const TransformerShape windows = described(R"(, "window": 8, "full_attention_every": 2, "kv_heads": 2)");
-  CHECK(windows.layers_of(AttentionKind::sliding) == 2);
-  CHECK(windows.layer(1).attention == AttentionKind::full);
+  CHECK(windows.layer(0).window() == TextWindow{8});
+  CHECK(windows.layer(2).window() == TextWindow{8});
+  CHECK((windows.layer(1).sees_all() && windows.layer(3).sees_all()));
   const TransformerShape experts =
       described(R"(, "experts": {"count": 8, "per_token": 2, "intermediate": 32, "dense_layers": 1}, "window": 8)");
-  CHECK_FALSE(experts.layer(0).experts);
-  CHECK(experts.layer(1) == LayerKind{AttentionKind::sliding, true, true});
-  CHECK(experts.experts->overlap > 0);  // as of every network with experts: data/routing.json
+  CHECK(experts.layer(0).experts() == nullptr);
+  REQUIRE(experts.layer(1).experts() != nullptr);
+  CHECK((experts.layer(1).window() == TextWindow{8} && experts.layer(1).rope()->columns == 16));
+  CHECK(experts.layer(1).experts()->overlap > 0);  // as of every network with experts: data/routing.json
   const auto refused = [&](const std::string& more) { return mistake_of([&] { described(more); }); };
   CHECK(starts_with(refused(R"(, "hiden": 3)"), "x.json#/hiden: unknown key; did you mean \"hidden\"?"));
   CHECK(starts_with(refused(R"(, "kv_heads": 3)"), "x.json#: the 4 heads are not a multiple of the 3 KV heads"));

@@ -70,7 +70,7 @@ TEST_CASE("rows of a block attend to each other both ways, and to the target's s
 TEST_CASE("DFlash drafts by default from layers spread as its authors spread them") {
   const auto taken = [](int layers, const std::string& parameters) {
     TransformerShape shape = tiny_shape(Network::llama);
-    shape.layers = layers;
+    shape.resize_layers(layers);
     const Document text = Rig::text_of({"dflash", parameters});
     const Decoder decoder(
         Decoder::Options{.target = shape, .precision = Precision(DType::bf16), .slots = 4}, MethodSpec(text.root()),

@@ -15,14 +15,7 @@ namespace {
 MethodSpec spec(const std::string& object) { return MethodSpec(Document::from_text(object, "s.json").root()); }
 
 TransformerShape target() {
-  TransformerShape s;
-  s.name = "target";
-  s.hidden = 64;
-  s.layers = 12;
-  s.heads = s.kv_heads = 4;
-  s.head_dim = 16;
-  s.intermediate = 128;
-  s.vocabulary = 128;
+  TransformerShape s = uniform_network("target", 12, llama_layer(64, {4, 4, 16, 16}, 128), 128);
   s.max_positions = 100;
   return s;
 }

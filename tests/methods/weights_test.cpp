@@ -9,16 +9,8 @@ using namespace draftline;
 
 namespace {
 
-TransformerShape llama_7b() {
-  TransformerShape s;
-  s.name = "llama-7b";
-  s.hidden = 4096;
-  s.layers = 32;
-  s.heads = s.kv_heads = 32;
-  s.head_dim = 128;
-  s.intermediate = 11008;
-  s.vocabulary = 32000;
-  return s;
+TransformerShape llama_7b(int layers = 32) {
+  return uniform_network("llama-7b", layers, llama_layer(4096, {32, 32, 128, 128}, 11008), 32000);
 }
 
 struct Added {
@@ -54,21 +46,15 @@ TEST_CASE("drafters have the sizes their authors state") {
 }
 
 TEST_CASE("the assistant of Gemma 4 12B has the size of its published file") {
-  TransformerShape target = llama_7b();
-  target.hidden = 3840;
-  target.vocabulary = 262144;
-  target.layer_kinds.assign(32, {.attention = AttentionKind::sliding});
-  target.layer_kinds[31] = {};
-  target.window = 1024;
-  target.heads = 16, target.kv_heads = 1, target.head_dim = 512;
-  target.windowed_heads = AttentionHeads{16, 8, 256, 256};
+  LayerShape windowed = llama_layer(3840, {16, 8, 256, 256}, 11008);
+  std::get<HeadAttention>(windowed.attention).window = TextWindow{1024};
+  TransformerShape target = uniform_network("gemma", 31, windowed, 262144);
+  target.add_layer(llama_layer(3840, {16, 1, 512, 512}, 11008));
   CHECK(added("gemma4_assistant", "", target).weights == Approx(422.86e6).epsilon(1e-3));
 }
 
 TEST_CASE("what DFlash 2 adds to DFlash for Qwen3.5-4B: 16.5 M of convolutions, as announced, and its codebooks") {
-  TransformerShape target = llama_7b();
-  target.hidden = 2560;
-  target.vocabulary = 248320;
+  const auto target = uniform_network("qwen", 32, llama_layer(2560, {32, 32, 128, 128}, 11008), 248320);
   const double more = added("dflash2", R"(,"draft_length":7)", target).weights -
                       added("dflash", R"(,"draft_length":7)", target).weights;
   // Two convolutions in each of 5 layers, each with 2 sides of 2 taps: a kernel for 160 groups, and the taps.
@@ -106,8 +92,7 @@ TEST_CASE("Kangaroo's adapter and head run once for each draft, its early layers
 
 TEST_CASE("Kangaroo leaves 32 layers behind the second and 40 behind the third") {
   for (const auto& [layers, exit] : {std::pair{32, 2}, {40, 3}, {2, 1}}) {
-    TransformerShape shape = llama_7b();
-    shape.layers = layers;
+    const TransformerShape shape = llama_7b(layers);
     const Decoder decoder(
         Decoder::Options{.target = shape, .precision = Precision(DType::bf16), .slots = 4},
         MethodSpec(*methods::find("kangaroo")), [&](const Reader&) { return shape; },

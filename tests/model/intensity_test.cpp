@@ -97,9 +97,9 @@ TEST_CASE("drafters are as large as their authors say") {
 
 TEST_CASE("what a drafter reads follows its wiring") {
   using namespace draft_parameters;
-  TransformerShape s;  // d = 4, A = 2*16 + 2*16 = 64, F = 3*4*8 = 96, Y = 160, H = 40
-  s.hidden = 4, s.layers = 3, s.heads = 2, s.kv_heads = 2, s.head_dim = 2, s.intermediate = 8, s.vocabulary = 10;
-  REQUIRE(layer_parameters(s) == 160);
+  // d = 4, A = 2*16 + 2*16 = 64, F = 3*4*8 = 96, Y = 160, H = 40
+  const auto s = uniform_network("three layers", 3, llama_layer(4, {2, 2, 2, 2}, 8), 10);
+  REQUIRE(layer_parameters(s.layer(0)) == 160);
   CHECK(autoregressive().read(7) == 0);
   CHECK(space().read(7) == 0);
   CHECK(draft_model(s).read(2) == 2 * active_parameters(s));

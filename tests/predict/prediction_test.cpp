@@ -154,13 +154,14 @@ TEST_CASE("a layer's kernels, as layers are calibrated, are what a step has more
     return s->predictor().steps().step_price(setup, s->scenario().methods.front())(context).value;
   };
   TransformerShape few = *setup.transformer, more = few;
-  few.layers = 2;
-  more.layers = 6;
+  few.resize_layers(2);
+  more.resize_layers(6);
+  const AttentionHeads heads = few.usual_heads();
   const MeasuredPoint layer{"layer",
                             {{"hidden", few.hidden},
-                             {"heads", few.heads},
-                             {"kv_heads", few.kv_heads},
-                             {"head_dim", few.head_dim},
+                             {"heads", heads.heads},
+                             {"kv_heads", heads.kv_heads},
+                             {"head_dim", heads.head_dim},
                              {"intermediate", few.intermediate},
                              {"sequences", sequences},
                              {"context", context}}};

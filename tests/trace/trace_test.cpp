@@ -26,12 +26,7 @@ std::vector<TracedPrompt> one_prompt() {
   p.probabilities = {0.5, 0.25, 0, 0.5, 0.5, 0.5, 0.125, 0.5, 0.5, 0.0625};
   return {p};
 }
-TransformerShape target(int layers = 2) {
-  TransformerShape s;
-  s.name = "tiny";
-  s.layers = layers;
-  return s;
-}
+TransformerShape target(int layers = 2) { return uniform_network("tiny", layers, LayerShape{}, 0); }
 TraceHeader header() {
   TraceHeader h;
   h.target = "tiny";

@@ -161,6 +161,7 @@ TEST_CASE("a step table's products have rows") {
 
 TEST_CASE("step tables are of the network's shape on one rank") {
   const TransformerShape whole = llama_8b();
+  const AttentionHeads heads = whole.usual_heads();
   const Folder folder;
   folder.with("dense.csv", "layer,tokens,time_us\nqkv_proj,1,20\no_proj,1,9\nact_fn,1,2\nqkv_proj,2048,90\n")
       .with("attention.csv",
@@ -169,11 +170,11 @@ TEST_CASE("step tables are of the network's shape on one rank") {
   const KernelTables all = folder.read(known_device("h100-sxm"), shard(whole, {.devices = 4}));
   REQUIRE(all.times.gemms.size() == 2);
   CHECK(all.times.gemms[0].in == whole.hidden);
-  CHECK(all.times.gemms[0].out == (whole.heads_of().q_columns() + 2 * whole.heads_of().k_columns()) / 4);
-  CHECK(all.times.gemms[1].in == whole.heads_of().q_columns() / 4);
+  CHECK(all.times.gemms[0].out == (heads.q_columns() + 2 * heads.k_columns()) / 4);
+  CHECK(all.times.gemms[1].in == heads.q_columns() / 4);
   REQUIRE(all.times.attention.size() == 2);
-  CHECK(all.times.attention[0].heads == whole.heads / 4);
-  CHECK(all.times.attention[0].kv_heads == whole.kv_heads / 4);
+  CHECK(all.times.attention[0].heads == heads.heads / 4);
+  CHECK(all.times.attention[0].kv_heads == heads.kv_heads / 4);
   CHECK(told(all, "dense.csv") ==
         "2 of 4; 1 layers that are no product of a transformer's layer; 1 more than 1024 rows, beyond the model's "
         "domain");

@@ -9,9 +9,8 @@ using namespace draftline;
 namespace {
 
 TransformerShape three_layers() {
-  TransformerShape s;  // matrices of a layer: A = 4*16 = 64, F = 96; tables 2 * 40; norms 3 * 8 + 4 = 28
-  s.hidden = 4, s.layers = 3, s.heads = 2, s.kv_heads = 2, s.head_dim = 2, s.intermediate = 8, s.vocabulary = 10;
-  return s;
+  // matrices of a layer: A = 4*16 = 64, F = 96; tables 2 * 40; norms 3 * 8 + 4 = 28
+  return uniform_network("three layers", 3, llama_layer(4, {2, 2, 2, 2}, 8), 10);
 }
 
 }  // namespace
@@ -32,13 +31,13 @@ TEST_CASE("weights weigh what their format says, and quantisers leave tables and
 TEST_CASE("the cache keeps two rows of KV columns per token and layer") {
   CHECK(cache_elements_per_token(three_layers()) == 2 * 3 * 4);
   // Llama-2-7B in 16 bit: 2 * 32 layers * 4096 * 2 bytes = 512 KiB a token
-  TransformerShape llama;
-  llama.layers = 32, llama.kv_heads = 32, llama.head_dim = 128;
+  const auto llama = uniform_network("llama", 32, llama_layer(4096, {32, 32, 128, 128}, 11008), 32000);
   CHECK(bytes_of(DType::fp16, cache_elements_per_token(llama)).value == 512 * 1024);
   // A latent of 512 columns and a key of 64 that all heads share, in 61 layers: DeepSeek-V3
-  TransformerShape deepseek;
-  deepseek.layers = 61, deepseek.heads = deepseek.kv_heads = 128, deepseek.head_dim = 192;
-  deepseek.latent = LatentAttention{.q_rank = 1536, .kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .value_dim = 128};
+  LayerShape latent;
+  latent.attention = LatentHeads{
+      .heads = 128, .dims = {.q_rank = 1536, .kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .value_dim = 128}};
+  const auto deepseek = uniform_network("deepseek", 61, latent, 129280);
   CHECK(bytes_of(DType::fp16, cache_elements_per_token(deepseek)).value == 61 * 576 * 2);
 }
 

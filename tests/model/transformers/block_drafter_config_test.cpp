@@ -75,8 +75,8 @@ std::string block_mistake(const Json& config, DrafterKind kind) {
 TEST_CASE("a DFlash's block, layers and the states it reads, which z-lab counts as they leave a layer") {
   const DrafterConfig d = read_block(kDFlash, dflash);
   CHECK(d.layers == 5);
-  CHECK(d.layer.intermediate == 12288);
-  CHECK(d.layer.qk_norm == QkNorm::each_head);
+  CHECK(d.layer.dense_mlp()->intermediate == 12288);
+  CHECK(d.layer.heads()->qk_norm == QkNorm::each_head);
   CHECK(d.vocabulary == 0);  // embedding and LM head are the target's
   CHECK(d.auxiliary_layers == std::vector{2, 10, 18, 26, 34});
   CHECK(d.mask_token == 151669);

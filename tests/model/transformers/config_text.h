@@ -27,6 +27,17 @@ inline std::string mistakes_of(const nlohmann::json& config) {
   return mistake_of([&] { shape_from(config); });
 }
 
+// Of the layer that stands for all, which must have heads.
+inline const HeadAttention& heads_of(const TransformerShape& s) {
+  return std::get<HeadAttention>(s.usual_layer().attention);
+}
+inline const Rope& rope_of(const TransformerShape& s) { return *s.usual_layer().rope(); }
+inline int layers_with_window(const TransformerShape& s) {
+  int count = 0;
+  for (int i = 0; i < s.layers(); ++i) count += s.layer(i).window().has_value();
+  return count;
+}
+
 inline nlohmann::json llama() {
   return {{"architectures", {"LlamaForCausalLM"}},
           {"hidden_size", 64},

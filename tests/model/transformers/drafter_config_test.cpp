@@ -48,8 +48,8 @@ TEST_CASE("an EAGLE-3 drafter's layer has widths of its own, and its head a part
   for (const Json& config : {eagle3_config(), speculators_config()}) {
     const DrafterConfig d = read(config, DrafterKind::eagle3);
     CHECK(d.layer.hidden == 64);
-    CHECK(d.layer.head_dim == 16);
-    CHECK(d.layer.vocabulary == 200);
+    CHECK(d.layer.heads()->heads.head_dim == 16);
+    CHECK(d.network.vocabulary == 200);
     CHECK(d.vocabulary == 50);
     CHECK(d.auxiliary_layers.empty());
     CHECK(d.norm_before_residual == config.contains("norm_before_residual"));
@@ -104,9 +104,10 @@ TEST_CASE("a hybrid's module attends whatever the last layer does; Qwen3-Next ha
       std::ifstream(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data/transformers/qwen3-next-80b-a3b.json"));
   const DrafterConfig next = read(hybrid, DrafterKind::mtp);
   CHECK(next.normed_state);
-  CHECK(next.layer.output_gate);
-  CHECK(next.layer.experts.has_value());
-  CHECK(next.layer.layer(0).attention == AttentionKind::full);
+  REQUIRE(next.layer.heads() != nullptr);
+  CHECK(next.layer.heads()->output_gate);
+  CHECK(next.layer.experts() != nullptr);
+  CHECK(next.layer.sees_all());
   hybrid["mtp_num_hidden_layers"] = 2;
   CHECK(contains(mistake(hybrid, DrafterKind::mtp), "#/mtp_num_hidden_layers: one module, applied again and again"));
   hybrid["mtp_num_hidden_layers"] = 1;

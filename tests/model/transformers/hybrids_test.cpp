@@ -26,7 +26,7 @@ json tiny_hybrid() {
 
 std::string kinds(const TransformerShape& s) {
   std::string text;
-  for (int i = 0; i < s.layers; ++i) text += s.layer(i).attention == AttentionKind::delta_net ? 'd' : 'f';
+  for (int i = 0; i < s.layers(); ++i) text += s.layer(i).delta_net() != nullptr ? 'd' : 'f';
   return text;
 }
 
@@ -48,17 +48,18 @@ TEST_CASE("a hybrid's layers: every fourth attends, or as layer_types says") {
 
 TEST_CASE("a hybrid's keys: defaults, the format of states, what is not modelled") {
   const auto s = shape_from(tiny_hybrid());
-  CHECK((s.qk_norm == QkNorm::each_head && s.output_gate));
-  CHECK(s.rotary_share == 0.25);
-  CHECK(s.delta_net->kernel == 4);
-  CHECK(s.delta_net->state == DType::bf16);
-  CHECK(shape_from(with(tiny_hybrid(), "mamba_ssm_dtype", "float32")).delta_net->state == DType::fp32);
+  CHECK((heads_of(s).qk_norm == QkNorm::each_head && heads_of(s).output_gate));
+  CHECK(rope_of(s).columns == 2);  // a quarter of 8
+  REQUIRE(s.delta_net() != nullptr);
+  CHECK(s.delta_net()->kernel == 4);
+  CHECK(s.delta_net()->state == DType::bf16);
+  CHECK(shape_from(with(tiny_hybrid(), "mamba_ssm_dtype", "float32")).delta_net()->state == DType::fp32);
   CHECK(mistakes_of(with(tiny_hybrid(), "mamba_ssm_dtype", "int8")).find("a state in \"int8\" is not modelled") !=
         std::string::npos);
   CHECK(mistakes_of(with(tiny_hybrid(), "attn_output_gate", false)).find("#/attn_output_gate: ") != std::string::npos);
   CHECK(mistakes_of(with(tiny_hybrid(), "linear_num_key_heads", 3)).find("the 4 value heads") != std::string::npos);
   const json tower{{"architectures", {"Qwen3_5ForConditionalGeneration"}}, {"text_config", tiny_hybrid()}};
-  CHECK(shape_from(tower).delta_net == s.delta_net);
+  CHECK(*shape_from(tower).delta_net() == *s.delta_net());
   CHECK(shape_from(tower).hidden == 16);
 }
 
@@ -66,16 +67,16 @@ TEST_CASE("the parameters of a hybrid add up by head") {
   // delta networks: 2 x 8 key and 24 value columns: 16 x (40 + 24 gates + 2 x 4) + 24 x 16 out = 1536; convolution
   // 40 x 4 + 2 x 4 + a norm of 6 = 174. Attention: 16 x (16 q + 16 gates + 2 x 8) + 16 x 16 = 1024, norms of heads 16.
   const auto s = shape_from(tiny_hybrid());
-  CHECK(attention_parameters(s, {.attention = AttentionKind::delta_net}) == 1536);
-  CHECK(attention_parameters(s) == 1024);
+  CHECK(attention_parameters(s.layer(0)) == 1536);
+  CHECK(attention_parameters(s.layer(3)) == 1024);
   const double mlp = 3 * 16 * 24, norms = 32;
   CHECK(parameters(s) == 3 * (1536 + 174) + 1024 + 16 + 4 * (mlp + norms) + 16 + 2 * 160);
 }
 
 TEST_CASE("a hybrid's shares: the ranks divide the heads of its states too") {
   const auto two = shard(shape_from(tiny_hybrid()), {.devices = 2});
-  CHECK(two.delta_net->key_heads == 1);
-  CHECK(two.delta_net->value_heads == 2);
+  CHECK(two.delta_net()->key_heads == 1);
+  CHECK(two.delta_net()->value_heads == 2);
   const auto many = shape_from(with(with(tiny_hybrid(), "num_attention_heads", 4), "head_dim", 8));
   CHECK(refuses_shards(many, {.devices = 4}).value().find("divide the 2 key heads of the delta networks of tiny") !=
         std::string::npos);

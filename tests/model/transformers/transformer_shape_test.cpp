@@ -66,9 +66,14 @@ TEST_CASE("the parts of a parameter count add up by head") {
   // hidden 64, 4 heads of 16, 2 KV heads: A = 2*64*64 + 2*64*32 = 12288; F = 3*64*96 = 18432; H = 100*64 = 6400.
   // norms: 2 layers * 2 * 64 + 64 = 320. Untied: 2 * 30720 + 320 + 2 * 6400 = 74560.
   const auto s = shape_from(with(llama(), "num_key_value_heads", 2));
-  CHECK(attention_parameters(s) == 12288);
-  CHECK(mlp_parameters(s) == 18432);
-  CHECK(layer_parameters(s) == 30720);
+  CHECK(attention_parameters(s.layer(0)) == 12288);
+  CHECK(mlp_parameters(s.layer(0)) == 18432);
+  CHECK(layer_parameters(s.layer(0)) == 30720);
+  const auto with_layers = [&](const auto& change) {
+    TransformerShape other = s;
+    for (LayerShape& layer : other.kinds) change(layer, std::get<HeadAttention>(layer.attention));
+    return other;
+  };
   CHECK(head_parameters(s) == 6400);
   CHECK(parameters(s) == 74560);
   CHECK(active_parameters(s) == 74560 - 6400);
@@ -76,26 +81,29 @@ TEST_CASE("the parts of a parameter count add up by head") {
   tied.tied_embeddings = true;
   CHECK(parameters(tied) == 74560 - 6400);
   CHECK(active_parameters(tied) == 74560 - 6400);
-  auto biased = s;  // 2 layers * (64 + 2 * 32)
-  biased.qkv_bias = true;
-  CHECK(parameters(biased) == 74560 + 256);
-  auto normed = s;  // 2 layers * 2 * 16
-  normed.qk_norm = QkNorm::each_head;
-  CHECK(parameters(normed) == 74560 + 64);
-  normed.qk_norm = QkNorm::all_heads;  // 2 layers * (64 + 32)
-  CHECK(parameters(normed) == 74560 + 192);
-  auto old = s;  // two matrices for three, norms with bias: 2 * 64 * 96 in place of 3, 320 more
-  old.mlp = MlpKind::gelu;
+  // 2 layers * (64 + 2 * 32)
+  CHECK(parameters(with_layers([](auto&, HeadAttention& a) { a.qkv_bias = true; })) == 74560 + 256);
+  // 2 layers * 2 * 16
+  CHECK(parameters(with_layers([](auto&, HeadAttention& a) { a.qk_norm = QkNorm::each_head; })) == 74560 + 64);
+  // 2 layers * (64 + 32)
+  CHECK(parameters(with_layers([](auto&, HeadAttention& a) { a.qk_norm = QkNorm::all_heads; })) == 74560 + 192);
+  // two matrices for three, norms with bias: 2 * 64 * 96 in place of 3, 320 more
+  auto old = with_layers([](LayerShape& l, auto&) {
+    l.mlp = DenseMlp{96, MlpKind::gelu};
+    l.norm = NormKind::layer;
+  });
   old.norm = NormKind::layer;
   CHECK(parameters(old) == 74560 - 2 * 64 * 96 + 320);
-  auto sparse = s;  // a layer's MLP: 4 * (64 + 3 * 64 * 32) = 24832; 2 of 4 experts idle: 2 * 3 * 64 * 32 = 12288
-  sparse.experts = Experts{4, 2, 32, true};
-  CHECK(mlp_parameters(sparse) == 24832);
+  // a layer's MLP: 4 * (64 + 3 * 64 * 32) = 24832; 2 of 4 experts idle: 2 * 3 * 64 * 32 = 12288
+  auto sparse = with_layers([](LayerShape& l, auto&) { l.mlp = Experts{4, 2, 32, true}; });
+  CHECK(mlp_parameters(sparse.layer(0)) == 24832);
   CHECK(parameters(sparse) - head_parameters(sparse) - active_parameters(sparse) == 2 * 12288);
-  sparse.experts->shared = 10;  // 3 * 64 * 10 = 1920 more, which no token leaves out
-  CHECK(mlp_parameters(sparse) == 24832 + 1920);
+  // 3 * 64 * 10 = 1920 more, which no token leaves out
+  sparse = with_layers([](LayerShape& l, auto&) { l.mlp = Experts{4, 2, 32, true, 10}; });
+  CHECK(mlp_parameters(sparse.layer(0)) == 24832 + 1920);
   CHECK(parameters(sparse) - head_parameters(sparse) - active_parameters(sparse) == 2 * 12288);
-  sparse.layer_kinds = {{}, {.experts = true}};  // one layer as in s
+  sparse.resize_layers(1);
+  sparse.add_layer(s.layer(0));
   CHECK(matrix_parameters(sparse) == 2 * 12288 + 18432 + 24832 + 1920);
   CHECK(parameters(sparse) - head_parameters(sparse) - active_parameters(sparse) == 12288);
 }
@@ -104,42 +112,43 @@ TEST_CASE("absent keys mean what transformers takes them to mean") {
   const auto s = shape_from(llama());
   CHECK(s.name == "tiny");  // the folder of a config.json
   CHECK(s.architecture == "LlamaForCausalLM");
-  CHECK(s.kv_heads == 4);
-  CHECK(s.head_dim == 16);
+  CHECK(s.usual_heads() == AttentionHeads{4, 4, 16, 16});
   CHECK_FALSE(s.tied_embeddings);
-  CHECK(s.norm_epsilon == 1e-6);
-  CHECK(s.rope_theta == 10000);
+  CHECK((s.norm_epsilon == 1e-6 && s.layer(0).norm_epsilon == 1e-6));
+  CHECK(rope_of(s) == Rope{10000, 16});
   CHECK(s.max_positions == 2048);
-  CHECK_FALSE(s.qkv_bias);
-  CHECK(shape_from(with(llama(), "num_key_value_heads", nullptr)).kv_heads == 4);
-  CHECK(shape_from(with(llama(), "head_dim", 32)).heads_of().q_columns() == 128);
+  CHECK_FALSE(heads_of(s).qkv_bias);
+  CHECK(shape_from(with(llama(), "num_key_value_heads", nullptr)).usual_heads().kv_heads == 4);
+  CHECK(shape_from(with(llama(), "head_dim", 32)).usual_heads().q_columns() == 128);
   auto old = llama();
   old.erase("architectures");
   CHECK(shape_from(with(old, "model_type", "llama")).architecture == "LlamaForCausalLM");
   auto qwen = with(with(llama(), "architectures", {"Qwen3ForCausalLM"}), "num_key_value_heads", 2);
-  CHECK(shape_from(qwen).head_dim == 128);
-  CHECK(shape_from(qwen).qk_norm == QkNorm::each_head);
-  CHECK(shape_from(with(qwen, "architectures", {"Qwen2ForCausalLM"})).qkv_bias);
+  CHECK(shape_from(qwen).usual_heads().head_dim == 128);
+  CHECK(heads_of(shape_from(qwen)).qk_norm == QkNorm::each_head);
+  CHECK(heads_of(shape_from(with(qwen, "architectures", {"Qwen2ForCausalLM"}))).qkv_bias);
 }
 
 TEST_CASE("rope's base and scaling are read in the old manner and the new") {
-  CHECK(shape_from(with(llama(), "rope_theta", 5e5)).rope_theta == 5e5);
-  CHECK(shape_from(with(llama(), "rope_parameters", {{"rope_type", "default"}, {"rope_theta", 7e5}})).rope_theta ==
-        7e5);
+  const auto rope = [](const char* key, json value) {
+    return rope_of(shape_from(with(llama(), key, std::move(value))));
+  };
+  CHECK(rope("rope_theta", 5e5).theta == 5e5);
+  CHECK(rope("rope_parameters", {{"rope_type", "default"}, {"rope_theta", 7e5}}).theta == 7e5);
   const json scaling = {{"rope_type", "llama3"},
                         {"factor", 8.0},
                         {"low_freq_factor", 1.0},
                         {"high_freq_factor", 4.0},
                         {"original_max_position_embeddings", 8192}};
   const RopeScaling expected{RopeScaling::Kind::llama3, 8, 1, 4, 8192};
-  CHECK(shape_from(with(llama(), "rope_scaling", scaling)).rope_scaling == expected);
-  CHECK(shape_from(with(llama(), "rope_parameters", scaling)).rope_scaling == expected);
-  CHECK(shape_of("llama-3.1-8b").rope_scaling == expected);
-  const auto linear = shape_from(with(llama(), "rope_scaling", {{"type", "linear"}, {"factor", 2.0}}));
-  REQUIRE(linear.rope_scaling);
-  CHECK(linear.rope_scaling->kind == RopeScaling::Kind::linear);
-  CHECK(linear.rope_scaling->factor == 2);
-  CHECK_FALSE(shape_from(with(llama(), "rope_scaling", nullptr)).rope_scaling);
+  CHECK(rope("rope_scaling", scaling).scaling == expected);
+  CHECK(rope("rope_parameters", scaling).scaling == expected);
+  CHECK(rope_of(shape_of("llama-3.1-8b")).scaling == expected);
+  const auto linear = rope("rope_scaling", {{"type", "linear"}, {"factor", 2.0}}).scaling;
+  REQUIRE(linear);
+  CHECK(linear->kind == RopeScaling::Kind::linear);
+  CHECK(linear->factor == 2);
+  CHECK_FALSE(rope("rope_scaling", nullptr).scaling);
   CHECK(contains(
       mistakes_of(with(llama(), "rope_scaling", {{"rope_type", "xpos"}, {"factor", 4.0}})),
       "config.json#/rope_scaling/rope_type: rope scaling \"xpos\" is not modelled; known: default, linear, llama3"));
@@ -155,14 +164,14 @@ TEST_CASE("YaRN and LongRoPE scale frequencies, sines and cosines as transformer
   CHECK(shape_from(with(sized, "rope_scaling", of_half)).max_positions == 4096);
   const json of_less = {{"rope_type", "yarn"}, {"factor", 1.5}, {"original_max_position_embeddings", 1024}};
   CHECK(shape_from(with(sized, "rope_scaling", of_less)).max_positions == 2048);
-  const auto yarn = stretched.rope_scaling;
+  const auto yarn = rope_of(stretched).scaling;
   REQUIRE(yarn);
   CHECK(yarn->kind == RopeScaling::Kind::yarn);
   CHECK(yarn->original_context == 2048);                             // the file's positions
   CHECK(yarn->attention_factor == Approx(0.1 * std::log(4.0) + 1));  // Peng et al. 2023, equation 22
   // Of DeepSeek's two scales only their quotient reaches sines and cosines: of equal ones 1.
   const json equal = {{"type", "yarn"}, {"factor", 4.0}, {"mscale", 0.7}, {"mscale_all_dim", 0.7}};
-  CHECK(shape_from(with(sized, "rope_scaling", equal)).rope_scaling->attention_factor == 1);
+  CHECK(rope_of(shape_from(with(sized, "rope_scaling", equal))).scaling->attention_factor == 1);
   const json upside_down = {{"type", "yarn"}, {"factor", 4.0}, {"beta_fast", 1}, {"beta_slow", 32}};
   CHECK(contains(mistakes_of(with(sized, "rope_scaling", upside_down)), "beta_slow must not be above beta_fast"));
 
@@ -170,7 +179,7 @@ TEST_CASE("YaRN and LongRoPE scale frequencies, sines and cosines as transformer
   auto phi = with(llama(), "rope_scaling", {{"type", "longrope"}, {"short_factor", factors}, {"long_factor", factors}});
   phi["original_max_position_embeddings"] = 1024;
   phi["max_position_embeddings"] = 4096;
-  const auto longrope = shape_from(phi).rope_scaling;
+  const auto longrope = rope_of(shape_from(phi)).scaling;
   REQUIRE(longrope);
   CHECK(longrope->factor == 4);
   CHECK(longrope->attention_factor == Approx(std::sqrt(1 + std::log(4.0) / std::log(1024.0))));
@@ -180,25 +189,24 @@ TEST_CASE("YaRN and LongRoPE scale frequencies, sines and cosines as transformer
 TEST_CASE("a sliding window belongs to layers, not to the text") {
   const auto phi = shape_of("phi-3-mini");
   CHECK(phi.max_positions == 4096);
-  CHECK(phi.window == 2047);
-  CHECK(phi.layers_of(AttentionKind::sliding) == 32);
+  CHECK(phi.layer(0).window() == TextWindow{2047});
+  CHECK(layers_with_window(phi) == 32);
+  const auto window = [](const json& config) { return shape_from(config).layer(0).window(); };
   auto mistral = with(with(llama(), "architectures", {"MistralForCausalLM"}), "num_key_value_heads", 2);
   mistral["max_position_embeddings"] = 32768;
   CHECK(shape_from(mistral).max_positions == 32768);
-  CHECK(shape_from(mistral).window == 4096);  // the default
-  CHECK(shape_from(with(mistral, "sliding_window", 1000)).window == 1000);
-  CHECK(shape_from(with(mistral, "sliding_window", nullptr)).window == 0);
-  CHECK(shape_from(with(mistral, "sliding_window", 32768)).layers_of(AttentionKind::full) == 2);  // no text fills it
+  CHECK(window(mistral) == TextWindow{4096});  // the default
+  CHECK(window(with(mistral, "sliding_window", 1000)) == TextWindow{1000});
+  CHECK_FALSE(window(with(mistral, "sliding_window", nullptr)));
+  CHECK(layers_with_window(shape_from(with(mistral, "sliding_window", 32768))) == 0);  // no text fills it
   auto qwen = with(with(llama(), "architectures", {"Qwen2ForCausalLM"}), "num_key_value_heads", 2);
   qwen["sliding_window"] = 512;
-  CHECK(shape_from(qwen).window == 0);
+  CHECK(layers_with_window(shape_from(qwen)) == 0);
   qwen["use_sliding_window"] = true;
-  CHECK(shape_from(qwen).window == 0);  // the first 28 layers have full attention
+  CHECK(layers_with_window(shape_from(qwen)) == 0);  // the first 28 layers have full attention
   const auto one = shape_from(with(qwen, "max_window_layers", 1));
-  CHECK(one.layer(0).attention == AttentionKind::full);
-  CHECK(one.layer(1).attention == AttentionKind::sliding);
-  CHECK(shape_from(with(qwen, "layer_types", {"sliding_attention", "full_attention"}))
-            .layers_of(AttentionKind::sliding) == 1);
+  CHECK((one.layer(0).sees_all() && one.layer(1).window() == TextWindow{512}));
+  CHECK(layers_with_window(shape_from(with(qwen, "layer_types", {"sliding_attention", "full_attention"}))) == 1);
   CHECK(contains(mistakes_of(with(qwen, "layer_types", {"full_attention"})),
                  "#/layer_types: has 1 entries for 2 layers"));
   CHECK(contains(mistakes_of(with(qwen, "layer_types", {"full_attention", "mamba"})), "#/layer_types/1: layer type"));
@@ -224,7 +232,7 @@ TEST_CASE("what is wrong in a config is refused at its place") {
                  "the 4 heads are not a multiple of the 3 KV heads"));
   CHECK(contains(mistakes_of(with(llama(), "num_attention_heads", 5)), "hidden size 64 is not divided by 5 heads"));
   CHECK(contains(mistakes_of(with(llama(), "head_dim", 15)), "pairs of columns"));
-  CHECK(shape_from(with(llama(), "attention_bias", true)).o_bias);
+  CHECK(heads_of(shape_from(with(llama(), "attention_bias", true))).o_bias);
   CHECK(contains(mistakes_of(with(llama(), "mlp_bias", true)), "#/mlp_bias"));
   CHECK(contains(mistakes_of(with(llama(), "hidden_act", "relu")), "#/hidden_act: activation \"relu\""));
   CHECK(contains(mistakes_of(with(llama(), "rms_norm_eps", -1)), "#/rms_norm_eps"));
@@ -252,23 +260,20 @@ TEST_CASE("a mixture of experts that a shape can't express is refused") {
 TEST_CASE("tensor parallelism divides heads and columns, and copies KV heads where there are too few") {
   const auto whole = shape_of("llama-3.1-8b");  // 32 heads, 8 KV heads, MLP 14336
   const auto quarter = shard(whole, {.devices = 4});
-  CHECK(quarter.heads == 8);
-  CHECK(quarter.kv_heads == 2);
-  CHECK(quarter.head_dim == 128);
+  CHECK(quarter.usual_heads() == AttentionHeads{8, 2, 128, 128});
   CHECK(quarter.hidden == 4096);
-  CHECK(quarter.intermediate == 3584);
+  CHECK((quarter.intermediate == 3584 && quarter.layer(0).dense_mlp()->intermediate == 3584));
   CHECK(quarter.vocabulary == 32064);
-  CHECK(layer_parameters(quarter) == layer_parameters(whole) / 4);
-  CHECK(shard(whole, {.devices = 16}).kv_heads == 1);
-  CHECK(shard(whole, {.devices = 16}).heads == 2);
+  CHECK(layer_parameters(quarter.layer(0)) == layer_parameters(whole.layer(0)) / 4);
+  CHECK(shard(whole, {.devices = 16}).usual_heads() == AttentionHeads{2, 1, 128, 128});
   CHECK(shard(whole, {.devices = 1}) == whole);
-  CHECK(shard(shape_of("qwen3-30b-a3b"), {.devices = 4}).experts->intermediate == 192);
+  CHECK(shard(shape_of("qwen3-30b-a3b"), {.devices = 4}).experts()->intermediate == 192);
   auto odd = whole;
   odd.vocabulary = 32001;
   CHECK(shard(odd, {.devices = 2}).vocabulary == 16001);
   CHECK_THROWS_WITH(shard(whole, {.devices = 3}), "tensor_parallel 3 does not divide the 32 heads of llama-3.1-8b");
   auto six = whole;
-  six.heads = 24, six.kv_heads = 6;
+  std::get<HeadAttention>(six.kinds[0].attention).heads = {24, 6, 128, 128};
   CHECK_THROWS_WITH(shard(six, {.devices = 4}),
                     "tensor_parallel 4 does not divide the 6 KV heads of llama-3.1-8b and is no multiple of them");
   CHECK_THROWS_AS(shard(whole, {.devices = 0}), InputErrors);
