@@ -109,13 +109,11 @@ void print_methods(Catalogue& catalogue) {
 // The formats of which it has fits of GEMMs, its own or a relative's.
 std::string narrow_formats(const Device& d) {
   std::string names;
-  if (d.cpu() == nullptr)
+  if (const auto* gpu = std::get_if<GpuModel>(&d.model))
     for (const NarrowFormat f : kNarrowFormats)
-      if (d.gpu().narrow_gemm[f]) names += (names.empty() ? "" : ", ") + std::string(name(f));
+      if (gpu->narrow_gemm[f]) names += (names.empty() ? "" : ", ") + std::string(name(f));
   return names.empty() ? "none" : names;
 }
-
-bool borrows(const Device& d) { return d.cpu() == nullptr && d.gpu().borrowed(); }
 
 using ListedDevice = std::shared_ptr<const Device>;
 Facts<ListedDevice> facts_of_devices() {
@@ -132,7 +130,7 @@ Facts<ListedDevice> facts_of_devices() {
           "bandwidth_bytes_per_s", "bandwidth", [](const D& d) { return d->bandwidth; }, bandwidth),
       fact<D>(
           "memory_bytes", "memory", [](const D& d) { return d->memory; }, bytes),
-      fact<D>("fits", [](const D& d) { return std::string(borrows(*d) ? "borrowed from a relative" : "own kernels"); }),
+      fact<D>("fits", [](const D& d) { return std::string(d->borrows_fits() ? "borrowed from a relative" : "own kernels"); }),
       fact<D>("narrow_formats", "narrow formats", [](const D& d) { return narrow_formats(*d); }),
       fact<D>("source", [](const D& d) { return d->source; })};
 }

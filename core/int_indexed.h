@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Containers whose sizes and indices are int, as all counts of this project are, so that a computed index needs no
-// cast. As in the standard containers, an index out of range is undefined behaviour.
+// Containers whose sizes and indices are int, as all counts of this project are, or values of an enumeration, so that an
+// index needs no cast. As in the standard containers, an index out of range is undefined behaviour.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <span>
 #include <type_traits>
@@ -12,6 +13,14 @@ namespace draftline {
 
 // An index for a standard container.
 constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+// An array with a value for each value of an enumeration, which counts from 0.
+template <class Enum, class T, std::size_t size>
+struct EnumArray : std::array<T, size> {
+  using std::array<T, size>::operator[];
+  constexpr T& operator[](Enum e) { return (*this)[static_cast<std::size_t>(e)]; }
+  constexpr const T& operator[](Enum e) const { return (*this)[static_cast<std::size_t>(e)]; }
+};
 
 // A view of contiguous values.
 template <class T>

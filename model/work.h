@@ -104,6 +104,9 @@ struct Copy {
   bool operator==(const Copy&) const = default;
 };
 
+// Elementwise work that does and moves as much, for kernels without a form of their own.
+constexpr Copy as_elementwise(const Work& w) { return {.read = w.read, .written = w.written, .flops = w.flops}; }
+
 // What the devices of a group do together. all_reduce: each gets the sum. all_gather: each gets the shares of all, side
 // by side or one below the other. reduce_scatter: each gets its share of the sum. all_to_all: each sends a part of what
 // it has to every other.

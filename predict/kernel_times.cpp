@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/quantity_text.h"
-#include "decoder/priced/kernel_pricer.h"
+#include "decoder/priced/engine_time.h"
 #include "methods/table.h"
 
 namespace draftline {

@@ -42,40 +42,45 @@ static std::optional<RatioInterval> error_of_gemms(const Device& d, const Precis
   return widest;
 }
 
-KnownErrors known_errors(const Device& d, const Precision& precision, const AttentionChoice& attention) {
+static KnownErrors known_errors_of(const CpuModel& cpu) {
   KnownErrors errors;
-  const auto set = [&](KernelKind k, std::optional<RatioInterval> e) { errors.of[static_cast<std::size_t>(k)] = e; };
-  set(KernelKind::communication, error_of(d.links));
-  if (const CpuModel* cpu = d.cpu()) {
-    set(KernelKind::gemm, error_of(cpu->gemm.origin));
-    set(KernelKind::attention, errors.plain_attention = error_of(cpu->attention.origin));
-    set(KernelKind::elementwise, error_of(cpu->elements.origin));
-  } else {
-    const GpuModel& gpu = d.gpu();
-    set(KernelKind::gemm, error_of_gemms(d, precision));
-    const AttentionFit& fit = attention.fit == nullptr ? gpu.attention.fits.front() : *attention.fit;
-    const auto known = [&](const std::optional<RatioInterval>& own) {
-      return attention.measured ? own : wider(own, gpu.attention.other_library);
-    };
-    errors.plain_attention = known(error_of(fit.decode.origin));
-    set(KernelKind::attention, known(wider(error_of(fit.decode.origin), error_of(fit.prefill.origin))));
-    set(KernelKind::elementwise, error_of(gpu.copy.origin));
-    if (gpu.delta_net) set(KernelKind::recurrence, error_of(gpu.delta_net->origin));
-    const ChosenExpertFit experts = expert_fit(d, operands_of(precision.experts, precision.activations));
-    errors.experts_as_gemm = experts.fit == nullptr;
-    if (experts.fit != nullptr && !experts.guess) set(KernelKind::experts, error_of(experts.fit->origin));
-  }
+  errors.of[KernelKind::gemm] = error_of(cpu.gemm.origin);
+  errors.of[KernelKind::attention] = errors.plain_attention = error_of(cpu.attention.origin);
+  errors.of[KernelKind::elementwise] = error_of(cpu.elements.origin);
+  return errors;
+}
+
+static KnownErrors known_errors_of(const Device& d, const GpuModel& gpu, const Precision& precision,
+                                   const AttentionChoice& attention) {
+  KnownErrors errors;
+  errors.of[KernelKind::gemm] = error_of_gemms(d, precision);
+  const AttentionFit& fit = attention.fit == nullptr ? gpu.attention.fits.front() : *attention.fit;
+  const auto known = [&](const std::optional<RatioInterval>& own) {
+    return attention.measured ? own : wider(own, gpu.attention.other_library);
+  };
+  errors.plain_attention = known(error_of(fit.decode.origin));
+  errors.of[KernelKind::attention] = known(wider(error_of(fit.decode.origin), error_of(fit.prefill.origin)));
+  errors.of[KernelKind::elementwise] = error_of(gpu.copy.origin);
+  if (gpu.delta_net) errors.of[KernelKind::recurrence] = error_of(gpu.delta_net->origin);
+  const ChosenExpertFit experts = expert_fit(d, operands_of(precision.experts, precision.activations));
+  errors.experts_as_gemm = experts.fit == nullptr;
+  if (experts.fit != nullptr && !experts.guess) errors.of[KernelKind::experts] = error_of(experts.fit->origin);
+  return errors;
+}
+
+KnownErrors known_errors(const Device& d, const Precision& precision, const AttentionChoice& attention) {
+  const auto* cpu = d.cpu();
+  KnownErrors errors = cpu != nullptr ? known_errors_of(*cpu) : known_errors_of(d, d.gpu(), precision, attention);
+  errors.of[KernelKind::communication] = error_of(d.links);
   return errors;
 }
 
 // The share of a step's time that waits for each kind of kernel; experts are added to GEMMs where they share their
 // error.
-static std::array<double, kKernelKinds> shares_of(const StepBreakdown& step, bool experts_as_gemm) {
-  std::array<double, kKernelKinds> shares;
+static EnumArray<KernelKind, double, kKernelKinds> shares_of(const StepBreakdown& step, bool experts_as_gemm) {
+  EnumArray<KernelKind, double, kKernelKinds> shares;
   for (std::size_t k = 0; k < kKernelKinds; ++k) shares[k] = step.waited[k] / step.time;
-  if (experts_as_gemm)
-    shares[static_cast<std::size_t>(KernelKind::gemm)] +=
-        std::exchange(shares[static_cast<std::size_t>(KernelKind::experts)], 0);
+  if (experts_as_gemm) shares[KernelKind::gemm] += std::exchange(shares[KernelKind::experts], 0);
   return shares;
 }
 
@@ -84,15 +89,12 @@ std::optional<PredictionInterval> prediction_interval(const KnownErrors& known, 
   // Plain steps have one row a sequence. Drafting has too, but how much of a step's attention is drafting's, it doesn't
   // say: a speculative step's errs as that of few rows does, which nobody measured.
   auto plain = known.of;
-  plain[static_cast<std::size_t>(KernelKind::attention)] = known.plain_attention;
+  plain[KernelKind::attention] = known.plain_attention;
   const auto& errors = baseline == nullptr ? plain : known.of;
   const auto mine = shares_of(step, known.experts_as_gemm),
              base = baseline == nullptr ? decltype(mine){} : shares_of(*baseline, known.experts_as_gemm);
-  for (const KernelKind needed :
-       {KernelKind::gemm, KernelKind::attention, KernelKind::experts, KernelKind::recurrence}) {
-    const auto k = static_cast<std::size_t>(needed);
+  for (const KernelKind k : {KernelKind::gemm, KernelKind::attention, KernelKind::experts, KernelKind::recurrence})
     if ((!errors[k] && mine[k] > 0) || (!plain[k] && base[k] > 0)) return std::nullopt;
-  }
   double shorter = 0, longer = 0, lower = 0, higher = 0, covered = 0;  // all but the last are sums of squares
   for (std::size_t k = 0; k < kKernelKinds; ++k) {
     if (!errors[k]) continue;  // plain steps' error is known then too

@@ -3,7 +3,6 @@
 // (docs/explanation/prediction.md, "Intervals"). All kernels of a kind are assumed to have the same relative error, and
 // kinds to be independent. Host time and kinds without a known error are assumed to be exact.
 #pragma once
-#include <array>
 #include <optional>
 
 #include "core/interval.h"
@@ -15,7 +14,7 @@ namespace draftline {
 
 // 90 % intervals of measured over predicted time.
 struct KnownErrors {
-  std::array<std::optional<RatioInterval>, kKernelKinds>
+  EnumArray<KernelKind, std::optional<RatioInterval>, kKernelKinds>
       of;                                        // by kind of kernel; none: unknown, or the fit is borrowed
   std::optional<RatioInterval> plain_attention;  // of one row a sequence; `of` is of any number of rows
   bool experts_as_gemm = true;                   // experts have the coefficients of GEMMs, and their error

@@ -8,7 +8,6 @@ int Setup::replica_sequences() const {
 }
 
 AttentionChoice attention_of(const Setup& s) {
-  if (s.device->cpu() != nullptr) return {};
   return attention_choice(*s.device, s.engine->attention, s.precision.kv_cache,
                           s.transformer->latent() != nullptr ? AttentionForm::absorbed : AttentionForm::ordinary);
 }

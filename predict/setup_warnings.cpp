@@ -31,15 +31,14 @@ std::string divided_blocks(const Setup& s) {
 
 // Warns if the fits of the target's formats, or of the drafter's if there is one, are guesses.
 std::string guessed_formats(const Setup& s, const MethodSpec& m) {
-  if (s.device->cpu() != nullptr) return "";
   const Precision& p = s.precision;
   std::vector<const LinearFormat*> formats{&p.attention, &p.mlp, &p.lm_head};
   if (!m.is_plain()) formats.push_back(&p.draft);
   const bool gemms = std::any_of(formats.begin(), formats.end(), [&](const LinearFormat* f) {
-    return gemm_fit(*s.device, operands_of(*f, p.activations)).guess;
+    return gemm_is_guess(*s.device, operands_of(*f, p.activations));
   });
   const bool experts =
-      s.transformer->experts() != nullptr && expert_fit(*s.device, operands_of(p.experts, p.activations)).guess;
+      s.transformer->experts() != nullptr && experts_are_guess(*s.device, operands_of(p.experts, p.activations));
   if (!gemms && !experts) return "";
   return std::string(gemms && experts ? "GEMMs and experts"
                      : gemms          ? "GEMMs"
@@ -51,7 +50,7 @@ std::string guessed_formats(const Setup& s, const MethodSpec& m) {
 // Warns if experts are slower than in 16 bits for a few sequences, where the reading of the weights should decide, and
 // by more than fits differ from measurements.
 std::string slow_experts(const Setup& s) {
-  if (s.transformer->experts() == nullptr || s.device->cpu() != nullptr) return "";
+  if (s.transformer->experts() == nullptr) return "";
   const Experts& e = *s.transformer->experts();
   const auto time_in = [&](const Operands& o) {
     return kernel_time(*s.device, ExpertMlp{.rows = 8,

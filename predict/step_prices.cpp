@@ -193,7 +193,6 @@ StepPrice StepPrices::step_price(const Setup& s, const MethodChoice& m) {
 }
 
 std::optional<MixedAttention> StepPrices::mixed_attention(const Setup& s, const MethodChoice& m, int sequences) {
-  if (s.device->cpu() != nullptr) return std::nullopt;
   const AttentionChoice attention = attention_of(s);
   if (attention.layout != HeadLayout::swapped) return std::nullopt;
   RecordedMethod& r = recorded(s, m);

@@ -89,9 +89,8 @@ StepCost::Line StepTable::decode(const DecodeBatch& decoding) {
   return line;
 }
 
-// Only a CPU's caches keep data from step to step; a GPU's L2 is smaller than the data of a step.
 Ticks StepTable::after_prompts(const DecodeBatch& decoding, Ticks prompts, int fresh) {
-  if (setup_.device->cpu() == nullptr) return 0;
+  if (!setup_.device->caches_outlast_steps()) return 0;
   const ExpectedStep& price = *batch(decoding.sequences, decoding.drafts).price;
   const double length = static_cast<double>(decoding.context) / decoding.sequences;
   const PromptsBetween between{Seconds{static_cast<double>(prompts) / kTicksPerSecond},

@@ -3,8 +3,7 @@
 // linear, so that a mean over contexts and the difference of two methods are taken entry by entry. All entries are in
 // seconds.
 #pragma once
-#include <array>
-
+#include "core/int_indexed.h"
 #include "core/quantity.h"
 #include "decoder/tape.h"
 
@@ -14,16 +13,16 @@ namespace draftline {
 // experts share those of GEMMs.
 enum class KernelKind { gemm, attention, experts, elementwise, communication, recurrence };
 inline constexpr std::size_t kKernelKinds = 6, kPhases = 3;
-using KindTimes = std::array<Seconds, kKernelKinds>;
+using KindTimes = EnumArray<KernelKind, Seconds, kKernelKinds>;
 
 struct StepBreakdown {
   Seconds time;                              // of the step, from its first launch to its last read
-  std::array<KindTimes, kPhases> kernels{};  // what the device executes: [phase][kind]
+  EnumArray<Phase, KindTimes, kPhases> kernels{};  // what the device executes: [phase][kind]
   KindTimes waited{};  // of it, by kind: what the step waits for, not hidden behind the host's work
   Seconds drafting;    // of host(): while drafting, between the drafter's kernels and before the first of them
 
-  Seconds& of(Phase p, KernelKind k) { return kernels[static_cast<std::size_t>(p)][static_cast<std::size_t>(k)]; }
-  Seconds of(Phase p, KernelKind k) const { return kernels[static_cast<std::size_t>(p)][static_cast<std::size_t>(k)]; }
+  Seconds& of(Phase p, KernelKind k) { return kernels[p][k]; }
+  Seconds of(Phase p, KernelKind k) const { return kernels[p][k]; }
   Seconds of(Phase p) const {  // without communication, which has an entry of its own in every report
     return of(p, KernelKind::gemm) + of(p, KernelKind::attention) + of(p, KernelKind::experts) +
            of(p, KernelKind::elementwise) + of(p, KernelKind::recurrence);

@@ -131,7 +131,7 @@ StepOutline StepOutline::part(Part of) const {
   for (Segment& s : own.segments) {
     auto kept = std::make_shared<std::vector<Op>>(s.ops());
     std::erase_if(*kept, [&](const Op& op) {
-      return (kinds[static_cast<std::size_t>(op.kind)].phase == Phase::draft) != (of == Part::drafter);
+      return (kind(op).phase == Phase::draft) != (of == Part::drafter);
     });
     s.shared_ops = std::move(kept);
   }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/int_indexed.h"
 #include "decoder/op_work.h"
 #include "decoder/pass_span.h"
 
@@ -41,6 +42,8 @@ struct StepOutline {
   };
 
   explicit StepOutline(std::span<const SegmentRun>);
+  const Kind& kind(const Op& op) const { return kinds[at(op.kind)]; }
+  const Work& work_of(const Op& op) const { return work[at(op.kind)]; }
   // Holds the ops of another outline instead of its own where these are equal.
   void share_ops(const StepOutline&);
 

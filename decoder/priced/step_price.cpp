@@ -4,42 +4,43 @@
 
 #include <algorithm>
 
-#include "decoder/priced/kernel_pricer.h"
-#include "model/kernels/cpu_time.h"
+#include "decoder/priced/cpu_pricer.h"
+#include "decoder/priced/engine_time.h"
+#include "decoder/priced/pricer.h"
 
 namespace draftline {
 
 StepPrice::StepPrice(const StepOutline& outline, const Device& d, const Engine& e, Speculation speculation)
     : device_(d), base_(host_base(e, speculation, outline)), sync_(e.sync), host_alone_(base_), host_least_(base_) {
-  KernelPricer price(d, e, outline);
-  step_weights_ = price.step_weights();
+  const std::unique_ptr<Pricer> price = pricer(d, e, outline);
+  step_weights_ = price->step_weights();
   Issue issue(e);
   const LayerTime of_layer(e, outline);
-  std::vector<Issued> at;
+  std::vector<Issued> ops;
   ByAccess known;
   for (const StepOutline::Segment& run : outline.segments) {
     issue.start_segment(run.ops().size());
-    at.reserve(run.ops().size());
-    // On a GPU an attention is most often the one before it again: the next layer's.
+    ops.reserve(run.ops().size());
+    // An attention is most often equal to the one before it, of the layer before. Only where caches keep data between
+    // steps do their times differ.
     std::optional<StepOutline::Op> attended;
     std::size_t its_shape = 0;
     for (const StepOutline::Op& op : run.ops()) {
-      const Kernel& kernel = outline.kinds[static_cast<std::size_t>(op.kind)].kernel;
-      const Phase phase = outline.kinds[static_cast<std::size_t>(op.kind)].phase;
-      const OpCost& cost = price.cost(op);
+      const auto& [kernel, key, phase, access, heads, kv_heads, window] = outline.kind(op);
+      const OpCost& cost = price->cost(op);
       const Seconds before = issue.issued();
       Issued line{.before = before,
                   .issue = issue.before(op.pass, phase, cost),
                   .kind = kind_of(kernel),
                   .drafts = phase == Phase::draft && e.overlap};
-      PhaseKernels& same_phase = phases_[static_cast<std::size_t>(phase)];
+      PhaseKernels& same_phase = phases_[phase];
       if (attended && attended->kind == op.kind && attended->pass == op.pass) {
         line.shape = its_shape;
-      } else if (price.varies(op)) {
-        Shape shape{.op = price.varying(op)};
+      } else if (price->varies(op)) {
+        Shape shape{.op = price->varying(op), .kind = line.kind};
         if (line.kind == KernelKind::attention) {
-          const PassSpan& span = run.spans[static_cast<std::size_t>(op.pass)];
-          shape.window = outline.kinds[static_cast<std::size_t>(op.kind)].window;
+          const PassSpan& span = run.spans[at(op.pass)];
+          shape.window = window;
           if (shape.window.tokens > 0) {
             shape.span = span;
           } else {
@@ -49,34 +50,35 @@ StepPrice::StepPrice(const StepOutline& outline, const Device& d, const Engine& 
           }
         }
         line.shape = its_shape = shape_index(shape, known);
-        if (d.cpu() == nullptr) attended = op;
+        if (!d.caches_outlast_steps()) attended = op;
       } else {
-        line.own = price(op);
+        line.own = price->time(op);
       }
       line.own += of_layer(kernel, phase);
       if (line.shape) {
         same_phase.counts.resize(std::max(same_phase.counts.size(), *line.shape + 1));
         ++same_phase.counts[*line.shape];
       }
-      if (line.kind != KernelKind::attention) constant_work_ += outline.work[static_cast<std::size_t>(op.kind)];
-      same_phase.constant[static_cast<std::size_t>(line.kind)] += line.own;
-      line.constant = line.own + issue.beside(cost);
+      if (line.kind != KernelKind::attention) constant_work_ += outline.work_of(op);
+      same_phase.constant[line.kind] += line.own;
+      line.constant = line.own + issue.exposed(cost);
       kernels_ += cost.launches;
-      at.push_back(line);
+      ops.push_back(line);
       for (int w = 0; w < cost.waits; ++w) {
-        close(at, issue.issued());
+        close(ops, issue.issued());
         issue.meet();
       }
     }
     check(run.waits, "every segment of a step ends in a read");
-    close(at, issue.issued());
+    close(ops, issue.issued());
     issue.meet();
   }
 }
 
 // On a CPU a network of many layers may have as many shapes as ops.
 std::size_t StepPrice::shape_index(const Shape& s, ByAccess& known) {
-  const double access = s.op.last_access.weights.value;
+  const auto* on_cpu = std::get_if<VaryingOnCpu>(&s.op);
+  const double access = on_cpu != nullptr ? on_cpu->last_access.weights.value : 0;
   const auto [first, last] = known.equal_range(access);
   const auto same = std::find_if(first, last, [&](const auto& entry) { return shapes_[entry.second] == s; });
   if (same != last) return same->second;
@@ -125,7 +127,7 @@ StepPrice::Segment StepPrice::fold(std::span<const Issued> ops, Seconds issued) 
   for (std::size_t i = ops.size(); i-- > 0;) {
     const Issued& op = ops[i];
     constant += op.constant;
-    of_kind[static_cast<std::size_t>(op.kind)] += op.own;
+    of_kind[op.kind] += op.own;
     if (op.shape) all.push_back({i, op.issue, constant, of_kind});
     else if (all.back().fixed() < op.issue + constant)  // with the same counts: the largest stays
       all.back() = {all.back().first, op.issue, constant, of_kind};
@@ -152,13 +154,20 @@ Seconds StepPrice::longest(const Segment& lines, const ShapeTimes& times) {
 
 StepPrice::ShapeTimes StepPrice::shape_times(double length, const PromptsBetween& prompts) const {
   ShapeTimes times(shapes_.size());
-  StepOnCpu step{
-      .weights = step_weights_, .caches = device_.cpu() != nullptr ? cache_bytes(length) : Bytes{}, .prompts = prompts};
-  fixed_point(device_, [&](Seconds time) {
-    step.time = time;
+  StepOnCpu step{.weights = step_weights_, .prompts = prompts};
+  const auto price = [&] {
     for (std::size_t g = 0; g < shapes_.size(); ++g)
       times[g] = time_of(device_, shapes_[g].op, shapes_[g].at(length), step);
-    return device_.cpu() != nullptr ? evaluate(times) : Seconds{};
+  };
+  if (!device_.caches_outlast_steps()) {
+    price();
+    return times;
+  }
+  step.caches = cache_bytes(length);
+  fixed_point([&](Seconds time) {
+    step.time = time;
+    price();
+    return evaluate(times);
   });
   return times;
 }
@@ -166,9 +175,7 @@ StepPrice::ShapeTimes StepPrice::shape_times(double length, const PromptsBetween
 Bytes StepPrice::cache_bytes(double length) const {
   Bytes accessed;
   for (const PhaseKernels& phase : phases_)
-    for (std::size_t g = 0; g < phase.counts.size(); ++g)
-      if (const auto* k = std::get_if<Attention>(&shapes_[g].op.kernel))
-        accessed += phase.counts[g] * cpu_cache_bytes(*k, shapes_[g].at(length));
+    for (std::size_t g = 0; g < phase.counts.size(); ++g) accessed += phase.counts[g] * shapes_[g].cache_bytes(length);
   return accessed;
 }
 
@@ -194,14 +201,14 @@ StepBreakdown StepPrice::breakdown(double length) const {
     b.time += most + sync_;
     for (std::size_t k = 0; k < kKernelKinds; ++k) b.waited[k] += winner->of_kind[k];
     for (std::size_t g = 0; g < winner->counts.size(); ++g)
-      b.waited[static_cast<std::size_t>(shapes_[g].kind())] += winner->counts[g] * times[g];
+      b.waited[shapes_[g].kind] += winner->counts[g] * times[g];
   }
   for (const DraftRun& run : draft_runs_)
     b.drafting += longest(run.end, times) - longest(run.begin, times) - run.kernels.at(times);
   for (std::size_t p = 0; p < kPhases; ++p) {
     b.kernels[p] = phases_[p].constant;
     for (std::size_t g = 0; g < phases_[p].counts.size(); ++g)
-      b.kernels[p][static_cast<std::size_t>(shapes_[g].kind())] += phases_[p].counts[g] * times[g];
+      b.kernels[p][shapes_[g].kind] += phases_[p].counts[g] * times[g];
   }
   return b;
 }
@@ -217,7 +224,7 @@ Work StepPrice::work(double length) const {
   Work total = constant_work_;
   for (const PhaseKernels& phase : phases_)
     for (std::size_t g = 0; g < phase.counts.size(); ++g)
-      if (const auto* k = std::get_if<Attention>(&shapes_[g].op.kernel); k && phase.counts[g] > 0) {
+      if (const auto* k = shapes_[g].attention(); k != nullptr && phase.counts[g] > 0) {
         const Work one = draftline::work(*k, shapes_[g].at(length));
         total += Work{phase.counts[g] * one.flops, phase.counts[g] * one.read, phase.counts[g] * one.written};
       }

@@ -4,7 +4,6 @@
 // segment T = max_i(issue_i + device time from op i on), of which few i can win. On a CPU a step's time depends on
 // itself: while the step runs, co-runners fill the last-level cache, in which it looks for its weights again.
 #pragma once
-#include <array>
 #include <boost/container/small_vector.hpp>
 #include <optional>
 #include <span>
@@ -52,15 +51,20 @@ class StepPrice {
   // other ops have none.
   struct Shape {
     VaryingOp op;
+    KernelKind kind;
     Span empty{}, per_length{};
     Window window{};
     PassSpan span{};  // of a window
     bool operator==(const Shape&) const = default;
-    KernelKind kind() const { return kOfKernel[op.kernel.index()]; }
-    static constexpr std::array kOfKernel{KernelKind::attention, KernelKind::gemm, KernelKind::elementwise};
     Span at(double length) const {
       if (window.tokens > 0) return span.at(length, window);
       return {empty.pairs + per_length.pairs * length, empty.keys + per_length.keys * length};
+    }
+    Bytes cache_bytes(double length) const {  // of keys and values, where caches keep them between steps
+      return std::visit([&](const auto& o) { return o.cache_bytes(at(length)); }, op);
+    }
+    const Attention* attention() const {  // null: another kernel
+      return std::visit([](const auto& o) { return o.attention(); }, op);
     }
   };
   // issue + constant + sum of counts x time of each shape. `of_kind`: the kernels of the constant; the rest is the
@@ -97,13 +101,13 @@ class StepPrice {
   };
 
   ShapeTimes shape_times(double length, const PromptsBetween& = {}) const;
-  Bytes cache_bytes(double length) const;  // keys and values that a step accesses on a CPU
+  Bytes cache_bytes(double length) const;  // keys and values that a step accesses, where caches outlast it
   static Seconds longest(const Segment&, const ShapeTimes&);
   Segment fold(std::span<const Issued> ops, Seconds issued) const;
   void find_draft_runs(std::span<const Issued> ops);
   void close(std::vector<Issued>& ops, Seconds issued);
   Seconds evaluate(const ShapeTimes&) const;
-  using ByAccess = std::unordered_multimap<double, std::size_t>;  // shapes by the bytes of VaryingOp::last_access
+  using ByAccess = std::unordered_multimap<double, std::size_t>;  // shapes by the bytes of VaryingOnCpu::last_access
   std::size_t shape_index(const Shape&, ByAccess& known);
 
   const Device& device_;
@@ -111,9 +115,9 @@ class StepPrice {
   std::vector<Shape> shapes_;
   std::vector<Segment> segments_;
   std::vector<DraftRun> draft_runs_;
-  std::array<PhaseKernels, kPhases> phases_;
+  EnumArray<Phase, PhaseKernels, kPhases> phases_;
   double kernels_ = 0;
-  Bytes step_weights_;  // accessed by a step on a CPU
+  Bytes step_weights_;  // accessed by a step, where caches keep data between steps
   Work constant_work_;
 };
 

@@ -2,7 +2,9 @@
 // A step's walk over its ops, one by one: walk_step() and op_prices().
 #include <algorithm>
 
-#include "decoder/priced/kernel_pricer.h"
+#include "decoder/priced/cpu_pricer.h"
+#include "decoder/priced/engine_time.h"
+#include "decoder/priced/pricer.h"
 #include "decoder/priced/step_price.h"
 #include "model/kernels/cpu_time.h"
 
@@ -15,36 +17,36 @@ Bytes caches_accessed(const StepOutline& outline, std::span<const SegmentRun> se
   Bytes accessed;
   for (std::size_t i = 0; i < segments.size(); ++i)
     for (const StepOutline::Op& op : outline.segments[i].ops()) {
-      const StepOutline::Kind& kind = outline.kinds[static_cast<std::size_t>(op.kind)];
+      const StepOutline::Kind& kind = outline.kind(op);
       if (const auto* k = std::get_if<Attention>(&kind.kernel))
         accessed += cpu_cache_bytes(*k, span_of(segments[i], op.pass, lengths, kind.window));
     }
   return accessed;
 }
 
-// Times of a step's ops, one by one; on a CPU, of a step that takes so long.
+// Times of a step's ops, one by one. `step`: how long the step takes, where its ops' times depend on it.
 class OpTimes {
  public:
   OpTimes(const StepOutline& outline, std::span<const SegmentRun> segments, std::span<const int> lengths,
           const Device& d, const Engine& e, Seconds step)
-      : device_(d), outline_(outline), lengths_(lengths), price_(d, e, outline) {
-    if (d.cpu() != nullptr)
-      step_ = {.time = step, .weights = price_.step_weights(), .caches = caches_accessed(outline, segments, lengths)};
+      : device_(d), outline_(outline), lengths_(lengths), price_(pricer(d, e, outline)) {
+    if (d.caches_outlast_steps())
+      step_ = {.time = step, .weights = price_->step_weights(), .caches = caches_accessed(outline, segments, lengths)};
   }
-  const OpCost& cost(const StepOutline::Op& op) const { return price_.cost(op); }
+  const OpCost& cost(const StepOutline::Op& op) const { return price_->cost(op); }
   Seconds operator()(const SegmentRun& run, const StepOutline::Op& op) {
-    if (!price_.varies(op)) return price_(op);
-    const VaryingOp varying = price_.varying(op);
-    const bool attention = std::holds_alternative<Attention>(varying.kernel);
-    const Window window = outline_.kinds[static_cast<std::size_t>(op.kind)].window;
-    return time_of(device_, varying, attention ? span_of(run, op.pass, lengths_, window) : Span{}, step_);
+    if (!price_->varies(op)) return price_->time(op);
+    const StepOutline::Kind& kind = outline_.kind(op);
+    const bool attention = std::holds_alternative<Attention>(kind.kernel);
+    const Span span = attention ? span_of(run, op.pass, lengths_, kind.window) : Span{};
+    return time_of(device_, price_->varying(op), span, step_);
   }
 
  private:
   const Device& device_;
   const StepOutline& outline_;
   std::span<const int> lengths_;
-  KernelPricer price_;
+  std::unique_ptr<Pricer> price_;
   StepOnCpu step_;
 };
 
@@ -67,7 +69,7 @@ StepBreakdown walked(const StepOutline& outline, std::span<const SegmentRun> seg
     const SegmentRun& run = segments[s];
     issue.start_segment(outline.segments[s].ops().size());
     for (const StepOutline::Op& op : outline.segments[s].ops()) {
-      const StepOutline::Kind& kind = outline.kinds[static_cast<std::size_t>(op.kind)];
+      const StepOutline::Kind& kind = outline.kind(op);
       const KernelKind kernel = kind_of(kind.kernel);
       const OpCost& cost = price.cost(op);
       const bool drafts = kind.phase == Phase::draft && e.overlap;
@@ -76,13 +78,13 @@ StepBreakdown walked(const StepOutline& outline, std::span<const SegmentRun> seg
       const Seconds issued = host + issue.before(op.pass, kind.phase, cost);
       const Seconds t = price(run, op) + of_layer(kind.kernel, kind.phase);
       if (issued > device) device = issued, busy = {};
-      device = device + t + issue.beside(cost);
+      device = device + t + issue.exposed(cost);
       if (drafting) {
         b.drafting += device - t - drafted_until;
         drafted_until = device;
       }
       b.of(kind.phase, kernel) += t;
-      busy[static_cast<std::size_t>(kernel)] += t;
+      busy[kernel] += t;
       for (int w = 0; w < cost.waits; ++w) {
         host += issue.issued();
         clocks_meet();
@@ -110,10 +112,12 @@ StepBreakdown walk_step(std::span<const SegmentRun> segments, std::span<const in
                         const Engine& e, Speculation speculation) {
   const StepOutline outline(segments);
   StepBreakdown step;
-  fixed_point(d, [&](Seconds time) {
+  const auto walk = [&](Seconds time) {
     step = walked(outline, segments, lengths, d, e, speculation, time);
     return step.time;
-  });
+  };
+  if (d.caches_outlast_steps()) fixed_point(walk);
+  else walk({});
   return step;
 }
 
@@ -124,7 +128,7 @@ std::vector<OpPrice> op_prices(std::span<const SegmentRun> segments, std::span<c
   OpTimes price(outline, segments, lengths, d, e, walk_step(segments, lengths, d, e, speculation).time);
   for (std::size_t s = 0; s < segments.size(); ++s)
     for (const StepOutline::Op& op : outline.segments[s].ops()) {
-      const StepOutline::Kind& kind = outline.kinds[static_cast<std::size_t>(op.kind)];
+      const StepOutline::Kind& kind = outline.kind(op);
       all.push_back({kind.key, kind.phase, price(segments[s], op)});
     }
   return all;

@@ -3,9 +3,9 @@
 // reads weights or old lines of a KV cache depends on how long the step takes, as co-runners fill the last-level cache
 // meanwhile.
 #pragma once
-#include <cmath>
 #include <variant>
 
+#include "model/devices/attention_library.h"
 #include "model/devices/device.h"
 #include "model/engines/engine.h"
 #include "model/work.h"
@@ -19,53 +19,76 @@ struct PromptsBetween {
   double waiting = 1;
 };
 
-// How long ago an op's data were accessed, on a CPU: the bytes of weights that were accessed since then. The data are
-// the op's weights, or the entries of its layer's KV cache. `before`: they were last accessed in the step before.
-struct LastAccess {
-  Bytes weights;
-  bool before = false;
-  bool operator==(const LastAccess&) const = default;
-};
-
-struct VaryingOp {
-  std::variant<Attention, Gemm, Copy> kernel;
-  LastAccess last_access;                        // of a GEMM's weights, of the KV cache of the others
-  double launches = 1;                           // OpCost: of an engine
-  double weight_traffic = 1;                     // of a GEMM
-  double cache_traffic = 0, bytes_per_pair = 0;  // of attention
-  AttentionChoice attention{};                   // on a GPU: whose kernel it is
-  bool operator==(const VaryingOp&) const = default;
-};
-
-// A step on a CPU: how long it takes, how many bytes it accesses, and the prompts that were read before it. A GPU needs
-// none of it.
+// The whole step, as far as the time of an op on a CPU depends on it: how long it takes, how many bytes of weights and
+// of KV caches it accesses, and the prompts that were read before it.
 struct StepOnCpu {
   Seconds time{};
   Bytes weights{}, caches{};
   PromptsBetween prompts{};
 };
 
-// The device time of an op that varies. `span`: the pairs and keys of an attention.
-Seconds time_of(const Device&, const VaryingOp&, Span span, const StepOnCpu&);
+// How long ago an op's data were accessed: the bytes of weights that were accessed since then. The data are the op's
+// weights, or the entries of its layer's KV cache. `before`: they were last accessed in the step before.
+struct LastAccess {
+  Bytes weights;
+  bool before = false;
+  bool operator==(const LastAccess&) const = default;
+};
+
+// What an engine's kernels of attention add to it.
+struct AttentionCost {
+  double launches, cache_traffic, bytes_per_pair;
+  Bytes extra_bytes(const Attention& k, const Span& s) const {
+    return cache_traffic * k.keys_read(s.keys) + Bytes{bytes_per_pair * k.heads * s.pairs};
+  }
+  bool operator==(const AttentionCost&) const = default;
+};
+
+// On a GPU attention alone varies.
+struct VaryingOnGpu {
+  Attention kernel;
+  AttentionChoice choice;
+  AttentionCost cost;
+  Seconds time(const Device&, const Span&, const StepOnCpu&) const;
+  Bytes cache_bytes(const Span&) const { return {}; }
+  const Attention* attention() const { return &kernel; }
+  bool operator==(const VaryingOnGpu&) const = default;
+};
+
+struct AttentionOnCpu {
+  Attention kernel;
+  AttentionCost cost;
+  bool operator==(const AttentionOnCpu&) const = default;
+};
+struct GemmOnCpu {
+  Gemm kernel;
+  double weight_traffic = 1;
+  bool operator==(const GemmOnCpu&) const = default;
+};
+struct VaryingOnCpu {
+  std::variant<AttentionOnCpu, GemmOnCpu, Copy> op;
+  LastAccess last_access;  // of a GEMM's weights, of the KV cache of the others
+  Seconds time(const Device&, const Span&, const StepOnCpu&) const;
+  Bytes cache_bytes(const Span&) const;  // of keys and values that attention accesses
+  const Attention* attention() const {   // null: another kernel
+    const auto* attention = std::get_if<AttentionOnCpu>(&op);
+    return attention != nullptr ? &attention->kernel : nullptr;
+  }
+  bool operator==(const VaryingOnCpu&) const = default;
+};
+
+using VaryingOp = std::variant<VaryingOnGpu, VaryingOnCpu>;
+
+// `span`: the pairs and keys of an attention.
+inline Seconds time_of(const Device& d, const VaryingOp& op, const Span& span, const StepOnCpu& step) {
+  return std::visit([&](const auto& o) { return o.time(d, span, step); }, op);
+}
 
 // The time to write weights of fewer bits out in 16 and read them again, for an engine that does so before it
-// multiplies.
-Seconds dequantising(const Device&, const Gemm&, double weight_traffic);
-
-// The time of a step on a CPU, where `time` gives it as a function of itself: the longer a step takes, the more of the
-// LLC co-runners have filled meanwhile. On a GPU `time` is asked once.
-template <class Time>
-Seconds fixed_point(const Device& d, Time time) {
-  constexpr int kMost = 100;
-  constexpr double kClose = 1e-10;
-  Seconds t = time(Seconds{});
-  if (d.cpu() == nullptr) return t;
-  for (int i = 0; i < kMost; ++i) {
-    const Seconds next = time(t);
-    if (std::abs((next - t).value) <= kClose * next.value) return next;
-    t = next;
-  }
-  return t;
+// multiplies. `copying`: the device's rate.
+inline Seconds dequantising(const Gemm& k, double weight_traffic, BytesPerSecond copying) {
+  if (weight_traffic <= 1) return {};
+  return (weight_traffic - 1) * weight_bytes(k.weights, static_cast<double>(k.count) * k.in * k.out) / copying;
 }
 
 }  // namespace draftline

@@ -26,8 +26,8 @@ ExpertMlp kernel_of(const ExpertPoint& p) {
 
 Seconds predicted(const ExpertFit& f, const Device& d, const ExpertPoint& p) {
   const ExpertMlp k = kernel_of(p);
-  const double hot = p.state == CacheState::repeated ? expert_hot_share(f, d, k, p.load) : 0;
-  return (p.routed ? router_time(d, k) : Seconds{}) + expert_time(f, d, k, p.load, hot);
+  const double l2_hit_share = p.state == CacheState::repeated ? expert_l2_hit_share(f, d, k, p.load) : 0;
+  return (p.routed ? router_time(d, k) : Seconds{}) + expert_time(f, d, k, p.load, l2_hit_share);
 }
 
 Seconds predicted(const Device& d, const ExpertPoint& p) { return predicted(*expert_fit(d, p.operands).fit, d, p); }

@@ -74,7 +74,7 @@ constexpr std::array<const char*, 5> kUseNames{"cache over twice L2", "cache wit
 AttentionUse use_of(const AttentionPoint& p, const Device& d) {
   constexpr int kMostVerified = 64;
   if (p.rows == 1) {
-    const bool cold = p.cache == CacheState::cold || cache_bytes(p) > 2 * d.l2;
+    const bool cold = p.cache == CacheState::in_memory || cache_bytes(p) > 2 * d.l2;
     return cold ? AttentionUse::decode_cold : AttentionUse::decode_warm;
   }
   if (p.context == 0) return AttentionUse::prompt;
@@ -194,7 +194,7 @@ ExpertPoint expert_point(const MeasuredPoint& p, const Device& datasheet) {
                           .intermediate = e.intermediate,
                           .experts = e.experts,
                           .per_token = e.per_token});
-  if (p.at("copies") > 1 && p.at("copies") * touched_weights(e) > 2 * datasheet.l2) e.state = CacheState::cold;
+  if (p.at("copies") > 1 && p.at("copies") * touched_weights(e) > 2 * datasheet.l2) e.state = CacheState::in_memory;
   return e;
 }
 
@@ -212,14 +212,14 @@ KernelTimes kernel_times(const Measured& m, const Device& datasheet) {
     } else if (p.op == "attention") {
       AttentionPoint a{p.at("sequences"), p.at("rows"),     p.at("context"), p.at("heads"),
                        p.at("kv_heads"),  p.at("head_dim"), p.median,        p.at("tree") != 0};
-      if (p.at("copies", 1) * cache_bytes(a) > 2 * datasheet.l2 && p.at("copies", 1) > 1) a.cache = CacheState::cold;
+      if (p.at("copies", 1) * cache_bytes(a) > 2 * datasheet.l2 && p.at("copies", 1) > 1) a.cache = CacheState::in_memory;
       times.attention.push_back(a);
     } else if (p.op == "latent_attention") {
       AttentionPoint a{p.at("sequences"),           p.at("rows"), p.at("context"), p.at("heads"), 1,
                        p.at("rank") + p.at("rope"), p.median};
       a.value_dim = p.at("rank");
       a.latent = true;
-      if (p.at("copies") * cache_bytes(a) > 2 * datasheet.l2 && p.at("copies") > 1) a.cache = CacheState::cold;
+      if (p.at("copies") * cache_bytes(a) > 2 * datasheet.l2 && p.at("copies") > 1) a.cache = CacheState::in_memory;
       times.attention.push_back(a);
     } else if (p.op == "experts") {
       times.experts.push_back(expert_point(p, datasheet));

@@ -68,8 +68,8 @@ Seconds predicted(const Device& d, const GemmPoint& p) {
                .activations = p.operands.activations,
                .scaling = p.operands.scaling,
                .scale_bits = p.operands.scale_bits};
-  const Bytes met = p.copies * weight_bytes(k.weights, static_cast<double>(p.in) * p.out, k.scale_bits);
-  const Seconds time = kernel_time(d, k, l2_share_left(d, k, met));
+  const Bytes bytes_between = p.copies * weight_bytes(k.weights, static_cast<double>(p.in) * p.out, k.scale_bits);
+  const Seconds time = gpu_time(d, k, l2_share_left(d, k, bytes_between));
   return bits_of(k.activations) < 16 ? time + kernel_time(d, quantising_pass(p)) : time;
 }
 

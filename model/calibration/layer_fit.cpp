@@ -18,7 +18,7 @@ Seconds kernels_of_layer(const Device& d, const MeasuredPoint& p) {
             kv_heads = p.at("kv_heads"), dim = p.at("head_dim");
   const auto product = [&](int in, int out) { return predicted(d, GemmPoint{rows, in, out, {}, kFarApart}); };
   AttentionPoint attention{rows, 1, p.at("context"), heads, kv_heads, dim, {}, false};
-  attention.cache = CacheState::cold;
+  attention.cache = CacheState::in_memory;
   const MeasuredPoint norm{"rms_norm", {{"rows", rows}, {"columns", hidden}}},
       gate{"silu_mul", {{"rows", rows}, {"columns", inner}}},
       rope{"rope_append", {{"rows", rows}, {"heads", heads}, {"kv_heads", kv_heads}, {"head_dim", dim}}};

@@ -53,7 +53,7 @@ std::vector<Relative> relatives(const fs::path& shipped) {
   for (const auto& entry : fs::directory_iterator(shipped, none)) {
     if (entry.path().extension() != ".json") continue;
     Device d = device_of(entry.path(), shipped);
-    if (d.cpu() == nullptr && !d.gpu().borrowed()) all.push_back({entry.path().stem().string(), std::move(d)});
+    if (d.can_lend_fits()) all.push_back({entry.path().stem().string(), std::move(d)});
   }
   if (all.empty()) throw InputErrors(shipped.string() + ": has no device with fits to lend");
   std::sort(all.begin(), all.end(), [](const Relative& a, const Relative& b) { return a.name < b.name; });

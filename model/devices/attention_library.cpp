@@ -52,7 +52,9 @@ AttentionChoice attention_choice(const AttentionModel& model, std::string_view l
 
 AttentionChoice attention_choice(const Device& d, const std::vector<AttentionRule>& rules, DType cache,
                                  AttentionForm form) {
-  return attention_choice(d.gpu().attention, attention_library(rules, d.links.compute_capability, cache), cache, form);
+  const auto* gpu = std::get_if<GpuModel>(&d.model);
+  if (gpu == nullptr) return {};
+  return attention_choice(gpu->attention, attention_library(rules, d.links.compute_capability, cache), cache, form);
 }
 
 std::vector<AttentionRule> read_attention_rules(const Reader& in, std::vector<std::string>& guesses) {

@@ -37,7 +37,7 @@ struct AttentionChoice {
 AttentionChoice attention_choice(const AttentionModel&, std::string_view library, DType cache,
                                  AttentionForm form = AttentionForm::ordinary);
 
-// The choice for the library that these rules name on a GPU.
+// The choice for the library that these rules name on a GPU. None on a CPU, which has one kernel of attention.
 AttentionChoice attention_choice(const Device&, const std::vector<AttentionRule>&, DType cache,
                                  AttentionForm form = AttentionForm::ordinary);
 

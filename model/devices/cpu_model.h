@@ -74,11 +74,13 @@ struct CpuElementFit {
 };
 
 struct CpuModel {
+  static constexpr bool kCachesOutlastSteps = true;
   std::array<Bytes, 3> caches;       // L1, L2, LLC
   BytesPerSecond co_runner_traffic;  // that other programs bring into the LLC: of the machine, as busy as it was
   CpuGemmFit gemm;
   CpuAttentionFit attention;
   CpuElementFit elements;
+  bool borrowed() const { return false; }  // no CPU borrows a fit
 };
 
 // A device file's "fits/cpu"; `llc`: the last-level cache of its datasheet. Mistakes are noted at their places.

@@ -129,6 +129,15 @@ const std::optional<Device>& lender(const Reader& at, Lenders& lenders, int dept
   return device;
 }
 
+// The GPU from which a block borrows. Null if there is none, which is noted.
+const GpuModel* gpu_lender(const Reader& from, Lenders& lenders, int depth) {
+  const auto& relative = lender(from, lenders, depth);
+  if (!relative) return nullptr;
+  const auto* gpu = std::get_if<GpuModel>(&relative->model);
+  if (gpu == nullptr) from.fail("is a CPU, which has no GPU kernels to lend");
+  return gpu;
+}
+
 // `which`: the member of a GpuModel, or what returns it.
 template <class Fit, class Which>
 void read_fit(const Reader& fits, const std::string& key, Fit (*read)(Reader), Which which, GpuModel& to,
@@ -138,12 +147,10 @@ void read_fit(const Reader& fits, const std::string& key, Fit (*read)(Reader), W
   if (!in.is_object()) return;  // noted by at()
   if (const auto from = in.find("borrowed_from")) {
     const auto because = in.at("because").text();
-    if (const auto& relative = lender(*from, lenders, depth); relative && relative->cpu() != nullptr) {
-      from->fail("is a CPU, which has no GPU kernels to lend");
-    } else if (relative && !has(std::invoke(which, relative->gpu()))) {
+    if (const GpuModel* gpu = gpu_lender(*from, lenders, depth); gpu != nullptr && !has(std::invoke(which, *gpu))) {
       from->fail("has no " + key + " to lend");
-    } else if (relative) {
-      fit = std::invoke(which, relative->gpu());
+    } else if (gpu != nullptr) {
+      fit = std::invoke(which, *gpu);
       Origin& o = origin_of(fit);
       o.borrowed_from = from->text();
       o.because = because;
@@ -162,10 +169,8 @@ bool borrows(const Reader& in, Lenders& lenders, int depth, Use use) {
   const auto from = in.find("borrowed_from");
   if (!from) return false;
   const auto because = in.at("because").text();
-  const auto& relative = lender(*from, lenders, depth);
-  if (relative && relative->cpu() != nullptr) from->fail("is a CPU, which has no GPU kernels to lend");
-  else if (relative)
-    use(relative->gpu().attention, [&](Origin& o) { o.borrowed_from = from->text(), o.because = because; });
+  if (const GpuModel* gpu = gpu_lender(*from, lenders, depth))
+    use(gpu->attention, [&](Origin& o) { o.borrowed_from = from->text(), o.because = because; });
   in.done();
   return true;
 }

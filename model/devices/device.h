@@ -17,7 +17,7 @@
 
 namespace draftline {
 
-// A GPU or a CPU. Their kernels are priced by different forms; cpu() distinguishes them.
+// A GPU or a CPU. Their kernels are priced by different forms, which are chosen by visiting `model`.
 struct Device {
   std::string name, title, source;
   std::vector<Origin> datasheet;                      // one of each block of quoted values
@@ -32,6 +32,14 @@ struct Device {
   CpuModel* cpu() { return std::get_if<CpuModel>(&model); }
   const GpuModel& gpu() const { return std::get<GpuModel>(model); }  // only of a GPU
   GpuModel& gpu() { return std::get<GpuModel>(model); }
+  // Whether caches keep data from one step to the next.
+  bool caches_outlast_steps() const {
+    return std::visit([](const auto& m) { return m.kCachesOutlastSteps; }, model);
+  }
+  bool borrows_fits() const {  // those of a GEMM or of attention, from a relative
+    return std::visit([](const auto& m) { return m.borrowed(); }, model);
+  }
+  bool can_lend_fits() const { return std::holds_alternative<GpuModel>(model) && !borrows_fits(); }
   FlopsPerSecond peak_of(DType t) const { return peak[static_cast<std::size_t>(t)]; }
 };
 

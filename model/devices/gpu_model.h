@@ -184,6 +184,7 @@ struct NarrowFits {
 
 // Fits of a GPU's kernels, or of a relative's. operand_fits decides which fit prices a kernel.
 struct GpuModel {
+  static constexpr bool kCachesOutlastSteps = false;  // L2 is smaller than the data of a step
   GemmFit gemm;  // of 16-bit operands
   AttentionModel attention;
   CopyFit copy;

@@ -121,4 +121,9 @@ Seconds cpu_time(const CpuModel& fit, const ExpertMlp& k) {
   return fit.gemm.fixed + k.rows * weights * fit.gemm.step[0];
 }
 
+Seconds cpu_time(const CpuModel& fit, const CausalConvolution& k) { return cpu_time(fit, as_elementwise(work(k))); }
+Seconds cpu_time(const CpuModel& fit, const DeltaRule& k) { return cpu_time(fit, as_elementwise(work(k))); }
+
+BytesPerSecond copy_bandwidth(const CpuModel& fit) { return Bytes{1} / fit.elements.byte; }
+
 }  // namespace draftline

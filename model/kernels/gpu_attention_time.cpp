@@ -30,7 +30,7 @@ double share_in_l2(double bytes, double room) {
 }
 
 constexpr double kRowStep = 16;                                               // rows of a matrix instruction
-constexpr double kPackedTile = 128, kAloneTile = 64, kWholePromptTile = 256;  // query rows, by the habit of the library
+constexpr double kPackedTile = 128, kAloneTile = 64, kWholePromptTile = 256;  // query rows, by the layout of the library
 
 // Query rows of one sequence, as the kernel lays them out for one KV head.
 struct Layout {
@@ -44,7 +44,7 @@ struct Layout {
 };
 
 Layout packed_layout(double rows, double group) {
-  const double together = rows * group, tall = up(together, kPackedTile);  // rows that meet the same keys
+  const double together = rows * group, tall = up(together, kPackedTile);  // rows that read the same keys
   return {.tall = kPackedTile,
           .tiles = tall / kPackedTile,
           .first = std::min(tall, up(group, kPackedTile)) / kPackedTile,
@@ -90,8 +90,8 @@ Layout packed_decode_layout(double rows, double group) {
           .shortest = std::min(up(rows, kRowStep), kWholePromptTile)};
 }
 
-Layout layout_of(HeadLayout habit, double rows, double group, bool mixed) {
-  switch (habit) {
+Layout layout_of(HeadLayout layout, double rows, double group, bool mixed) {
+  switch (layout) {
     case HeadLayout::packed: return packed_layout(rows, group);
     case HeadLayout::apart: return apart_layout(rows, group);
     case HeadLayout::swapped: return swapped_layout(rows, group, mixed);
@@ -275,6 +275,10 @@ Seconds gpu_time(const Device& d, const AttentionChoice& choice, const Attention
   const double of_context = (f.fixed.value - fixed) * split / (split + 1),
                of_rows = (g.fixed.value - fixed) * std::min((rows - 1) / (kRowStep - 1), 1.0);
   return Seconds{fixed + of_context + of_rows + f.join.value * join_share(split) + smooth_max(compute, memory, blend)};
+}
+
+Seconds gpu_time(const Device& d, const Attention& k, Span s) {
+  return gpu_time(d, attention_choice(d.gpu().attention, {}, k.cache, form_of(k)), k, s, CacheState::in_memory);
 }
 
 }  // namespace draftline

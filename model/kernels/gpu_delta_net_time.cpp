@@ -14,8 +14,8 @@ namespace {
 constexpr int kChunkRows = 64;  // of flash-linear-attention and FlashInfer
 
 Seconds stream_time(const StreamFit& f, const Device& d, Bytes moved, Bytes resident) {
-  const double x = resident / (f.l2_share * d.l2), hot = resident.value > 0 ? 1 / (1 + (x * x) * (x * x)) : 0;
-  const double speed = (1 - hot) / f.bandwidth_share + hot / f.l2_speed;
+  const double x = resident / (f.l2_share * d.l2), hits = resident.value > 0 ? 1 / (1 + (x * x) * (x * x)) : 0;
+  const double speed = (1 - hits) / f.bandwidth_share + hits / f.l2_speed;
   return f.fixed + speed * (moved / d.bandwidth);
 }
 
@@ -39,7 +39,12 @@ Seconds delta_net_time(const DeltaNetFit& f, const Device& d, const DeltaRule& k
   return k.prompts ? chunk_time(f.prompt_rule, d, k) : stream_time(f.rule, d, work(k).bytes(), resident);
 }
 
-Seconds gpu_time(const Device& d, const CausalConvolution& k) { return delta_net_time(*d.gpu().delta_net, d, k); }
-Seconds gpu_time(const Device& d, const DeltaRule& k) { return delta_net_time(*d.gpu().delta_net, d, k); }
+template <class Kernel>
+static Seconds by_fit_or_bytes(const Device& d, const Kernel& k) {
+  const auto& fit = d.gpu().delta_net;
+  return fit ? delta_net_time(*fit, d, k) : gpu_time(d, as_elementwise(work(k)));
+}
+Seconds gpu_time(const Device& d, const CausalConvolution& k) { return by_fit_or_bytes(d, k); }
+Seconds gpu_time(const Device& d, const DeltaRule& k) { return by_fit_or_bytes(d, k); }
 
 }  // namespace draftline

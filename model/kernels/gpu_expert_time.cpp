@@ -49,16 +49,16 @@ Seconds by_gemm_fit(const Device& d, const ExpertMlp& k) {
 
 }  // namespace
 
-double expert_hot_share(const ExpertFit& f, const Device& d, const ExpertMlp& k, const ExpertLoad& load) {
+double expert_l2_hit_share(const ExpertFit& f, const Device& d, const ExpertMlp& k, const ExpertLoad& load) {
   const double x = touched_bytes(k, load) / (f.l2_share * d.l2.value);
   return 1 / (1 + (x * x) * (x * x));
 }
 
-Seconds expert_time(const ExpertFit& f, const Device& d, const ExpertMlp& k, const ExpertLoad& load, double hot) {
+Seconds expert_time(const ExpertFit& f, const Device& d, const ExpertMlp& k, const ExpertLoad& load, double l2_hit_share) {
   if (k.rows <= 0) return {};
   const double rate = f.peak_share * matrix_rate(d, k.weights, k.activations).value / (1 + f.tile_half * kLargestTile);
   const double bandwidth = d.bandwidth.value, multiprocessors = d.multiprocessors;
-  const double per_byte = (1 - hot) / (f.bandwidth_share * bandwidth) + hot / (f.l2_speed * bandwidth);
+  const double per_byte = (1 - l2_hit_share) / (f.bandwidth_share * bandwidth) + l2_hit_share / (f.l2_speed * bandwidth);
 
   const auto grouped = [&](double in, double out) {
     double busiest = std::numeric_limits<double>::infinity();

@@ -38,7 +38,7 @@ struct Candidate {
 
 }  // namespace
 
-Seconds gpu_time(const Device& d, const Gemm& k, double hot) {
+Seconds gpu_time(const Device& d, const Gemm& k, double l2_hit_share) {
   if (k.rows <= 0 || k.in <= 0 || k.out <= 0) return {};
   const GemmFit& f = gemm_fit(d, operands_of(k)).fit;
   const double rate = f.peak_share * matrix_rate(d, k.weights, k.activations).value;
@@ -46,7 +46,8 @@ Seconds gpu_time(const Device& d, const Gemm& k, double hot) {
   const double weights = weight_bytes(k.weights, static_cast<double>(k.count) * k.in * k.out, k.scale_bits).value;
   const double inputs = bytes_of(k.activations, static_cast<double>(k.count) * k.rows * k.in).value;
   const double outputs = bytes_of(result_format(k.activations), static_cast<double>(k.count) * k.rows * k.out).value;
-  const double memory = weights * ((1 - hot) / (f.bandwidth_share * bandwidth) + hot / l2_rate) + inputs / l2_rate;
+  const double memory =
+      weights * ((1 - l2_hit_share) / (f.bandwidth_share * bandwidth) + l2_hit_share / l2_rate) + inputs / l2_rate;
   const double multiprocessors = d.multiprocessors;
 
   std::array<Candidate, kMostTiles> every;
@@ -60,8 +61,8 @@ Seconds gpu_time(const Device& d, const Gemm& k, double hot) {
                      static_cast<double>(row_blocks(k.rows, t)) * blocks(k.out, t.columns) * k.count};
   }
 
-  // Only the arithmetic depends on the tile, so for each split the best tile is found first, and met with the memory
-  // bound once. Powers are the costly part. As full / waves lies between 1 and 2, where the power is above its chord,
+  // Only the arithmetic depends on the tile, so for each split the best tile is found first, and joined with the
+  // memory bound once. Powers are the costly part. As full / waves lies between 1 and 2, where the power is above its chord,
   // the chord tells which tiles can win.
   const double chord = std::exp2(f.wave_softness) - 1;
   double best = std::numeric_limits<double>::infinity();

@@ -25,8 +25,12 @@ Seconds gpu_time(const Device& d, const Copy& k) {
   return (own ? own->fixed : f.fixed) + std::max(memory + l2, k.flops / matrix_rate(d, DType::bf16, DType::bf16));
 }
 
-double l2_share_left(const Device& d, const Gemm& k, Bytes distance) {
-  return kept(distance.value, gemm_fit(d, operands_of(k)).fit.l2_share * d.l2.value);
+double l2_share_left(const Device& d, const Gemm& k, Bytes bytes_between) {
+  return kept(bytes_between.value, gemm_fit(d, operands_of(k)).fit.l2_share * d.l2.value);
 }
+
+Seconds launch_time(const Device& d) { return d.gpu().copy.fixed; }
+
+BytesPerSecond copy_bandwidth(const Device& d) { return d.gpu().copy.bandwidth_share * d.bandwidth; }
 
 }  // namespace draftline

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of GPUs and CPUs share, and which form a device has.
+// What the kernels of all devices share, and the choice of the form by the kind of device.
 #include "model/kernels/kernel_time.h"
 
 #include <algorithm>
 #include <cmath>
+#include <variant>
 
 #include "model/kernels/cpu_time.h"
 #include "model/kernels/gpu_time.h"
@@ -34,44 +35,33 @@ Seconds roofline_time(const Device& d, const Work& w, DType t) {
   return std::max(w.flops / matrix_rate(d, t, t), w.bytes() / d.bandwidth);
 }
 
-// ---- a GPU's form, or a CPU's
+namespace {
 
-Seconds kernel_time(const Device& d, const Gemm& k, double hot) {
-  if (const CpuModel* cpu = d.cpu()) return cpu_time(*cpu, k, {Bytes{INFINITY}, {}});
-  return gpu_time(d, k, hot);
+// A kernel's time by the form of each kind of device.
+struct TimeByKind {
+  const Device& device;
+  template <class... Work>
+  Seconds operator()(const GpuModel&, const Work&... k) const {
+    return gpu_time(device, k...);
+  }
+  template <class... Work>
+  Seconds operator()(const CpuModel& cpu, const Work&... k) const {
+    return cpu_time(cpu, k...);
+  }
+};
+
+template <class... Work>
+Seconds time_of(const Device& d, const Work&... k) {
+  return std::visit([&](const auto& model) { return TimeByKind{d}(model, k...); }, d.model);
 }
 
-Seconds kernel_time(const Device& d, const Attention& k, Span s, const ReuseDistance& distance,
-                    AttentionChoice choice) {
-  if (const CpuModel* cpu = d.cpu()) return cpu_time(*cpu, k, s, distance);
-  if (choice.fit == nullptr) choice = attention_choice(d.gpu().attention, {}, k.cache, form_of(k));
-  return gpu_time(d, choice, k, s, CacheState::cold);
-}
+}  // namespace
 
-Seconds kernel_time(const Device& d, const Copy& k, const ReuseDistance& distance) {
-  if (const CpuModel* cpu = d.cpu()) return cpu_time(*cpu, k, distance);
-  return gpu_time(d, k);
-}
-
-Seconds kernel_time(const Device& d, const ExpertMlp& k) {
-  if (const CpuModel* cpu = d.cpu()) return cpu_time(*cpu, k);
-  return gpu_time(d, k);
-}
-
-template <class Kernel>
-static Seconds time_of_state_kernel(const Device& d, const Kernel& k) {
-  if (d.cpu() == nullptr && d.gpu().delta_net) return gpu_time(d, k);
-  const Work w = work(k);
-  return kernel_time(d, Copy{.read = w.read, .written = w.written, .flops = w.flops});
-}
-Seconds kernel_time(const Device& d, const CausalConvolution& k) { return time_of_state_kernel(d, k); }
-Seconds kernel_time(const Device& d, const DeltaRule& k) { return time_of_state_kernel(d, k); }
-
-Seconds launch_time(const Device& d) { return d.cpu() != nullptr ? Seconds{} : d.gpu().copy.fixed; }
-
-BytesPerSecond copy_bandwidth(const Device& d) {
-  if (const CpuModel* cpu = d.cpu()) return Bytes{1} / cpu->elements.byte;
-  return d.gpu().copy.bandwidth_share * d.bandwidth;
-}
+Seconds kernel_time(const Device& d, const Gemm& k) { return time_of(d, k); }
+Seconds kernel_time(const Device& d, const Attention& k, Span s) { return time_of(d, k, s); }
+Seconds kernel_time(const Device& d, const Copy& k) { return time_of(d, k); }
+Seconds kernel_time(const Device& d, const ExpertMlp& k) { return time_of(d, k); }
+Seconds kernel_time(const Device& d, const CausalConvolution& k) { return time_of(d, k); }
+Seconds kernel_time(const Device& d, const DeltaRule& k) { return time_of(d, k); }
 
 }  // namespace draftline

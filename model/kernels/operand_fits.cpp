@@ -78,4 +78,8 @@ ChosenExpertFit expert_fit(const Device& d, const Operands& o) {
   return {fit, guess};
 }
 
+static bool has_fits_by_operands(const Device& d) { return std::holds_alternative<GpuModel>(d.model); }
+bool gemm_is_guess(const Device& d, const Operands& o) { return has_fits_by_operands(d) && gemm_fit(d, o).guess; }
+bool experts_are_guess(const Device& d, const Operands& o) { return has_fits_by_operands(d) && expert_fit(d, o).guess; }
+
 }  // namespace draftline

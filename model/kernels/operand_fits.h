@@ -38,4 +38,8 @@ struct ChosenExpertFit {
 };
 ChosenExpertFit expert_fit(const Device&, const Operands&);
 
+// Whether kernels with these operands were not measured, so that their fit is a guess. A CPU has one kernel for all.
+bool gemm_is_guess(const Device&, const Operands&);
+bool experts_are_guess(const Device&, const Operands&);
+
 }  // namespace draftline

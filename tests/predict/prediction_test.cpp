@@ -7,7 +7,7 @@
 
 #include "decoder/priced/step_price.h"
 #include "model/calibration/layer_fit.h"
-#include "model/kernels/kernel_time.h"
+#include "model/kernels/gpu_time.h"
 #include "tests/core/messages.h"
 #include "tests/inputs/scenario_text.h"
 

@@ -159,7 +159,7 @@ TEST_CASE("a cache that is rotated through is cold, one that is met again is not
   CHECK(attention[0].cache == CacheState::repeated);
   CHECK(attention[1].cache == CacheState::repeated);
   CHECK(attention[2].cache == CacheState::repeated);
-  CHECK(attention[3].cache == CacheState::cold);
+  CHECK(attention[3].cache == CacheState::in_memory);
   CHECK(predicted(d, attention[1]) < predicted(d, attention[3]));
 }
 

@@ -93,7 +93,7 @@ TEST_CASE("that a kernel stacks rows and joins parts is found in its times, wher
     for (const int kv_heads : {2, 8, 32})
       for (const int rows : {1, 2, 4, 8, 16, 64})
         for (const int context : {64, 1024, 8192})
-          points.push_back({sequences, rows, context, 32, kv_heads, 128, {}, false, CacheState::cold});
+          points.push_back({sequences, rows, context, 32, kv_heads, 128, {}, false, CacheState::in_memory});
   for (auto& p : points) p.time = predicted(truth, p);
   const AttentionFit found = fit_attention(points, truth);
   CHECK(found.prefill.layout == HeadLayout::stacked);

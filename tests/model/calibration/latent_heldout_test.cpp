@@ -4,6 +4,7 @@
 #include <string>
 
 #include "model/calibration/kernel_tables.h"
+#include "model/kernels/gpu_time.h"
 #include "model/kernels/kernel_time.h"
 #include "tests/catch.h"
 #include "tests/model/calibration/heldout.h"

@@ -119,7 +119,7 @@ TEST_CASE("a few layers are no fit, and weights that L2 keeps are not cold") {
   REQUIRE(experts.size() == 8);
   CHECK(experts[0].state == CacheState::repeated);
   CHECK(experts[1].state == CacheState::repeated);
-  CHECK(experts[2].state == CacheState::cold);
+  CHECK(experts[2].state == CacheState::in_memory);
 }
 
 TEST_CASE("a probe's file with sizes that no layer has is refused with their place") {

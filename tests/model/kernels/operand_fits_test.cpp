@@ -189,7 +189,7 @@ TEST_CASE("a fit to layers with 8-bit operands takes out the pass that quantises
         GemmPoint p{.rows = rows, .in = in, .out = out, .time = {}, .copies = 6, .operands = kFp8};
         p.time = predicted(truth, p);
         const Gemm alone{.rows = rows, .in = in, .out = out, .weights = DType::fp8, .activations = DType::fp8};
-        CHECK(p.time > kernel_time(truth, alone, l2_share_left(truth, alone, 6.0 * Bytes{1.0 * in * out})) +
+        CHECK(p.time > gpu_time(truth, alone, l2_share_left(truth, alone, 6.0 * Bytes{1.0 * in * out})) +
                            truth.gpu().copy.fixed);
         points.push_back(p);
       }

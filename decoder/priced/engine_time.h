@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an engine adds to the kernels of a step: time of each layer on the device, and the host's time.
+#pragma once
+#include <algorithm>
+
+#include "decoder/priced/step_outline.h"
+#include "model/engines/engine.h"
+#include "model/engines/speculation.h"
+
+namespace draftline {
+
+// Whether it is the kernel that each layer of a pass has once: its attention, without an indexer's, or its delta rule.
+inline bool is_of_layer(const Kernel& kernel) {
+  const auto* attention = std::get_if<Attention>(&kernel);
+  return attention != nullptr ? !attention->scores() : std::holds_alternative<DeltaRule>(kernel);
+}
+
+// Rows of the kernel that a layer has once, over all sequences.
+inline int rows_of_layer(const Kernel& kernel) {
+  const auto* attention = std::get_if<Attention>(&kernel);
+  return attention != nullptr ? attention->rows : std::get<DeltaRule>(kernel).rows;
+}
+
+// Host work of a step that no op stands for.
+inline Seconds host_base(const Engine& e, Speculation speculation, const StepOutline& step) {
+  if (speculation == Speculation::off) return e.step;
+  const Seconds of_step = step.looks_up ? std::max(e.step_searching, e.step_speculating) : e.step_speculating;
+  return of_step + e.launches_speculating * e.issue + step.trees * e.search;
+}
+
+// The device time that an engine adds to each layer beyond its kernels' own. It is added to the kernel that a layer has
+// once.
+class LayerTime {
+ public:
+  LayerTime(const Engine& e, const StepOutline& step)
+      : of_one_row_(std::max(e.layer, Seconds{})),  // what is below 0, graphs save: it comes off each kernel
+        of_rows_(e.layer_rows.value_or(of_one_row_)) {
+    // Only a tree is committed by copies in the KV cache: a chain lies in place already.
+    if (std::any_of(step.kinds.begin(), step.kinds.end(), [](const StepOutline::Kind& k) { return k.key == "commit"; }))
+      verifying_ = e.layer_tree;
+  }
+  Seconds operator()(const Kernel& kernel, Phase phase) const {
+    if (!is_of_layer(kernel)) return {};
+    return (rows_of_layer(kernel) > 1 ? of_rows_ : of_one_row_) + (phase == Phase::verify ? verifying_ : Seconds{});
+  }
+
+ private:
+  Seconds of_one_row_, of_rows_, verifying_;
+};
+
+// Host time of what precedes an op: its draft pass, its launches.
+class Issue {
+ public:
+  explicit Issue(const Engine& e) : engine_(e) {}
+  void start_segment(std::size_t ops) {
+    issued_ = static_cast<double>(ops) * engine_.record;
+    if (engine_.graphs || !engine_.overlap) issued_ += engine_.graph_launch;
+    pass_ = -1;
+  }
+  Seconds before(int pass, Phase phase, const OpCost& cost) {
+    const bool drafts = pass > pass_ && phase == Phase::draft;
+    pass_ = std::max(pass, pass_);
+    if (drafts) issued_ += engine_.draft_pass;
+    waits_ = drafts ? engine_.draft_pass_exposed : Seconds{};
+    if (!engine_.graphs && engine_.overlap) issued_ += (cost.launches + cost.host_launches) * engine_.issue;
+    return issued_;
+  }
+  // What the device, or the one thread that is host and device, spends on the op just issued before it runs it.
+  Seconds exposed(const OpCost& cost) const {
+    return engine_.overlap ? waits_ : waits_ + (cost.launches + cost.host_launches) * engine_.issue;
+  }
+  void meet() { issued_ = {}; }  // both clocks meet: a blocking read inside a segment
+  Seconds issued() const { return issued_; }
+
+ private:
+  const Engine& engine_;
+  Seconds issued_, waits_;
+  int pass_ = -1;
+};
+
+}  // namespace draftline

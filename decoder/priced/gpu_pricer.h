@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The time of a step's ops on a GPU. Attention alone varies. Weights that are accessed again before L2 has evicted them
+// are read from L2.
+#pragma once
+#include <optional>
+
+#include "decoder/priced/pricer.h"
+
+namespace draftline {
+
+class GpuPricer : public Pricer {
+ public:
+  GpuPricer(const Device&, const Engine&, const StepOutline&);
+  VaryingOp varying(const StepOutline::Op&) override;
+  Seconds time(const StepOutline::Op&) override;
+
+ private:
+  struct KindTime {  // of a kind of op, as it was last
+    std::optional<double> l2_hit_share{};
+    Seconds time{};
+  };
+  struct GemmTime {
+    Gemm kernel;
+    double l2_hit_share;
+    Seconds time;
+  };
+  struct TimeOf;  // of a kernel
+  Seconds time(const Gemm&, const OpCost&, double l2_hit_share);
+  double l2_hit_share(const StepOutline::Op&);  // of an op's weights
+  // A kernel's time as a node of a graph: it starts while the one before it ends, but none is faster than its bytes at
+  // the memory's bandwidth.
+  Seconds overlapped(Seconds alone, const StepOutline::Op&) const;
+
+  std::vector<KindTime> times_;
+  std::vector<GemmTime> gemms_;
+  std::vector<std::optional<Bytes>> last_use_;  // of each weight
+  Bytes moved_;
+  Seconds saved_;  // by each kernel, of what the engine's graphs save in a layer
+};
+
+}  // namespace draftline
