@@ -11,10 +11,6 @@ namespace draftline {
 
 Kernel kernel_of(const Op&, const Tape&);
 
-// The weight matrix that an op streams, if any. A later op of the step that streams the same one may still find it in a
-// cache.
-std::optional<Weight> streamed_weight(const Op&);
-
 // The window of the cache over which an op attends; none: it attends to everything, or does not attend.
 Window window_of(const Op&);
 

@@ -5,47 +5,17 @@
 
 namespace draftline {
 
-namespace {
-
-template <class T>
-std::string_view key_of(const T&, const Tape&) {
-  return T::key;
-}
-std::string_view key_of(const Linear& o, const Tape&) {
-  const bool quantised_inputs = bits_of(o.x.dtype) < 16;
-  switch (o.w.dtype) {
-    case DType::fp8: return quantised_inputs ? "linear.fp8-w8a8" : "linear.fp8";
-    case DType::int8: return quantised_inputs ? "linear.int8-w8a8" : "linear.int8";
-    case DType::fp4: return quantised_inputs ? "linear.fp4-w4a4" : "linear.fp4";
-    case DType::int4: return "linear.int4";
-    default: return Linear::key;
-  }
-}
-std::string_view key_of(const Quantise& o, const Tape&) {
-  switch (o.after) {
-    case Quantise::After::norm: return "quantise.norm";
-    case Quantise::After::activation: return "quantise.activation";
-    default: return Quantise::key;
-  }
-}
-std::string_view key_of(const ExchangeRows& o, const Tape&) {
-  return o.combines ? "expert_combine" : "expert_dispatch";
-}
-std::string_view key_of_attention(const Pass& p) {
-  if (p.rows.prompts) return "attention.prefill";
-  return p.rows.widest == 1 && !p.tree_mask ? Attend::key : "attention.verify";
-}
-std::string_view key_of(const Attend& o, const Tape& tape) { return key_of_attention(tape.pass(o.pass)); }
-std::string_view key_of(const LatentAttend& o, const Tape& tape) { return key_of_attention(tape.pass(o.pass)); }
-
-}  // namespace
-
 PassRef pass_of(const Op& op) {
   return std::visit([](const auto& o) { return pass_of(o); }, op);
 }
 
 std::string_view op_key(const Op& op, const Tape& tape) {
-  return std::visit([&](const auto& o) { return key_of(o, tape); }, op);
+  return std::visit(
+      [&](const auto& o) {
+        if constexpr (requires { o.key_in(tape); }) return o.key_in(tape);
+        else return o.key;
+      },
+      op);
 }
 
 std::size_t declared_bytes(const Tensor& t) { return static_cast<std::size_t>(t.bytes().value); }

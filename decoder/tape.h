@@ -13,14 +13,6 @@
 
 namespace draftline {
 
-using Op = std::variant<Embed, Linear, RmsNorm, AddRmsNorm, LayerNorm, Add, SiluMul, GeluMul, SiluAdd, Gelu, CosineGate,
-                        SigmoidMul, AddScaled, SoftCap, GroupedConv, MixtureOfExperts, RopeAppend, Attend, LatentAppend,
-                        AbsorbQueries, ExpandValues, IndexAppend, SelectTokens, LatentAttend, ExpandedAttend,
-                        GroupAttend, SumOverRanks, GatherOverRanks, ExchangeRows, Gather, ConcatRows, Store, Upload,
-                        Argmax, TopK, Sample, SampleChildren, MapIds, ClipTopK, WalkCandidates, ExpandTree, SelectTree,
-                        FollowPath, VerifyGreedy, VerifySampled, VerifyRelaxed, ForceAccepted, Commit, Advance,
-                        Quantise, GatedRmsNorm, Convolve, GatedDeltaRule, KeepEntries, SelectEntries>;
-
 // The part of a step to which an op belongs. Prices are broken down by it, and an engine may launch phases differently.
 enum class Phase : std::uint8_t { draft, verify, commit };
 inline constexpr NamedValues<Phase, 3> kPhaseNames{
@@ -62,6 +54,25 @@ void each_tensor(const Tape& tape, const T& op, F f) {
       f(p.rows.cu_seqlens, false);
       slots(p.slots);
       if (p.tree_mask) f(*p.tree_mask, false);
+    }
+  };
+  std::apply([&](const auto&... field) { (visit(field), ...); }, op.fields());
+}
+
+// Calls f(weight) for every weight of an op.
+template <class T, class F>
+void each_weight(const T& op, F f) {
+  const auto visit = [&](const auto& field) {
+    using U = std::decay_t<decltype(field)>;
+    if constexpr (std::is_same_v<U, Weight>) {
+      f(field);
+    } else if constexpr (std::is_same_v<U, std::optional<Weight>>) {
+      if (field) f(*field);
+    } else if constexpr (std::is_same_v<U, ExpertWeights>) {
+      for (const Weight& w : {field.router, field.gate_up, field.down}) f(w);
+      for (const auto& w :
+           {field.choice_bias, field.router_bias, field.gate_up_bias, field.down_bias, field.expert_scale})
+        if (w) f(*w);
     }
   };
   std::apply([&](const auto&... field) { (visit(field), ...); }, op.fields());

@@ -138,6 +138,12 @@ struct Pass {
   // false, and no mask: each row attends to all rows of the pass, and keeps its position; of the text before them all
   // see what the first uncommitted position would.
   bool causal = true;
+  // Whether a row attends to no row behind it. Otherwise each pair of rows counts, also those that a mask excludes.
+  bool is_causal() const { return causal && !tree_mask; }
+  Bytes index_bytes() const {  // row starts, slots, lengths, mask
+    return rows.cu_seqlens.bytes() + slots.kv_slots.bytes() + slots.lengths.bytes() +
+           (tree_mask ? tree_mask->bytes() : Bytes{});
+  }
 };
 // Names a pass of the tape, so that an op that refers to one stays small.
 struct PassRef {

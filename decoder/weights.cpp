@@ -5,6 +5,12 @@
 
 namespace draftline {
 
+double Weight::scale_bits(int count) const {
+  if (format == nullptr) return 0;
+  const int rows = in / count;
+  return 8 * format->scales.of(rows, out).value / (static_cast<double>(rows) * out);
+}
+
 Weight WeightStore::get(const std::string& name, int in, int out, DType dtype, bool resident) {
   auto [it, fresh] = by_name_.try_emplace(name, Weight{static_cast<int>(names_.size()), in, out, dtype});
   if (fresh) {

@@ -17,6 +17,10 @@ struct Weight {  // a handle that owns nothing
   int id = -1, in = 0, out = 0;
   DType dtype = DType::fp32;
   const LinearFormat* format = nullptr;  // of a matrix; the store keeps it
+  double elements() const { return static_cast<double>(in) * out; }
+  // Bits of scales for each of `count` matrices' weights, one below the other.
+  double scale_bits(int count = 1) const;
+  Scaling scaling() const { return format == nullptr ? Scaling::rows : format->scaling(); }
 };
 
 // A formula for random weights: value i is scale * (fp32(mean + spread * z_i) - minus), z_i being the i-th standard

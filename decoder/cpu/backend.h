@@ -83,61 +83,9 @@ class CpuBackend : public Backend {
   PassView view(PassRef);
 
   void run_op(const Op&);
-  void run(const Embed&);
-  void run(const Linear&);
-  void run(const Quantise&);
-  void run(const RmsNorm&);
-  void run(const AddRmsNorm&);
-  void run(const LayerNorm&);
-  void run(const Add&);
-  void run(const SiluMul&);
-  void run(const GeluMul&);
-  void run(const SiluAdd&);
-  void run(const Gelu&);
-  void run(const CosineGate&);
-  void run(const SigmoidMul&);
-  void run(const AddScaled&);
-  void run(const SoftCap&);
-  void run(const GroupedConv&);
-  void run(const MixtureOfExperts&);
-  void run(const RopeAppend&);
-  void run(const Attend&);
-  void run(const LatentAppend&);
-  void run(const AbsorbQueries&);
-  void run(const ExpandValues&);
-  void run(const IndexAppend&);
-  void run(const SelectTokens&);
-  void run(const LatentAttend&);
-  void run(const ExpandedAttend&);
-  void run(const GroupAttend&);
-  void run(const GatedRmsNorm&);
-  void run(const Convolve&);
-  void run(const GatedDeltaRule&);
-  void run(const SumOverRanks&);
-  void run(const GatherOverRanks&);
-  void run(const ExchangeRows&);
-  void run(const Gather&);
-  void run(const ConcatRows&);
-  void run(const Store&);
-  void run(const Upload&);
-  void run(const Argmax&);
-  void run(const TopK&);
-  void run(const Sample&);
-  void run(const SampleChildren&);
-  void run(const MapIds&);
-  void run(const ClipTopK&);
-  void run(const ExpandTree&);
-  void run(const SelectTree&);
-  void run(const FollowPath&);
-  void run(const WalkCandidates&);
-  void run(const VerifyGreedy&);
-  void run(const VerifySampled&);
-  void run(const VerifyRelaxed&);
-  void run(const ForceAccepted&);
-  void run(const Commit&);
-  void run(const KeepEntries&);
-  void run(const SelectEntries&);
-  void run(const Advance&);
+#define DRAFTLINE_RUN(O) void run(const O&);
+  DRAFTLINE_OPS(DRAFTLINE_RUN)
+#undef DRAFTLINE_RUN
   // Attention over a cache: query(row, head, to) writes a query's columns, result(row, head) is where its sums go.
   template <class O, class Query, class Result>
   void attend(const O&, int heads, float scale, const float* sinks, Query query, Result result);

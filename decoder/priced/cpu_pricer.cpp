@@ -31,10 +31,10 @@ CpuPricer::CpuPricer(const Device& d, const CpuModel& cpu, const Engine& e, cons
 
 void CpuPricer::note(const StepOutline::Op& op) {
   const StepOutline::Kind& k = kind(op);
-  if (k.access == StepOutline::Accesses::weight) {
+  if (k.access == Accesses::weight) {
     accessed_ += held_bytes(std::get<Gemm>(k.kernel));
     last_use_[at(op.accessed)] = accessed_;
-  } else if (k.access == StepOutline::Accesses::entries) {
+  } else if (k.access == Accesses::entries) {
     last_attended_[at(op.accessed)] = accessed_;
   }
 }
@@ -43,14 +43,14 @@ LastAccess CpuPricer::last_access(const StepOutline::Op& op) {
   LastAccess access{Bytes{INFINITY}, true};
   const auto since = [&](Bytes last, Bytes own) { access = {accessed_ - last + own, last.value <= 0}; };
   switch (kind(op).access) {
-    case StepOutline::Accesses::weight:
+    case Accesses::weight:
       since(*last_use_[at(op.accessed)], held_bytes(std::get<Gemm>(kind(op).kernel)));
       break;
-    case StepOutline::Accesses::entries:
-    case StepOutline::Accesses::stored_entries:
+    case Accesses::entries:
+    case Accesses::stored_entries:
       since(last_attended_[at(op.accessed)].value_or(accessed_ - step_), {});
       break;
-    case StepOutline::Accesses::nothing: break;
+    case Accesses::nothing: break;
   }
   note(op);
   return access;

@@ -82,7 +82,7 @@ Seconds GpuPricer::time(const Gemm& logical, const OpCost& cost, double l2_hit_s
 }
 
 double GpuPricer::l2_hit_share(const StepOutline::Op& op) {
-  const bool weight = kind(op).access == StepOutline::Accesses::weight;
+  const bool weight = kind(op).access == Accesses::weight;
   double share = 0;
   if (weight)
     if (const auto& last = last_use_[at(op.accessed)])

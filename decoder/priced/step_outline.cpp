@@ -8,21 +8,22 @@ namespace draftline {
 
 namespace {
 
+template <class O>
+constexpr Accesses accesses_of() {
+  if constexpr (requires { O::accesses; }) return O::accesses;
+  else return Accesses::nothing;
+}
+
+Accesses accesses(const Op& op) {
+  return std::visit([](const auto& o) { return accesses_of<std::decay_t<decltype(o)>>(); }, op);
+}
+
 StepOutline::Kind kind_of(const Op& op, const Tape& tape, Phase phase) {
-  using Accesses = StepOutline::Accesses;
-  StepOutline::Kind k{kernel_of(op, tape), op_key(op, tape), phase, Accesses::nothing, 1, 1, window_of(op)};
-  if (std::holds_alternative<SelectTokens>(op)) {
-    k.access = Accesses::entries;
-  } else if (std::holds_alternative<Attend>(op) || std::holds_alternative<LatentAttend>(op)) {
-    const auto& attention = std::get<Attention>(k.kernel);
-    k.access = Accesses::entries;
-    k.kv_heads = attention.kv_heads;
-    k.heads = attention.heads;
-  } else if (std::holds_alternative<RopeAppend>(op) || std::holds_alternative<LatentAppend>(op) ||
-             std::holds_alternative<IndexAppend>(op)) {
-    k.access = Accesses::stored_entries;
-  } else if (streamed_weight(op)) {
-    k.access = Accesses::weight;
+  StepOutline::Kind k{kernel_of(op, tape), op_key(op, tape), phase, accesses(op), 1, 1, window_of(op)};
+  const auto* attention = std::get_if<Attention>(&k.kernel);
+  if (attention != nullptr && !attention->scores() && k.access == Accesses::entries) {
+    k.kv_heads = attention->kv_heads;
+    k.heads = attention->heads;
   }
   return k;
 }
@@ -31,12 +32,11 @@ StepOutline::Kind kind_of(const Op& op, const Tape& tape, Phase phase) {
 class AccessCounter {
  public:
   int operator()(const Op& op) {
-    if (const auto weight = streamed_weight(op)) return number(weights_, weight->id, weights);
     return std::visit(
         [this](const auto& o) {
-          using T = std::decay_t<decltype(o)>;
-          constexpr bool indexes = std::is_same_v<T, IndexAppend> || std::is_same_v<T, SelectTokens>;
-          if constexpr (indexes) return layer(o.cache.id, o.cache.layers + o.layer);  // its keys are read by themselves
+          if constexpr (requires { o.w; } && accesses_of<std::decay_t<decltype(o)>>() == Accesses::weight)
+            return number(weights_, o.w.id, weights);
+          else if constexpr (requires { o.held_layer(); }) return layer(o.cache.id, o.held_layer());
           else if constexpr (requires { o.cache, o.layer; }) return layer(o.cache.id, o.layer);
           else return 0;
         },

@@ -16,9 +16,6 @@
 namespace draftline {
 
 struct StepOutline {
-  // What may still lie in a cache when an op comes to it: a weight; entries of a layer, which attention reads, or
-  // behind which keys and values are stored.
-  enum class Accesses : std::uint8_t { nothing, weight, entries, stored_entries };
   struct Kind {
     Kernel kernel;
     std::string_view key;  // as op_key() names it

@@ -50,8 +50,8 @@ void probe_attention(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   const Buffer scratch = t.zeros(cuda::attend_scratch<bf16>(shape));
   const cuda::Scores scores{.scale = 1 / std::sqrt(static_cast<float>(dim))};
   const auto run = [&](int layer) {
-    cuda::attend<bf16>(q.read(), pass, cache, layer, scores, t.facts.multiprocessors, {scratch.data(), scratch.bytes()},
-                       y.view(), t.stream);
+    cuda::attend<bf16>({q.read(), pass, cache, layer, scores, y.view()}, t.facts.multiprocessors,
+                       {scratch.data(), scratch.bytes()}, t.stream);
   };
   run(0);
   t.stream.wait();

@@ -69,7 +69,7 @@ void probe_rope_append(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
                             .widest = rows};
   const cuda::Rotation rotation{.frequencies = d_frequencies.data(), .half = half};
   const auto run = [&](int) {
-    cuda::rope_append<bf16>(q.read(), k.read(), v.read(), rotation, pass, cache, 0, y.view(), t.stream);
+    cuda::rope_append<bf16>({q.read(), k.read(), v.read(), rotation, pass, cache, 0, y.view()}, t.stream);
   };
   run(0);
   t.stream.wait();

@@ -40,8 +40,8 @@ void probe_latent_attention(CudaTimer& t, MeasuredPoint& p, Seconds time_budget)
   t.fill(q_rope, kRotated);
   const float scale = 1 / std::sqrt(static_cast<float>(dim));
   const auto run = [&](int layer) {
-    cuda::latent_attend<bf16>(q.read(), q_rope.read(), blocked.pass(), cache, layer, scale, shape,
-                              {scratch.data(), scratch.bytes()}, y.view(), t.stream);
+    cuda::latent_attend<bf16>({q.read(), q_rope.read(), blocked.pass(), cache, layer, scale, y.view()}, shape,
+                              {scratch.data(), scratch.bytes()}, t.stream);
   };
   run(0);
   t.stream.wait();

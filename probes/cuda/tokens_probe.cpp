@@ -80,7 +80,7 @@ void probe_sample(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   const cuda::BatchSlotsView slots{d_ids.read(), d_ids.read(), d_ids.read()};
   const auto run = [&](int) {
     constexpr std::uint64_t kSeed = 3;
-    cuda::sample<bf16>(x.read(), slots, sampling, kSeed, 0, tokens.view(), q.view(), t.stream);
+    cuda::sample<bf16>({x.read(), slots, sampling, kSeed, 0, tokens.view(), q.view()}, t.stream);
   };
   run(0);
   t.stream.wait();

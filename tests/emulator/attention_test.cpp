@@ -151,7 +151,7 @@ Outcome compare(const Case& c, int layers = 2, int layer = 1) {
   const Stream stream;
   double worst = 0;
   for (int again = 0; again < 2; ++again) {  // the counters are left as they were found
-    attend<T>(q_data.read(), pass, view, layer, scores, c.sms, work.scratch(), y_data.view(), stream);
+    attend<T>({q_data.read(), pass, view, layer, scores, y_data.view()}, c.sms, work.scratch(), stream);
     stream.wait();
     worst = std::max(worst, distance(y_data.floats(), expected, 1));
   }
@@ -324,7 +324,7 @@ TEST_CASE("rows of a group attend to each other as on the CPU") {
   const auto run = [&]<class T>(T) {
     const Array<T> q_data(q, heads * dim), k_data(k, kv_heads * dim), v_data(v, kv_heads * dim), out(rows, heads * dim);
     const Stream stream;
-    group_attend<T>(q_data.read(), k_data.read(), v_data.read(), group, dim, causal, out.view(), stream);
+    group_attend<T>({q_data.read(), k_data.read(), v_data.read(), group, dim, causal, out.view()}, stream);
     stream.wait();
     return distance(out.floats(), cpu.floats_of(y), 1);
   };

@@ -117,7 +117,7 @@ TEST_CASE("rows behind accepted paths are the CPU's: items, own rows, and the fi
   const Array<int> lasts(last, 1), from(std::vector<int>{0, 3, 6}, 1),
       to(std::vector<int>{0, each + own, 2 * (each + own)}, 1), rows(2 * (each + own), 1), newest_row(2, 1);
   const Stream stream;
-  follow_path(lasts.read(), from.read(), to.read(), 6, own, rows.view(), newest_row.view(), stream);
+  follow_path({lasts.read(), from.read(), to.read(), 6, own, rows.view(), newest_row.view()}, stream);
   stream.wait();
   CHECK(rows.raw() == cpu.ints_of(y));
   CHECK(newest_row.raw() == cpu.ints_of(newest));
@@ -140,8 +140,8 @@ TEST_CASE("a walk takes the candidate that fits the one before it") {
   const Array<int> candidates(ids, 2), walked(4, 1);
   const Array<float> scores(log_probs, 2), gates(gate, 1), roots(root, 1), from(before, 1), to(after, 1);
   const Stream stream;
-  walk_candidates<float>(candidates.read(), scores.read(), gates.read(), roots.read(), from.read(), to.read(),
-                         walked.view(), stream);
+  walk_candidates<float>(
+      {candidates.read(), scores.read(), gates.read(), roots.read(), from.read(), to.read(), walked.view()}, stream);
   stream.wait();
   CHECK(walked.raw() == expected);
 }
@@ -166,8 +166,8 @@ TEST_CASE("a walk through many candidates is the CPU's") {
   const Array<int> candidates(ids, k), walked(n, 1);
   const Array<float> scores(log_probs, k), gates(gate, rank), roots(root, rank), from(before, rank), to(after, rank);
   const Stream stream;
-  walk_candidates<float>(candidates.read(), scores.read(), gates.read(), roots.read(), from.read(), to.read(),
-                         walked.view(), stream);
+  walk_candidates<float>(
+      {candidates.read(), scores.read(), gates.read(), roots.read(), from.read(), to.read(), walked.view()}, stream);
   stream.wait();
   CHECK(walked.raw() == cpu.ints_of(y));
 }
@@ -337,7 +337,7 @@ TEST_CASE("a dynamic tree is grown and its rows are selected as on the CPU") {
   ops.flush();
   const Array<int> d_y(sequences * size, 1), d_parent(sequences * size, 1), d_line(sequences * size, s.tree_mask.cols),
       d_root(root, 1);
-  select_tree(device, d_root.read(), size, by_level, d_y.view(), d_parent.view(), d_line.view(), stream);
+  select_tree(device, {d_root.read(), size, by_level, d_y.view(), d_parent.view(), d_line.view()}, stream);
   stream.wait();
   CHECK(d_y.raw() == cpu.ints_of(y));
   CHECK(d_parent.raw() == cpu.ints_of(parent));
@@ -374,7 +374,7 @@ TEST_CASE("candidates without a score come last in a dynamic tree, and are chose
                                       {children.read(), children_scores.read(), children_parents.read()}};
   const auto select = [&](int size) {
     const Array<int> y(size, 1), parent(size, 1), tree_mask(size, 1);
-    select_tree(levels, root.read(), size, false, y.view(), parent.view(), tree_mask.view(), stream);
+    select_tree(levels, {root.read(), size, false, y.view(), parent.view(), tree_mask.view()}, stream);
     stream.wait();
     return std::pair(y.raw(), parent.raw());
   };

@@ -84,9 +84,11 @@ double compare(const DeltaNet& net, const std::vector<PassOf>& passes, int state
     at.widest = rows.widest;
     const Array<T> x_device(x, columns), gates_device(gates, 2 * heads);
     const Array<T> between(rows.total, columns), y(rows.total, net.value_columns());
-    convolve(x_device.read(), w_device.read(), at, prompts, view, layer, between.view(), nullptr);
-    gated_delta_rule(between.read(), gates_device.read(), a_device.read().data, dt_device.read().data, at, prompts,
-                     view, layer, y.view(), nullptr);
+    const LayerStates<T, S> states{at, prompts, view, layer};
+    convolve(x_device.read(), w_device.read(), states, between.view(), nullptr);
+    gated_delta_rule(
+        DeltaRuleView<T>{between.read(), gates_device.read(), a_device.read().data, dt_device.read().data, y.view()},
+        states, nullptr);
     wait_for_device();
     worst = std::max(worst, distance(y.floats(), cpu.floats_of(result), 1));
     for (std::size_t b = 0; b < lengths.size(); ++b) lengths[b] += passes[p].kept[b];
@@ -136,7 +138,7 @@ TEST_CASE("gates, gated norms, scaled sums and caps on CUDA are the specificatio
     wait_for_device();
     return y.floats();
   };
-  gated_rms_norm(in.read(), g.read(), weights.read().data, kWidth, 1e-6F, y.view(), nullptr);
+  gated_rms_norm<float>({in.read(), g.read(), weights.read().data, kWidth, 1e-6F, y.view()}, nullptr);
   CHECK(distance(result(), cpu.floats_of(normed), 1) < kStateTolerance<float>);
   sigmoid_mul(in.read(), g.read(), y.view(), nullptr);
   CHECK(distance(result(), cpu.floats_of(gated), 1) < kStateTolerance<float>);

@@ -114,8 +114,9 @@ struct Mixture {
       w.down_bias = down_bias.read().data;
     }
     if (routing.beside_mlp) w.expert_scale = expert_scale.read().data;
-    mixture_of_experts<T>(m, x.read(), routing.beside_mlp ? seen.read() : x.read(), w, work.scratch(),
-                          {y.view().data, m.rows, m.hidden, m.hidden + 8}, stream);
+    const View<const T> routed = routing.beside_mlp ? seen.read() : x.read();
+    mixture_of_experts<T>({x.read(), routed, w, {y.view().data, m.rows, m.hidden, m.hidden + 8}}, m, work.scratch(),
+                          stream);
   }
   void forget() const {
     must(cudaMemset(work.buffer.data() + kCounterBytes, 0xff, work.buffer.bytes() - kCounterBytes), "filling");

@@ -172,12 +172,12 @@ TEST_CASE("more rows than a mixture of experts takes are refused, not run") {
   const Scratch enough{nullptr, expert_scratch<bf16>(m)};
   const ExpertPointers<bf16> nothing{nullptr, nullptr, nullptr};
   const View<const bf16> none{nullptr, m.rows, 8, 8};
-  CHECK_THROWS_AS(mixture_of_experts<bf16>(m, none, none, nothing, enough, {nullptr, m.rows, 8, 8}, stream),
+  CHECK_THROWS_AS(mixture_of_experts<bf16>({none, none, nothing, {nullptr, m.rows, 8, 8}}, m, enough, stream),
                   InputErrors);
   ExpertShape split{1, 8, 8, 66, 1, true};  // 33 groups of two
   split.groups = 33;
-  CHECK_THROWS_AS(mixture_of_experts<bf16>(split, none, none, nothing, {nullptr, expert_scratch<bf16>(split)},
-                                           {nullptr, 1, 8, 8}, stream),
+  CHECK_THROWS_AS(mixture_of_experts<bf16>({none, none, nothing, {nullptr, 1, 8, 8}}, split,
+                                           {nullptr, expert_scratch<bf16>(split)}, stream),
                   InputErrors);
 }
 

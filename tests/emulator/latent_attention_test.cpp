@@ -85,8 +85,8 @@ double compare_latents(const LatentCase& c, AttendPlan* plan = nullptr) {
   const Stream stream;
   double worst = 0;
   for (int again = 0; again < 2; ++again) {  // the counters are left as they were found
-    latent_attend<T>(q_data.read(), rope_data.read(), pass.view, pages.view, layer, kLatentScale, shape, work.scratch(),
-                     result.view(), stream);
+    latent_attend<T>({q_data.read(), rope_data.read(), pass.view, pages.view, layer, kLatentScale, result.view()},
+                     shape, work.scratch(), stream);
     stream.wait();
     worst = std::max(worst, distance(result.floats(), cpu.floats_of(y), 1));
   }
@@ -164,7 +164,7 @@ TEST_CASE("latents of more columns than a kernel sums are refused, not run") {
   NEEDS_DEVICE;
   const LatentShape wide{1, 1, 1, 513, 64, 16, 8, shared_of_device()};
   const Workspace work(latent_scratch<float>(wide));
-  CHECK_THROWS_AS(latent_attend<float>({}, {}, {}, {}, 0, kLatentScale, wide, work.scratch(), {}, nullptr),
+  CHECK_THROWS_AS(latent_attend<float>({{}, {}, {}, {}, 0, kLatentScale, {}}, wide, work.scratch(), nullptr),
                   InputErrors);
 }
 
@@ -197,8 +197,9 @@ TEST_CASE("prompts attend to keys and values that were expanded for each head as
     const Array<T> q_data(q, q_cols), q_rope_data(q_rope, s.heads * s.rope), kv_data(kv, kv_cols),
         k_rope_data(k_rope, s.rope), result(batch.total(), s.heads * s.value);
     const Stream stream;
-    expanded_attend<T>(s, q_data.read(), q_rope_data.read(), kv_data.read(), k_rope_data.read(), pass.view,
-                       kLatentScale, result.view(), stream);
+    expanded_attend<T>({q_data.read(), q_rope_data.read(), kv_data.read(), k_rope_data.read(), pass.view, kLatentScale,
+                        result.view()},
+                       s, stream);
     stream.wait();
     CHECK(distance(result.floats(), cpu.floats_of(y), 1) < kLatentTolerance<T>);
   };

@@ -81,8 +81,8 @@ TEST_CASE("products of few rows are sums of all inputs, however they are cut int
       INFO(rows << " rows, " << in << " x " << out << ", " << splits << " parts");
       const Buffer parts(few_rows_parts({rows, in, out}, splits) + 1);
       const auto run = [&] {
-        few_rows(p.x(), p.device_w.read().data, p.biased ? p.device_bias.read().data : nullptr, splits,
-                 reinterpret_cast<unsigned*>(counters.buffer.data()), reinterpret_cast<float*>(parts.data()), p.y(),
+        few_rows({p.x(), p.device_w.read().data, p.biased ? p.device_bias.read().data : nullptr, splits,
+                  reinterpret_cast<unsigned*>(counters.buffer.data()), reinterpret_cast<float*>(parts.data()), p.y()},
                  stream);
         stream.wait();
       };
@@ -227,8 +227,9 @@ TEST_CASE("what is kept decides, if it serves the product; else it is timed agai
   REQUIRE(all.size() >= 3);
   for (const int splits : all) {  // whose bits differ
     const Buffer parts(few_rows_parts(shape, splits) + 1);
-    few_rows(p.x(), p.device_w.read().data, nullptr, splits, reinterpret_cast<unsigned*>(counters.buffer.data()),
-             reinterpret_cast<float*>(parts.data()), p.y(), stream);
+    few_rows({p.x(), p.device_w.read().data, nullptr, splits, reinterpret_cast<unsigned*>(counters.buffer.data()),
+              reinterpret_cast<float*>(parts.data()), p.y()},
+             stream);
     stream.wait();
     const auto want = p.device_y.floats();
     kept = {{}, splits};
@@ -320,7 +321,7 @@ TEST_CASE("norms of rows that can and can't be read 16 bytes at a time agree") {
   const auto in = [&](const Array<bf16>& a) { return View<const bf16>{a.read().data + shift, rows, width, stride}; };
   const auto out = [&](const Array<bf16>& a) { return View<bf16>{a.view().data + shift, rows, width, stride}; };
   const bool both = GENERATE(false, true);
-  if (both) add_rms_norm(in(x), in(d), w.read(), 1e-5F, out(sum), out(y), stream);
+  if (both) add_rms_norm<bf16>({in(x), in(d), w.read(), 1e-5F, out(sum), out(y)}, stream);
   else rms_norm(in(x), w.read(), width, 1e-5F, out(y), stream);
   stream.wait();
   const auto got = y.floats(), sums = sum.floats();

@@ -89,12 +89,19 @@ void compare(const SparseCase& c) {
   const int room = pages.per_slot * kBlockTokens;
   const Workspace work(select_tokens_scratch(total, room));
   const Stream stream;
-  index_append<T>(index_data.read(), k_data.read(), {.frequencies = frequencies.read().data, .half = c.rope / 2},
-                  pass.view, pages.view, layer, turned_data.view(), stream);
-  select_tokens<T>(turned_data.read(), weight_data.read(), pass.view, pages.view, layer, room, work.scratch(),
-                   picked.view(), stream);
-  attend_to_tokens<T>(q_data.read(), rope_data.read(), given.read(), pass.view, pages.view, layer, kScale, c.heads,
-                      result.view(), stream);
+  index_append<T>({index_data.read(),
+                   k_data.read(),
+                   {.frequencies = frequencies.read().data, .half = c.rope / 2},
+                   pass.view,
+                   pages.view,
+                   layer,
+                   turned_data.view()},
+                  stream);
+  select_tokens<T>({turned_data.read(), weight_data.read(), pass.view, pages.view, layer, picked.view()}, room,
+                   work.scratch(), stream);
+  attend_to_tokens<T>({q_data.read(), rope_data.read(), given.read(), pass.view, pages.view, layer, kScale, c.heads,
+                       result.view()},
+                      stream);
   stream.wait();
   CHECK(distance(turned_data.floats(), cpu.floats_of(turned), 1) < kRounding);
   CHECK(distance(result.floats(), cpu.floats_of(y), 1) < kRounding);
@@ -120,6 +127,6 @@ TEST_CASE("an indexer chooses on CUDA the tokens that it chooses on the CPU, and
 
 TEST_CASE("an indexer that chooses more tokens than a block has room for is refused") {
   NEEDS_DEVICE;
-  CHECK_THROWS_AS(attend_to_tokens<float>({}, {}, {nullptr, 1, 12289, 12289}, {}, {}, 0, 1, 1, {}, nullptr),
+  CHECK_THROWS_AS(attend_to_tokens<float>({{}, {}, {nullptr, 1, 12289, 12289}, {}, {}, 0, 1, 1, {}}, nullptr),
                   InputErrors);
 }

@@ -74,9 +74,9 @@ void compare_samples(int sequences, int width, int draws, int columns, const Sam
   const Stream stream;
   View<const T> head = data.read();
   head.rows = sequences;
-  sample<T>(head, batch.view(), sampling, kSeed, 3, token_data.view(), q_data.view(), stream);
-  sample_children<T>(data.read(), batch.view(), sampling, kSeed, 5, replaced, children_data.view(),
-                     children_q_data.view(), stream);
+  sample<T>({head, batch.view(), sampling, kSeed, 3, token_data.view(), q_data.view()}, stream);
+  sample_children<T>(
+      {data.read(), batch.view(), sampling, kSeed, 5, children_data.view(), children_q_data.view()}, replaced, stream);
   stream.wait();
   CHECK(token_data.raw() == cpu.ints_of(token));
   CHECK(children_data.raw() == cpu.ints_of(children));
@@ -216,8 +216,9 @@ int compare_sampled(AcceptRule rule, const Sampling& sampling, int columns, bool
   const DeviceVerdict got(sequences, f.depth);
   const Workspace work(verify_scratch(f.cu_seqlens.back()));
   const Stream stream;
-  verify_sampled<T>(data.read(), trees.view(), q ? q_data.read() : View<const float>{}, rule, batch.view(), sampling,
-                    kSeed + seed, work.scratch(), got.view(), stream);
+  verify_sampled<T>({data.read(), trees.view(), q ? q_data.read() : View<const float>{}, rule, batch.view(), sampling,
+                     kSeed + seed, got.view()},
+                    work.scratch(), stream);
   stream.wait();
   int longest = 0;
   check_verdict(cpu, verdict, got, longest);
@@ -308,7 +309,7 @@ TEST_CASE("a relaxed verdict is the CPU's") {
       const DeviceVerdict got(sequences, f.depth);
       const Workspace work(verify_scratch(f.cu_seqlens.back()));
       const Stream stream;
-      verify_relaxed<T>(data.read(), trees.view(), sampling, relaxed, work.scratch(), got.view(), stream);
+      verify_relaxed<T>({data.read(), trees.view(), sampling, relaxed, got.view()}, work.scratch(), stream);
       stream.wait();
       check_verdict(cpu, verdict, got, longest);
     };

@@ -2,7 +2,7 @@
 // Whole experts on each of several devices, and attention in replicas, against counts by hand.
 #include <algorithm>
 
-#include "decoder/network_op.h"
+#include "decoder/op/experts.h"
 #include "model/engines/link_rule.h"
 #include "predict/kernel_times.h"
 #include "predict/prediction.h"

@@ -84,7 +84,7 @@ TEST_CASE("keys and values that a draft pass has just read are in a nearer cache
   double weights = 0;
   for (const SegmentRun& run : step)
     for (std::size_t i = 0; i < run.tape->ops.size(); ++i)
-      if (const auto weight = streamed_weight(run.tape->ops[i])) weights += 4.0 * weight->in * weight->out;
+      if (const auto* product = std::get_if<Linear>(&run.tape->ops[i])) weights += 4.0 * product->w.in * product->w.out;
   const auto drafts = attention(0.5 * weights);
   REQUIRE(drafts.size() >= 3 * 2);  // passes of two layers
   CHECK(drafts[2] < 0.5 * drafts[0]);

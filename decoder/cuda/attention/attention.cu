@@ -90,8 +90,8 @@ std::size_t attend_scratch(const AttendShape& s) {
 }
 
 template <class T>
-void attend(View<const T> q, const PassView& pass, const CacheView<T>& cache, int layer, const Scores& scores, int sms,
-            const Scratch& scratch, View<T> y, cudaStream_t stream) {
+void attend(const AttendView<T>& o, int sms, const Scratch& scratch, cudaStream_t stream) {
+  const auto& [q, pass, cache, layer, scores, y] = o;
   const int heads = q.cols / cache.head_dim, values = cache.value_dim;
   const AttendShape shape{.sequences = pass.sequences,
                           .widest = pass.widest,
@@ -124,24 +124,20 @@ void attend(View<const T> q, const PassView& pass, const CacheView<T>& cache, in
 }
 
 template <class T>
-void group_attend(View<const T> q, View<const T> k, View<const T> v, int group, int head_dim, bool causal, View<T> y,
-                  cudaStream_t stream) {
-  check_columns(head_dim);
-  launch(group_attend_rows<T>, grid_of(ceil_div(q.rows * (q.cols / head_dim), kRowWarps)), grid_of(32 * kRowWarps),
-         rows_shared(head_dim), stream, q, k, v, group, head_dim, causal, score_scale(head_dim), y);
+void group_attend(const GroupAttendView<T>& o, cudaStream_t stream) {
+  check_columns(o.head_dim);
+  launch(group_attend_rows<T>, grid_of(ceil_div(o.q.rows * (o.q.cols / o.head_dim), kRowWarps)),
+         grid_of(32 * kRowWarps), rows_shared(o.head_dim), stream, o.q, o.k, o.v, o.group, o.head_dim, o.causal,
+         score_scale(o.head_dim), o.y);
 }
 
 template AttendPlan plan_attend<float>(const AttendShape&);
 template AttendPlan plan_attend<bf16>(const AttendShape&);
 template std::size_t attend_scratch<float>(const AttendShape&);
 template std::size_t attend_scratch<bf16>(const AttendShape&);
-template void attend<float>(View<const float>, const PassView&, const CacheView<float>&, int, const Scores&, int,
-                            const Scratch&, View<float>, cudaStream_t);
-template void attend<bf16>(View<const bf16>, const PassView&, const CacheView<bf16>&, int, const Scores&, int,
-                           const Scratch&, View<bf16>, cudaStream_t);
-template void group_attend<float>(View<const float>, View<const float>, View<const float>, int, int, bool, View<float>,
-                                  cudaStream_t);
-template void group_attend<bf16>(View<const bf16>, View<const bf16>, View<const bf16>, int, int, bool, View<bf16>,
-                                 cudaStream_t);
+template void attend(const AttendView<float>&, int, const Scratch&, cudaStream_t);
+template void attend(const AttendView<bf16>&, int, const Scratch&, cudaStream_t);
+template void group_attend(const GroupAttendView<float>&, cudaStream_t);
+template void group_attend(const GroupAttendView<bf16>&, cudaStream_t);
 
 }  // namespace draftline::cuda

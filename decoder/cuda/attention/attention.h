@@ -38,15 +38,30 @@ struct Scores {
   const void* sinks = nullptr;  // [heads] in q's format: a score of each head's softmax that attends to nothing
 };
 
-// q [total, heads * head_dim] -> y [total, heads * value_dim]. Scratch: attend_scratch() bytes. A Bug if it is too
-// small, or if a head has more than 512 columns.
+// q [total, heads * head_dim] -> y [total, heads * value_dim].
 template <class T>
-void attend(View<const T> q, const PassView&, const CacheView<T>&, int layer, const Scores&, int sms, const Scratch&,
-            View<T> y, cudaStream_t);
+struct AttendView {
+  View<const T> q;
+  PassView pass;
+  CacheView<T> cache;
+  int layer;
+  Scores scores;
+  View<T> y;
+};
+// `sms`: of the device. Scratch: attend_scratch() bytes. A Bug if it is too small, or if a head has more than 512
+// columns.
+template <class T>
+void attend(const AttendView<T>&, int sms, const Scratch&, cudaStream_t);
 
-// Attention within each group of `group` rows, in both directions or causal, without a cache.
+// The fields of GroupAttend in decoder/op/attention.h.
 template <class T>
-void group_attend(View<const T> q, View<const T> k, View<const T> v, int group, int head_dim, bool causal, View<T> y,
-                  cudaStream_t);
+struct GroupAttendView {
+  View<const T> q, k, v;
+  int group, head_dim;
+  bool causal;
+  View<T> y;
+};
+template <class T>
+void group_attend(const GroupAttendView<T>&, cudaStream_t);
 
 }  // namespace draftline::cuda

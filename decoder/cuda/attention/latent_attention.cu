@@ -90,8 +90,9 @@ std::size_t latent_scratch(const LatentShape& s) {
 }
 
 template <class T>
-void latent_attend(View<const T> q, View<const T> q_rope, const PassView& pass, const CacheView<T>& cache, int layer,
-                   float scale, const LatentShape& shape, const Scratch& scratch, View<T> y, cudaStream_t stream) {
+void latent_attend(const LatentAttendView<T>& o, const LatentShape& shape, const Scratch& scratch,
+                   cudaStream_t stream) {
+  const auto& [q, q_rope, pass, cache, layer, scale, y] = o;
   const AttendPlan plan = plan_latent<T>(shape);
   check_columns(shape.rank);
   check(scratch.bytes >= latent_scratch<T>(shape), "latent attention: its scratch is too small");
@@ -125,8 +126,8 @@ void latent_attend(View<const T> q, View<const T> q_rope, const PassView& pass, 
 }
 
 template <class T>
-void expanded_attend(const ExpandedShape& shape, View<const T> q, View<const T> q_rope, View<const T> kv,
-                     View<const T> k_rope, const PassView& pass, float scale, View<T> y, cudaStream_t stream) {
+void expanded_attend(const ExpandedAttendView<T>& o, const ExpandedShape& shape, cudaStream_t stream) {
+  const auto& [q, q_rope, kv, k_rope, pass, scale, y] = o;
   check_columns(shape.value);
   ExpandedArguments<T> a{};
   a.q = q;
@@ -152,13 +153,11 @@ void expanded_attend(const ExpandedShape& shape, View<const T> q, View<const T> 
          grid_of(32 * kRowWarps), rows_shared(shape.nope + shape.rope), stream, a, shape.heads, shape.nope, shape.rope);
 }
 
-#define FOR_FORMAT(T)                                                                                             \
-  template AttendPlan plan_latent<T>(const LatentShape&);                                                         \
-  template std::size_t latent_scratch<T>(const LatentShape&);                                                     \
-  template void latent_attend(View<const T>, View<const T>, const PassView&, const CacheView<T>&, int, float,     \
-                              const LatentShape&, const Scratch&, View<T>, cudaStream_t);                         \
-  template void expanded_attend(const ExpandedShape&, View<const T>, View<const T>, View<const T>, View<const T>, \
-                                const PassView&, float, View<T>, cudaStream_t)
+#define FOR_FORMAT(T)                                                                                        \
+  template AttendPlan plan_latent<T>(const LatentShape&);                                                    \
+  template std::size_t latent_scratch<T>(const LatentShape&);                                                \
+  template void latent_attend(const LatentAttendView<T>&, const LatentShape&, const Scratch&, cudaStream_t); \
+  template void expanded_attend(const ExpandedAttendView<T>&, const ExpandedShape&, cudaStream_t)
 FOR_FORMAT(float);
 FOR_FORMAT(bf16);
 

@@ -160,43 +160,38 @@ __global__ void attend_to_tokens_kernel(View<const T> q, View<const T> q_rope, V
 }  // namespace
 
 template <class T>
-void index_append(View<const T> q, View<const T> k, const Rotation& rotation, const PassView& pass, CacheView<T> cache,
-                  int layer, View<T> y, cudaStream_t s) {
+void index_append(const IndexAppendView<T>& o, cudaStream_t s) {
+  const int heads = o.q.cols / o.k.cols + 1;
   launch_overlapping(index_append_kernel<T>,
-                     grid_of(pass.widest, pass.sequences, ceil_div(q.cols / k.cols + 1, kHeadsPerBlock)),
-                     dim3(32 * kHeadsPerBlock), 0, s, q, k, rotation, pass, cache, layer, y);
+                     grid_of(o.pass.widest, o.pass.sequences, ceil_div(heads, kHeadsPerBlock)),
+                     dim3(32 * kHeadsPerBlock), 0, s, o.q, o.k, o.rotation, o.pass, o.cache, o.layer, o.y);
 }
 
 std::size_t select_tokens_scratch(int rows, int capacity) {
-  return kCounterBytes + sizeof(unsigned) * static_cast<std::size_t>(rows) * static_cast<std::size_t>(capacity);
+  return kCounterBytes + sizeof(unsigned) * at(rows) * at(capacity);
 }
 
 template <class T>
-void select_tokens(View<const T> q, View<const T> weights, const PassView& pass, const CacheView<T>& cache, int layer,
-                   int capacity, const Scratch& scratch, View<int> y, cudaStream_t s) {
-  check(scratch.bytes >= select_tokens_scratch(pass.total, capacity), "choosing tokens: its scratch is too small");
-  launch(select_tokens_kernel<T>, grid_of(pass.widest, pass.sequences), dim3(kThreads), 0, s, q, weights, pass, cache,
-         layer, capacity, behind_counters<unsigned>(scratch), y);
+void select_tokens(const SelectTokensView<T>& o, int capacity, const Scratch& scratch, cudaStream_t s) {
+  check(scratch.bytes >= select_tokens_scratch(o.pass.total, capacity), "choosing tokens: its scratch is too small");
+  launch(select_tokens_kernel<T>, grid_of(o.pass.widest, o.pass.sequences), dim3(kThreads), 0, s, o.q, o.weights,
+         o.pass, o.cache, o.layer, capacity, behind_counters<unsigned>(scratch), o.y);
 }
 
 template <class T>
-void attend_to_tokens(View<const T> q, View<const T> q_rope, View<const int> tokens, const PassView& pass,
-                      const CacheView<T>& cache, int layer, float scale, int heads, View<T> y, cudaStream_t s) {
-  if (tokens.cols > kMostTokens)
+void attend_to_tokens(const AttendToTokensView<T>& o, cudaStream_t s) {
+  if (o.tokens.cols > kMostTokens)
     throw InputErrors("on CUDA an indexer may choose at most " + std::to_string(kMostTokens) +
-                      " tokens; this one chooses " + std::to_string(tokens.cols));
-  launch(attend_to_tokens_kernel<T>, grid_of(pass.widest, pass.sequences, heads), dim3(kThreads),
-         sizeof(float) * static_cast<std::size_t>(tokens.cols), s, q, q_rope, tokens, pass, cache, layer, scale, heads,
-         y);
+                      " tokens; this one chooses " + std::to_string(o.tokens.cols));
+  launch(attend_to_tokens_kernel<T>, grid_of(o.pass.widest, o.pass.sequences, o.heads), dim3(kThreads),
+         sizeof(float) * at(o.tokens.cols), s, o.q, o.q_rope, o.tokens, o.pass, o.cache, o.layer, o.scale, o.heads,
+         o.y);
 }
 
-#define FOR_FORMAT(T)                                                                                                 \
-  template void index_append(View<const T>, View<const T>, const Rotation&, const PassView&, CacheView<T>, int,       \
-                             View<T>, cudaStream_t);                                                                  \
-  template void select_tokens(View<const T>, View<const T>, const PassView&, const CacheView<T>&, int, int,           \
-                              const Scratch&, View<int>, cudaStream_t);                                               \
-  template void attend_to_tokens(View<const T>, View<const T>, View<const int>, const PassView&, const CacheView<T>&, \
-                                 int, float, int, View<T>, cudaStream_t)
+#define FOR_FORMAT(T)                                                                           \
+  template void index_append(const IndexAppendView<T>&, cudaStream_t);                          \
+  template void select_tokens(const SelectTokensView<T>&, int, const Scratch&, cudaStream_t);   \
+  template void attend_to_tokens(const AttendToTokensView<T>&, cudaStream_t)
 FOR_FORMAT(float);
 FOR_FORMAT(bf16);
 

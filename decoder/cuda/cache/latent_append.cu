@@ -32,19 +32,14 @@ __global__ void latent_append_kernel(View<const T> q, View<const T> latent, View
 }  // namespace
 
 template <class T>
-void latent_append(View<const T> q, View<const T> latent, View<const T> shared_key, const Rotation& rotation,
-                   const PassView& pass, CacheView<T> cache, int layer, View<T> q_rope, View<T> k_rope,
-                   cudaStream_t s) {
-  const int tasks = q_rope.cols / k_rope.cols + 1;
-  launch_overlapping(latent_append_kernel<T>, grid_of(pass.widest, pass.sequences, ceil_div(tasks, kHeadsPerBlock)),
-                     dim3(32 * kHeadsPerBlock), 0, s, q, latent, shared_key, rotation, pass, cache, layer, q_rope,
-                     k_rope);
+void latent_append(const LatentAppendView<T>& o, cudaStream_t s) {
+  const int tasks = o.q_rope.cols / o.k_rope.cols + 1;
+  launch_overlapping(latent_append_kernel<T>,
+                     grid_of(o.pass.widest, o.pass.sequences, ceil_div(tasks, kHeadsPerBlock)),
+                     dim3(32 * kHeadsPerBlock), 0, s, o.q, o.latent, o.shared_key, o.rotation, o.pass, o.cache, o.layer,
+                     o.q_rope, o.k_rope);
 }
-
-#define FOR_FORMAT(T)                                                                                        \
-  template void latent_append(View<const T>, View<const T>, View<const T>, const Rotation&, const PassView&, \
-                              CacheView<T>, int, View<T>, View<T>, cudaStream_t)
-FOR_FORMAT(float);
-FOR_FORMAT(bf16);
+template void latent_append(const LatentAppendView<float>&, cudaStream_t);
+template void latent_append(const LatentAppendView<bf16>&, cudaStream_t);
 
 }  // namespace draftline::cuda

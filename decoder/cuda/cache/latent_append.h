@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LatentAppend of decoder/network_op.h: rotates the queries' last columns and the shared key, and appends the latent
+// LatentAppend of decoder/op/latent_attention.h: rotates the queries' last columns and the shared key, and appends the latent
 // and that key to the cache behind the tail. One launch.
 #pragma once
 #include "decoder/cuda/cache/movement.h"
@@ -9,7 +9,15 @@ namespace draftline::cuda {
 // q [total, heads * (nope + rope)], latent [total, rank], shared_key [total, rope] -> q_rope [total, heads * rope],
 // k_rope [total, rope]; the cache's columns are rank + rope.
 template <class T>
-void latent_append(View<const T> q, View<const T> latent, View<const T> shared_key, const Rotation&, const PassView&,
-                   CacheView<T>, int layer, View<T> q_rope, View<T> k_rope, cudaStream_t);
+struct LatentAppendView {
+  View<const T> q, latent, shared_key;
+  Rotation rotation;
+  PassView pass;
+  CacheView<T> cache;
+  int layer;
+  View<T> q_rope, k_rope;
+};
+template <class T>
+void latent_append(const LatentAppendView<T>&, cudaStream_t);
 
 }  // namespace draftline::cuda

@@ -122,11 +122,10 @@ void concat_rows(const Parts<Word>& parts, View<Word> y, cudaStream_t s) {
   launch(concat_rows_kernel<Word>, grid_of(y.rows, ceil_div(y.cols, kThreads)), dim3(kThreads), 0, s, parts, y);
 }
 template <class T>
-void rope_append(View<const T> q, View<const T> k, View<const T> v, const Rotation& rotation, const PassView& pass,
-                 CacheView<T> cache, int layer, View<T> y, cudaStream_t s) {
-  const int heads = q.cols / cache.head_dim + (k.cols > 0 ? 2 * cache.kv_heads : 0);
-  launch_overlapping(rope_append_kernel<T>, grid_of(pass.widest, pass.sequences, ceil_div(heads, kHeadsPerBlock)),
-                     dim3(32 * kHeadsPerBlock), 0, s, q, k, v, rotation, pass, cache, layer, y);
+void rope_append(const RopeAppendView<T>& o, cudaStream_t s) {
+  const int heads = o.q.cols / o.cache.head_dim + (o.k.cols > 0 ? 2 * o.cache.kv_heads : 0);
+  launch_overlapping(rope_append_kernel<T>, grid_of(o.pass.widest, o.pass.sequences, ceil_div(heads, kHeadsPerBlock)),
+                     dim3(32 * kHeadsPerBlock), 0, s, o.q, o.k, o.v, o.rotation, o.pass, o.cache, o.layer, o.y);
 }
 template <class T>
 void commit(View<const int> path, View<const int> cu_seqlens, const BatchSlotsView& slots, CacheView<T> cache,
@@ -136,9 +135,9 @@ void commit(View<const int> path, View<const int> cu_seqlens, const BatchSlotsVi
          dim3(static_cast<unsigned>(32 * ceil_div(cache.widest(), 32))), 0, s, path, cu_seqlens, slots, cache,
          path.rows / sequences);
 }
-void follow_path(View<const int> last, View<const int> cu_seqlens, View<const int> to, int items, int own, View<int> y,
-                 View<int> newest, cudaStream_t s) {
-  launch(follow_path_kernel, grid_of(last.rows), dim3(kThreads), 0, s, last, cu_seqlens, to, items, own, y, newest);
+void follow_path(const FollowPathView& o, cudaStream_t s) {
+  launch(follow_path_kernel, grid_of(o.last.rows), dim3(kThreads), 0, s, o.last, o.cu_seqlens, o.to, o.items, o.own,
+         o.y, o.newest);
 }
 void advance(View<const int> counts, View<int> lengths, cudaStream_t s) {
   launch(advance_kernel, grid_of(ceil_div(counts.rows, kThreads)), dim3(kThreads), 0, s, counts, lengths);
@@ -149,9 +148,8 @@ void advance(View<const int> counts, View<int> lengths, cudaStream_t s) {
   template void concat_rows(const Parts<W>&, View<W>, cudaStream_t)
 FOR_WORD(std::uint16_t);
 FOR_WORD(std::uint32_t);
-#define FOR_FORMAT(T)                                                                                      \
-  template void rope_append(View<const T>, View<const T>, View<const T>, const Rotation&, const PassView&, \
-                            CacheView<T>, int, View<T>, cudaStream_t);                                     \
+#define FOR_FORMAT(T)                                                \
+  template void rope_append(const RopeAppendView<T>&, cudaStream_t); \
   template void commit(View<const int>, View<const int>, const BatchSlotsView&, CacheView<T>, int, cudaStream_t)
 FOR_FORMAT(float);
 FOR_FORMAT(bf16);

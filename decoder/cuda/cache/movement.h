@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops that move rows: gather, concat and store in any format, and keys and values into the cache and within it. Each is
-// one launch. Shapes: decoder/op.h.
+// one launch. Shapes: decoder/op/movement.h.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -35,17 +35,29 @@ struct Rotation {
 // Rotates q into y, and appends the rotated k, and v, to the cache behind the tail. Where k has no columns nothing is
 // appended.
 template <class T>
-void rope_append(View<const T> q, View<const T> k, View<const T> v, const Rotation&, const PassView&, CacheView<T>,
-                 int layer, View<T> y, cudaStream_t);
+struct RopeAppendView {
+  View<const T> q, k, v;
+  Rotation rotation;
+  PassView pass;
+  CacheView<T> cache;
+  int layer;
+  View<T> y;
+};
+template <class T>
+void rope_append(const RopeAppendView<T>&, cudaStream_t);
 
 // Moves the entries of the rows on `path` [sequences * rows] to entries length, length + 1, ... in all `layers` layers.
 template <class T>
 void commit(View<const int> path, View<const int> cu_seqlens, const BatchSlotsView&, CacheView<T>, int layers,
             cudaStream_t);
 
-// The fields of FollowPath in decoder/op.h.
-void follow_path(View<const int> last, View<const int> cu_seqlens, View<const int> to, int items, int own, View<int> y,
-                 View<int> newest, cudaStream_t);
+// The fields of FollowPath in decoder/op/trees.h.
+struct FollowPathView {
+  View<const int> last, cu_seqlens, to;
+  int items, own;
+  View<int> y, newest;
+};
+void follow_path(const FollowPathView&, cudaStream_t);
 
 // lengths [sequences] += counts [sequences].
 void advance(View<const int> counts, View<int> lengths, cudaStream_t);

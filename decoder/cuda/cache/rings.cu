@@ -113,31 +113,26 @@ __global__ void select_entries_kernel(View<const T> q, PassView pass, CacheView<
 }  // namespace
 
 template <class T>
-void keep_entries(View<const int> last, View<const int> cu_seqlens, const BatchSlotsView& slots, CacheView<T> from,
-                  CacheView<T> to, int layers, int rows, cudaStream_t s) {
-  launch(keep_entries_kernel<T>, grid_of(layers, last.rows, 2 * from.kv_heads),
-         dim3(static_cast<unsigned>(32 * ceil_div(from.widest(), 32))), 0, s, last, cu_seqlens, slots, from, to, rows);
+void keep_entries(const KeepEntriesView<T>& o, cudaStream_t s) {
+  launch(keep_entries_kernel<T>, grid_of(o.layers, o.last.rows, 2 * o.from.kv_heads),
+         grid_of(32 * ceil_div(o.from.widest(), 32)), 0, s, o.last, o.cu_seqlens, o.slots, o.from, o.to, o.rows);
 }
 
 std::size_t select_scratch(int sequences, int widest, int kv_heads) {
-  return kCounterBytes + 3 * sizeof(float) * static_cast<std::size_t>(sequences) * static_cast<std::size_t>(widest) *
-                             static_cast<std::size_t>(kv_heads);
+  return kCounterBytes + 3 * sizeof(float) * at(sequences) * at(widest) * at(kv_heads);
 }
 
 template <class T>
-void select_entries(View<const T> q, const PassView& pass, CacheView<T> from, CacheView<T> to, const EntryRanking& r,
-                    const Scratch& scratch, cudaStream_t s) {
-  check(scratch.bytes >= select_scratch(pass.sequences, pass.widest, from.kv_heads),
+void select_entries(const SelectEntriesView<T>& o, const Scratch& scratch, cudaStream_t s) {
+  check(scratch.bytes >= select_scratch(o.pass.sequences, o.pass.widest, o.from.kv_heads),
         "choosing entries: its scratch is too small");
-  launch(select_entries_kernel<T>, grid_of(from.kv_heads, pass.sequences), dim3(kThreads), 0, s, q, pass, from, to, r,
-         behind_counters<float>(scratch), pass.widest);
+  launch(select_entries_kernel<T>, grid_of(o.from.kv_heads, o.pass.sequences), dim3(kThreads), 0, s, o.q, o.pass,
+         o.from, o.to, o.ranking, behind_counters<float>(scratch), o.pass.widest);
 }
 
-#define FOR_FORMAT(T)                                                                                                  \
-  template void keep_entries(View<const int>, View<const int>, const BatchSlotsView&, CacheView<T>, CacheView<T>, int, \
-                             int, cudaStream_t);                                                                       \
-  template void select_entries(View<const T>, const PassView&, CacheView<T>, CacheView<T>, const EntryRanking&,        \
-                               const Scratch&, cudaStream_t)
+#define FOR_FORMAT(T)                                                  \
+  template void keep_entries(const KeepEntriesView<T>&, cudaStream_t); \
+  template void select_entries(const SelectEntriesView<T>&, const Scratch&, cudaStream_t)
 FOR_FORMAT(float);
 FOR_FORMAT(bf16);
 

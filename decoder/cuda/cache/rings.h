@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Caches that keep a part of a text (decoder/op.h: KeepEntries, SelectEntries): what is copied into them, and which
+// Caches that keep a part of a text (decoder/op/rings.h: KeepEntries, SelectEntries): what is copied into them, and which
 // entries of a prompt are chosen. One launch each.
 #pragma once
 #include <cuda_runtime_api.h>
@@ -10,8 +10,14 @@ namespace draftline::cuda {
 
 // The entries of rows up to `last` [sequences] of each path, from the committed length on.
 template <class T>
-void keep_entries(View<const int> last, View<const int> cu_seqlens, const BatchSlotsView&, CacheView<T> from,
-                  CacheView<T> to, int layers, int rows, cudaStream_t);
+struct KeepEntriesView {
+  View<const int> last, cu_seqlens;
+  BatchSlotsView slots;
+  CacheView<T> from, to;
+  int layers, rows;
+};
+template <class T>
+void keep_entries(const KeepEntriesView<T>&, cudaStream_t);
 
 struct EntryRanking {
   int layer, window, pool;
@@ -20,7 +26,13 @@ struct EntryRanking {
 std::size_t select_scratch(int sequences, int widest, int kv_heads);  // bytes
 // q [total, heads * head_dim] of whole prompts.
 template <class T>
-void select_entries(View<const T> q, const PassView&, CacheView<T> from, CacheView<T> to, const EntryRanking&,
-                    const Scratch&, cudaStream_t);
+struct SelectEntriesView {
+  View<const T> q;
+  PassView pass;
+  CacheView<T> from, to;
+  EntryRanking ranking;
+};
+template <class T>
+void select_entries(const SelectEntriesView<T>&, const Scratch&, cudaStream_t);
 
 }  // namespace draftline::cuda

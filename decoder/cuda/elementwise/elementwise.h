@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Embedding, norms and elementwise ops. Each is one launch. Shapes: decoder/op.h.
+// Embedding, norms and elementwise ops. Each is one launch. Shapes: decoder/op/elementwise.h.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -16,8 +16,13 @@ template <class T>
 void rms_norm(View<const T> x, View<const T> w, int width, float epsilon, View<T> y, cudaStream_t);
 // sum = h + delta; y = norm(sum), where the norm reads the sum rounded to T.
 template <class T>
-void add_rms_norm(View<const T> h, View<const T> delta, View<const T> w, float epsilon, View<T> sum, View<T> y,
-                  cudaStream_t);
+struct AddRmsNormView {
+  View<const T> h, delta, w;
+  float epsilon;
+  View<T> sum, y;
+};
+template <class T>
+void add_rms_norm(const AddRmsNormView<T>&, cudaStream_t);
 template <class T>
 void layer_norm(View<const T> x, View<const T> w, View<const T> bias, float epsilon, View<T> y, cudaStream_t);
 
@@ -39,7 +44,7 @@ template <class T>
 void gelu(View<const T> x, View<T> y, cudaStream_t);
 template <class T>
 void cosine_gate(View<const T> q, View<const T> k, View<const T> v, int head_dim, View<T> y, cudaStream_t);
-// The fields of GroupedConv in decoder/op.h.
+// The fields of GroupedConv in decoder/op/elementwise.h.
 template <class T>
 void grouped_conv(View<const T> x, View<const T> delta, View<const T> base, int block, View<T> y, cudaStream_t);
 

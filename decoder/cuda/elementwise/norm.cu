@@ -106,9 +106,11 @@ __global__ void __launch_bounds__(kMostWide)
   }
 }
 
+// Of groups of `width` columns of x, or of x + delta, which goes to `sum`.
 template <class T>
-void any_rms_norm(dim3 grid, View<const T> x, View<const T> delta, View<T> sum, View<const T> w, int width,
-                  float epsilon, View<T> y, cudaStream_t s) {
+void any_rms_norm(const AddRmsNormView<T>& o, int width, cudaStream_t s) {
+  const auto& [x, delta, w, epsilon, sum, y] = o;
+  const dim3 grid = grid_of(x.rows, x.cols / width);
   constexpr int per = Chunk<T>::kPer;
   const bool wide = width % per == 0 && width <= kMostWide * kHeld * per && w.cols == width && in_chunks(x) &&
                     in_chunks(delta) && in_chunks(sum) && in_chunks(w) && in_chunks(y);
@@ -139,12 +141,11 @@ __global__ void layer_norm_kernel(View<const T> x, View<const T> w, View<const T
 
 template <class T>
 void rms_norm(View<const T> x, View<const T> w, int width, float epsilon, View<T> y, cudaStream_t s) {
-  any_rms_norm(grid_of(x.rows, x.cols / width), x, View<const T>{}, View<T>{}, w, width, epsilon, y, s);
+  any_rms_norm(AddRmsNormView<T>{x, {}, w, epsilon, {}, y}, width, s);
 }
 template <class T>
-void add_rms_norm(View<const T> h, View<const T> delta, View<const T> w, float epsilon, View<T> sum, View<T> y,
-                  cudaStream_t s) {
-  any_rms_norm(grid_of(h.rows), h, delta, sum, w, h.cols, epsilon, y, s);
+void add_rms_norm(const AddRmsNormView<T>& o, cudaStream_t s) {
+  any_rms_norm(o, o.h.cols, s);
 }
 template <class T>
 void layer_norm(View<const T> x, View<const T> w, View<const T> bias, float epsilon, View<T> y, cudaStream_t s) {
@@ -152,9 +153,9 @@ void layer_norm(View<const T> x, View<const T> w, View<const T> bias, float epsi
          epsilon, y);
 }
 
-#define FOR_FORMAT(T)                                                                                             \
-  template void rms_norm(View<const T>, View<const T>, int, float, View<T>, cudaStream_t);                        \
-  template void add_rms_norm(View<const T>, View<const T>, View<const T>, float, View<T>, View<T>, cudaStream_t); \
+#define FOR_FORMAT(T)                                                                      \
+  template void rms_norm(View<const T>, View<const T>, int, float, View<T>, cudaStream_t); \
+  template void add_rms_norm(const AddRmsNormView<T>&, cudaStream_t);                      \
   template void layer_norm(View<const T>, View<const T>, View<const T>, float, View<T>, cudaStream_t)
 FOR_FORMAT(float);
 FOR_FORMAT(bf16);

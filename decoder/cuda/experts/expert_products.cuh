@@ -3,7 +3,7 @@
 // thread for each column. The kernels with tensor cores are in expert_tiles.cuh.
 #pragma once
 #include "decoder/cuda/experts/expert_lists.cuh"
-#include "decoder/network_op.h"
+#include "decoder/op/experts.h"
 
 namespace draftline::cuda {
 

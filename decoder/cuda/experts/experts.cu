@@ -97,8 +97,8 @@ std::size_t expert_scratch(const ExpertShape& m) {
 }
 
 template <class T>
-void mixture_of_experts(const ExpertShape& m, View<const T> x, View<const T> routed, const ExpertPointers<T>& w,
-                        const Scratch& scratch, View<T> y, cudaStream_t s) {
+void mixture_of_experts(const ExpertsView<T>& o, const ExpertShape& m, const Scratch& scratch, cudaStream_t s) {
+  const auto& [x, routed, w, y] = o;
   const ExpertPlan plan = plan_experts<T>(m);
   const ScratchArrays<T> arrays(m, scratch.data);
   const int tiles = ceil_div(m.rows, kRouteRows);
@@ -132,9 +132,7 @@ template ExpertPlan plan_experts<float>(const ExpertShape&);
 template ExpertPlan plan_experts<bf16>(const ExpertShape&);
 template std::size_t expert_scratch<float>(const ExpertShape&);
 template std::size_t expert_scratch<bf16>(const ExpertShape&);
-template void mixture_of_experts(const ExpertShape&, View<const float>, View<const float>, const ExpertPointers<float>&,
-                                 const Scratch&, View<float>, cudaStream_t);
-template void mixture_of_experts(const ExpertShape&, View<const bf16>, View<const bf16>, const ExpertPointers<bf16>&,
-                                 const Scratch&, View<bf16>, cudaStream_t);
+template void mixture_of_experts(const ExpertsView<float>&, const ExpertShape&, const Scratch&, cudaStream_t);
+template void mixture_of_experts(const ExpertsView<bf16>&, const ExpertShape&, const Scratch&, cudaStream_t);
 
 }  // namespace draftline::cuda

@@ -10,7 +10,7 @@
 
 namespace draftline::cuda {
 
-// The fields from `sigmoid` on are those of ExpertChoice, and of MixtureOfExperts, in decoder/network_op.h.
+// The fields from `sigmoid` on are those of ExpertChoice, and of MixtureOfExperts, in decoder/op/experts.h.
 struct ExpertShape {
   int rows, hidden, inner, experts, per_token;
   bool normalise;        // the weights of a row's experts sum to `scale`
@@ -44,11 +44,16 @@ ExpertPlan plan_experts(const ExpertShape&);
 // Bytes of scratch memory.
 template <class T>
 std::size_t expert_scratch(const ExpertShape&);
-// x [rows, hidden] -> y [rows, hidden]; routed [rows, hidden]: what the router reads. Scratch: expert_scratch() bytes,
-// of which the first kCounterBytes are zero before the first use. Throws InputErrors if there are more rows than
-// counters allow, or more than kMostGroups groups.
+// x [rows, hidden] -> y [rows, hidden]; routed [rows, hidden]: what the router reads.
 template <class T>
-void mixture_of_experts(const ExpertShape&, View<const T> x, View<const T> routed, const ExpertPointers<T>&,
-                        const Scratch&, View<T> y, cudaStream_t);
+struct ExpertsView {
+  View<const T> x, routed;
+  ExpertPointers<T> w;
+  View<T> y;
+};
+// Scratch: expert_scratch() bytes, of which the first kCounterBytes are zero before the first use. Throws InputErrors
+// if there are more rows than counters allow, or more than kMostGroups groups.
+template <class T>
+void mixture_of_experts(const ExpertsView<T>&, const ExpertShape&, const Scratch&, cudaStream_t);
 
 }  // namespace draftline::cuda

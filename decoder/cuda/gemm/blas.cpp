@@ -177,9 +177,14 @@ struct Blas::State {
       counters = Buffer(kCounterBytes, "counters of products");
       must(cudaMemsetAsync(counters.data(), 0, kCounterBytes, stream), "filling memory");
     }
-    few_rows({static_cast<const bf16*>(o.x), s.rows, s.in, s.x_stride}, static_cast<const bf16*>(o.w),
-             static_cast<const bf16*>(o.bias), *a.few_rows_splits, reinterpret_cast<unsigned*>(counters.data()),
-             reinterpret_cast<float*>(workspace.data()), {static_cast<bf16*>(o.y), s.rows, s.out, s.y_stride}, stream);
+    few_rows({.x = {static_cast<const bf16*>(o.x), s.rows, s.in, s.x_stride},
+              .w = static_cast<const bf16*>(o.w),
+              .bias = static_cast<const bf16*>(o.bias),
+              .splits = *a.few_rows_splits,
+              .counters = reinterpret_cast<unsigned*>(counters.data()),
+              .parts = reinterpret_cast<float*>(workspace.data()),
+              .y = {static_cast<bf16*>(o.y), s.rows, s.out, s.y_stride}},
+             stream);
     return true;
   }
 

@@ -113,12 +113,11 @@ __global__ void read_through_kernel(const uint4* from, std::int64_t n, unsigned*
 }
 
 template <int rows>
-void launch_few_rows(View<const bf16> x, const bf16* w, const bf16* bias, int splits, unsigned* counters, float* parts,
-                     View<bf16> y, cudaStream_t s) {
+void launch_few_rows(const FewRowsView& o, cudaStream_t s) {
   if constexpr (rows > 0) {
-    if (x.rows != rows) return launch_few_rows<rows - 1>(x, w, bias, splits, counters, parts, y, s);
-    launch_overlapping(few_rows_kernel<rows>, grid_of(ceil_div(y.cols, kColumns) * splits), grid_of(kThreads), 0, s, x,
-                       w, bias, splits, counters, parts, y);
+    if (o.x.rows != rows) return launch_few_rows<rows - 1>(o, s);
+    launch_overlapping(few_rows_kernel<rows>, grid_of(ceil_div(o.y.cols, kColumns) * o.splits), grid_of(kThreads), 0, s,
+                       o.x, o.w, o.bias, o.splits, o.counters, o.parts, o.y);
   }
 }
 
@@ -141,11 +140,11 @@ std::size_t few_rows_parts(const FewRowsShape& s, int splits) {
          static_cast<std::size_t>(splits) * static_cast<std::size_t>(s.rows);
 }
 
-void few_rows(View<const bf16> x, const bf16* w, const bf16* bias, int splits, unsigned* counters, float* parts,
-              View<bf16> y, cudaStream_t s) {
-  check(x.rows == y.rows && x.rows >= 1 && x.rows <= kMostRows && y.cols % kPer == 0, "few_rows: another shape");
-  check(reinterpret_cast<std::uintptr_t>(w) % sizeof(uint4) == 0, "few_rows: weights are read 16 bytes at a time");
-  launch_few_rows<kMostRows>(x, w, bias, splits, counters, parts, y, s);
+void few_rows(const FewRowsView& o, cudaStream_t s) {
+  check(o.x.rows == o.y.rows && o.x.rows >= 1 && o.x.rows <= kMostRows && o.y.cols % kPer == 0,
+        "few_rows: another shape");
+  check(reinterpret_cast<std::uintptr_t>(o.w) % sizeof(uint4) == 0, "few_rows: weights are read 16 bytes at a time");
+  launch_few_rows<kMostRows>(o, s);
 }
 
 void read_through(const void* data, std::size_t bytes, unsigned* sink, int sms, cudaStream_t s) {

@@ -21,9 +21,16 @@ std::vector<int> few_rows_splits(const FewRowsShape&, int sms);
 // use.
 std::size_t few_rows_parts(const FewRowsShape&, int splits);
 
-// w must be aligned to 16 bytes; bias may be null. A Bug if the shape is not supported.
-void few_rows(View<const bf16> x, const bf16* w, const bf16* bias, int splits, unsigned* counters, float* parts,
-              View<bf16> y, cudaStream_t);
+struct FewRowsView {
+  View<const bf16> x;
+  const bf16 *w, *bias;  // aligned to 16 bytes; may be null
+  int splits;
+  unsigned* counters;
+  float* parts;
+  View<bf16> y;
+};
+// A Bug if the shape is not supported.
+void few_rows(const FewRowsView&, cudaStream_t);
 
 // Reads so many bytes, so that they evict what L2 held before.
 void read_through(const void* data, std::size_t bytes, unsigned* sink, int sms, cudaStream_t);

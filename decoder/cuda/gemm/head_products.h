@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each head's product with its own part of a matrix that all heads share, as latent attention absorbs queries and
-// expands values (AbsorbQueries and ExpandValues in decoder/network_op.h). One launch for all heads.
+// expands values (AbsorbQueries and ExpandValues in decoder/op/latent_attention.h). One launch for all heads.
 #pragma once
 #include <cuda_runtime_api.h>
 

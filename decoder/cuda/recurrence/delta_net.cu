@@ -109,35 +109,32 @@ __global__ void gated_rms_norm_kernel(View<const T> x, View<const T> gate, const
 }  // namespace
 
 template <class T, class S>
-void convolve(View<const T> x, View<const T> w, const PassView& pass, bool prompts, StateView<T, S> cache, int layer,
-              View<T> y, cudaStream_t s) {
-  launch(convolve_kernel<T, S>, grid_of(pass.widest, pass.sequences, ceil_div(x.cols, kThreads)), grid_of(kThreads), 0,
-         s, x, w, pass, prompts, cache, layer, y);
+void convolve(View<const T> x, View<const T> w, const LayerStates<T, S>& of, View<T> y, cudaStream_t s) {
+  launch(convolve_kernel<T, S>, grid_of(of.pass.widest, of.pass.sequences, ceil_div(x.cols, kThreads)),
+         grid_of(kThreads), 0, s, x, w, of.pass, of.prompts, of.cache, of.layer, y);
 }
 
 template <class T, class S>
-void gated_delta_rule(View<const T> qkv, View<const T> gates, const T* a_log, const T* dt_bias, const PassView& pass,
-                      bool prompts, StateView<T, S> cache, int layer, View<T> y, cudaStream_t s) {
-  const auto floats = static_cast<std::size_t>(cache.key_dim) * (kColumns + 2);
-  launch(delta_rule_kernel<T, S>, grid_of(cache.value_heads, pass.sequences, ceil_div(cache.value_dim, kColumns)),
-         grid_of(32), floats * sizeof(float), s, qkv, gates, a_log, dt_bias, pass, prompts, cache, layer, y);
+void gated_delta_rule(const DeltaRuleView<T>& o, const LayerStates<T, S>& of, cudaStream_t s) {
+  const std::size_t floats = at(of.cache.key_dim) * (kColumns + 2);
+  launch(delta_rule_kernel<T, S>,
+         grid_of(of.cache.value_heads, of.pass.sequences, ceil_div(of.cache.value_dim, kColumns)), grid_of(32),
+         floats * sizeof(float), s, o.qkv, o.gates, o.a_log, o.dt_bias, of.pass, of.prompts, of.cache, of.layer, o.y);
 }
 
 template <class T>
-void gated_rms_norm(View<const T> x, View<const T> gate, const T* w, int width, float epsilon, View<T> y,
-                    cudaStream_t s) {
-  launch(gated_rms_norm_kernel<T>, grid_of(x.rows, x.cols / width), grid_of(32), 0, s, x, gate, w, width, epsilon, y);
+void gated_rms_norm(const GatedRmsNormView<T>& o, cudaStream_t s) {
+  launch(gated_rms_norm_kernel<T>, grid_of(o.x.rows, o.x.cols / o.width), grid_of(32), 0, s, o.x, o.gate, o.w, o.width,
+         o.epsilon, o.y);
 }
 
-#define FOR_FORMATS(T, S)                                                                                    \
-  template void convolve(View<const T>, View<const T>, const PassView&, bool, StateView<T, S>, int, View<T>, \
-                         cudaStream_t);                                                                      \
-  template void gated_delta_rule(View<const T>, View<const T>, const T*, const T*, const PassView&, bool,    \
-                                 StateView<T, S>, int, View<T>, cudaStream_t)
+#define FOR_FORMATS(T, S)                                                                                  \
+  template void convolve(View<const T>, View<const T>, const LayerStates<T, S>&, View<T>, cudaStream_t);   \
+  template void gated_delta_rule(const DeltaRuleView<T>&, const LayerStates<T, S>&, cudaStream_t)
 FOR_FORMATS(float, float);
 FOR_FORMATS(bf16, float);
 FOR_FORMATS(bf16, bf16);
-template void gated_rms_norm(View<const float>, View<const float>, const float*, int, float, View<float>, cudaStream_t);
-template void gated_rms_norm(View<const bf16>, View<const bf16>, const bf16*, int, float, View<bf16>, cudaStream_t);
+template void gated_rms_norm(const GatedRmsNormView<float>&, cudaStream_t);
+template void gated_rms_norm(const GatedRmsNormView<bf16>&, cudaStream_t);
 
 }  // namespace draftline::cuda

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gated delta networks: the causal convolution and the gated delta rule over a cache of states. Each is one launch.
-// Shapes: decoder/op.h.
+// Shapes: decoder/op/recurrence.h.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -28,14 +28,36 @@ struct StateView {
   }
 };
 
-// `prompts`: nothing precedes the rows, and the last ones alone are kept.
+// A layer's states in a pass. `prompts`: nothing precedes the rows, and the last ones alone are kept.
 template <class T, class S>
-void convolve(View<const T> x, View<const T> w, const PassView&, bool prompts, StateView<T, S>, int layer, View<T> y,
-              cudaStream_t);
+struct LayerStates {
+  PassView pass;
+  bool prompts;
+  StateView<T, S> cache;
+  int layer;
+};
 template <class T, class S>
-void gated_delta_rule(View<const T> qkv, View<const T> gates, const T* a_log, const T* dt_bias, const PassView&,
-                      bool prompts, StateView<T, S>, int layer, View<T> y, cudaStream_t);
+void convolve(View<const T> x, View<const T> w, const LayerStates<T, S>&, View<T> y, cudaStream_t);
+
+// The fields of GatedDeltaRule but its states.
 template <class T>
-void gated_rms_norm(View<const T> x, View<const T> gate, const T* w, int width, float epsilon, View<T> y, cudaStream_t);
+struct DeltaRuleView {
+  View<const T> qkv, gates;
+  const T *a_log, *dt_bias;
+  View<T> y;
+};
+template <class T, class S>
+void gated_delta_rule(const DeltaRuleView<T>&, const LayerStates<T, S>&, cudaStream_t);
+
+template <class T>
+struct GatedRmsNormView {
+  View<const T> x, gate;
+  const T* w;
+  int width;
+  float epsilon;
+  View<T> y;
+};
+template <class T>
+void gated_rms_norm(const GatedRmsNormView<T>&, cudaStream_t);
 
 }  // namespace draftline::cuda

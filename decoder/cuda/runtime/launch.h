@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "core/int_indexed.h"
 #include "decoder/cuda/runtime/view.h"
 
 namespace draftline::cuda {

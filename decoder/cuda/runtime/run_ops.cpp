@@ -1,53 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the interpreter does with each op: it loads what the op needs, launches it, and says how many kernels and how
-// much scratch memory that takes.
-#include "decoder/cuda/runtime/launch_op.h"
+// What the interpreter does with each op: it loads what the op needs, runs it, and counts its kernels and its scratch
+// memory.
+#include "decoder/cuda/attention/run_attention.h"
+#include "decoder/cuda/attention/run_latent_attention.h"
+#include "decoder/cuda/cache/run_cache.h"
+#include "decoder/cuda/cache/run_movement.h"
+#include "decoder/cuda/elementwise/run_elementwise.h"
+#include "decoder/cuda/experts/run_experts.h"
+#include "decoder/cuda/gemm/run_products.h"
+#include "decoder/cuda/recurrence/run_recurrence.h"
+#include "decoder/cuda/sampling/run_tokens.h"
+#include "decoder/cuda/sampling/run_verify.h"
 
 namespace draftline::cuda {
 
-template <class F>
-static auto with_format(CudaBackend::State& s, F f) {
-  if (s.options.activations == DType::bf16) return f(LaunchOp<bf16>{s});
-  return f(LaunchOp<float>{s});
+constexpr const char* kOneDevice = "the decoder on CUDA runs on one device";
+template <class T>
+void run_op(const OnDevice<T>&, const SumOverRanks&) {
+  check(false, kOneDevice);
 }
+template <class T>
+void run_op(const OnDevice<T>&, const GatherOverRanks&) {
+  check(false, kOneDevice);
+}
+template <class T>
+void run_op(const OnDevice<T>&, const ExchangeRows&) {
+  check(false, kOneDevice);
+}
+
+// Calls f(device, op) with the op's own type, and the device in the format of activations.
+template <class F>
+static auto with_op(CudaBackend::State& s, const Op& op, F f) {
+  const auto on = [&](const auto& device) {
+    return std::visit([&](const auto& o) { return f(device, o); }, op);
+  };
+  return s.options.activations == DType::bf16 ? on(OnDevice<bf16>{s}) : on(OnDevice<float>{s});
+}
+
+struct Launches {
+  int operator()(const auto& device, const auto& o) const {
+    if constexpr (requires { launches_of(device, o); }) return launches_of(device, o);
+    else return 1;
+  }
+};
+struct ScratchBytes {
+  std::size_t operator()(const auto& device, const auto& o) const {
+    if constexpr (requires { scratch_of(device, o); }) return scratch_of(device, o);
+    else return 0;
+  }
+};
 
 }  // namespace draftline::cuda
 
 namespace draftline {
 
-using cuda::with_format;
-
 void CudaBackend::State::launch(const Op& op) {
-  with_format(*this, [&](const auto& with) { std::visit(with, op); });
+  cuda::with_op(*this, op, [](const auto& device, const auto& o) { run_op(device, o); });
 }
 
 void CudaBackend::State::prepare(const Op& op) {
-  std::visit(
-      [this](const auto& o) {
-        using O = std::decay_t<decltype(o)>;
-        const auto load = [this](const auto& field) {
-          using Field = std::decay_t<decltype(field)>;
-          if constexpr (std::is_same_v<Field, Weight> && !std::is_same_v<O, MapIds>) weight(field);
-          if constexpr (std::is_same_v<Field, std::optional<Weight>>)
-            if (field) weight(*field);
-          if constexpr (std::is_same_v<Field, ExpertWeights>) {
-            for (const Weight& w : {field.router, field.gate_up, field.down}) weight(w);
-            for (const auto& w : {field.choice_bias, field.router_bias, field.gate_up_bias, field.down_bias})
-              if (w) weight(*w);
-          }
-        };
-        std::apply([&](const auto&... field) { (load(field), ...); }, o.fields());
-        if constexpr (std::is_same_v<O, MapIds>) whole_numbers(o.offsets);
-        if constexpr (std::is_same_v<O, RopeAppend> || std::is_same_v<O, LatentAppend> ||
-                      std::is_same_v<O, IndexAppend>)
-          frequencies(o.rope);
-        if constexpr (std::is_same_v<O, Linear>)
-          with_format(*this, [&](const auto& with) {
-            const auto p = with.product(o);
-            blas.prepare(p.shape, p.operands);
-          });
-      },
-      op);
+  cuda::with_op(*this, op, [this](const auto& device, const auto& o) {
+    using O = std::decay_t<decltype(o)>;
+    if constexpr (std::is_same_v<O, MapIds>) whole_numbers(o.offsets);
+    else each_weight(o, [this](const Weight& w) { weight(w); });
+    if constexpr (requires { o.rope; }) frequencies(o.rope);
+    if constexpr (std::is_same_v<O, Linear>) {
+      const auto p = product(device, o);
+      blas.prepare(p.shape, p.operands);
+    }
+  });
 }
 
 int CudaBackend::declared_launches(const Op& op) {
@@ -55,15 +76,11 @@ int CudaBackend::declared_launches(const Op& op) {
 }
 
 int CudaBackend::State::launches(const Op& op) const {
-  return with_format(const_cast<State&>(*this), [&](const auto& with) {
-    return std::visit([&](const auto& o) { return with.launches_of(o); }, op);
-  });
+  return cuda::with_op(const_cast<State&>(*this), op, cuda::Launches{});
 }
 
 std::size_t CudaBackend::State::scratch_bytes(const Op& op) const {
-  return with_format(const_cast<State&>(*this), [&](const auto& with) {
-    return std::visit([&](const auto& o) { return with.scratch_of(o); }, op);
-  });
+  return cuda::with_op(const_cast<State&>(*this), op, cuda::ScratchBytes{});
 }
 
 }  // namespace draftline

@@ -203,21 +203,17 @@ void clip_top_k(View<const float> log_probs, float top_p, float least_share, Vie
 }
 
 template <class T>
-void walk_candidates(View<const int> ids, View<const float> log_probs, View<const T> gate, View<const T> root,
-                     View<const T> before, View<const T> after, View<int> y, cudaStream_t stream) {
-  check(ids.cols <= kMostWalked, "walk_candidates: too many candidates");
-  launch(walk_candidates_kernel<T>, grid_of(root.rows), grid_of(kThreads), 0, stream, ids, log_probs, gate, root,
-         before, after, y);
+void walk_candidates(const WalkCandidatesView<T>& o, cudaStream_t stream) {
+  check(o.ids.cols <= kMostWalked, "walk_candidates: too many candidates");
+  launch(walk_candidates_kernel<T>, grid_of(o.root.rows), grid_of(kThreads), 0, stream, o.ids, o.log_probs, o.gate,
+         o.root, o.before, o.after, o.y);
 }
 
 template void argmax<float>(View<const float>, int, const Scratch&, View<int>, cudaStream_t);
 template void argmax<bf16>(View<const bf16>, int, const Scratch&, View<int>, cudaStream_t);
 template void top_k<float>(View<const float>, int, const Scratch&, View<int>, View<float>, cudaStream_t);
 template void top_k<bf16>(View<const bf16>, int, const Scratch&, View<int>, View<float>, cudaStream_t);
-#define WALK_CANDIDATES(T)                                                                                       \
-  template void walk_candidates(View<const int>, View<const float>, View<const T>, View<const T>, View<const T>, \
-                                View<const T>, View<int>, cudaStream_t)
-WALK_CANDIDATES(float);
-WALK_CANDIDATES(bf16);
+template void walk_candidates(const WalkCandidatesView<float>&, cudaStream_t);
+template void walk_candidates(const WalkCandidatesView<bf16>&, cudaStream_t);
 
 }  // namespace draftline::cuda

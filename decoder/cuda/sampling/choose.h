@@ -26,9 +26,15 @@ void map_ids(View<const int> ids, const int* offsets, View<int> y, cudaStream_t)
 // Log-probabilities [n, k], best first, become -infinity behind the nucleus and below a share of the first.
 void clip_top_k(View<const float> log_probs, float top_p, float least_share, View<float> y, cudaStream_t);
 
-// The fields of WalkCandidates in decoder/op.h.
+// The fields of WalkCandidates in decoder/op/tokens.h.
 template <class T>
-void walk_candidates(View<const int> ids, View<const float> log_probs, View<const T> gate, View<const T> root,
-                     View<const T> before, View<const T> after, View<int> y, cudaStream_t);
+struct WalkCandidatesView {
+  View<const int> ids;
+  View<const float> log_probs;
+  View<const T> gate, root, before, after;
+  View<int> y;
+};
+template <class T>
+void walk_candidates(const WalkCandidatesView<T>&, cudaStream_t);
 
 }  // namespace draftline::cuda

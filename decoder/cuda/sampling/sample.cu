@@ -70,26 +70,20 @@ __global__ void __launch_bounds__(kMostThreads, 1)
 }  // namespace
 
 template <class T>
-void sample(View<const T> logits, const BatchSlotsView& slots, const Sampling& sampling, std::uint64_t seed, int ahead,
-            View<int> tokens, View<float> q, cudaStream_t stream) {
-  launch(sample_kernel<T>, grid_of(logits.rows), grid_of(threads_for(logits.cols)), 0, stream, logits, slots, sampling,
-         seed, ahead, tokens, q);
+void sample(const SampleView<T>& o, cudaStream_t stream) {
+  launch(sample_kernel<T>, grid_of(o.logits.rows), grid_of(threads_for(o.logits.cols)), 0, stream, o.logits, o.slots,
+         o.sampling, o.seed, o.ahead, o.tokens, o.q);
 }
 
 template <class T>
-void sample_children(View<const T> logits, const BatchSlotsView& slots, const Sampling& sampling, std::uint64_t seed,
-                     int ahead, bool replaced, View<int> tokens, View<float> q, cudaStream_t stream) {
-  launch(sample_children_kernel<T>, grid_of(logits.rows), grid_of(threads_for(logits.cols)), 0, stream, logits, slots,
-         sampling, seed, ahead, replaced, logits.rows / slots.lengths.rows, tokens, q);
+void sample_children(const SampleView<T>& o, bool replaced, cudaStream_t stream) {
+  launch(sample_children_kernel<T>, grid_of(o.logits.rows), grid_of(threads_for(o.logits.cols)), 0, stream, o.logits,
+         o.slots, o.sampling, o.seed, o.ahead, replaced, o.logits.rows / o.slots.lengths.rows, o.tokens, o.q);
 }
 
-template void sample<float>(View<const float>, const BatchSlotsView&, const Sampling&, std::uint64_t, int, View<int>,
-                            View<float>, cudaStream_t);
-template void sample<bf16>(View<const bf16>, const BatchSlotsView&, const Sampling&, std::uint64_t, int, View<int>,
-                           View<float>, cudaStream_t);
-template void sample_children<float>(View<const float>, const BatchSlotsView&, const Sampling&, std::uint64_t, int,
-                                     bool, View<int>, View<float>, cudaStream_t);
-template void sample_children<bf16>(View<const bf16>, const BatchSlotsView&, const Sampling&, std::uint64_t, int, bool,
-                                    View<int>, View<float>, cudaStream_t);
+template void sample(const SampleView<float>&, cudaStream_t);
+template void sample(const SampleView<bf16>&, cudaStream_t);
+template void sample_children(const SampleView<float>&, bool, cudaStream_t);
+template void sample_children(const SampleView<bf16>&, bool, cudaStream_t);
 
 }  // namespace draftline::cuda

@@ -12,13 +12,21 @@ namespace draftline::cuda {
 
 // logits [n, vocabulary] -> tokens [n], q [n, vocabulary]; row r belongs to sequence r, text position = length + ahead.
 template <class T>
-void sample(View<const T> logits, const BatchSlotsView&, const Sampling&, std::uint64_t seed, int ahead,
-            View<int> tokens, View<float> q, cudaStream_t);
+struct SampleView {
+  View<const T> logits;
+  BatchSlotsView slots;
+  Sampling sampling;
+  std::uint64_t seed;
+  int ahead;
+  View<int> tokens;
+  View<float> q;
+};
+template <class T>
+void sample(const SampleView<T>&, cudaStream_t);
 
 // logits [sequences * width, vocabulary] -> tokens [rows, draws], q [rows, vocabulary]. Without replacement no token is
 // drawn twice from a row; if there are too few, the last repeats.
 template <class T>
-void sample_children(View<const T> logits, const BatchSlotsView&, const Sampling&, std::uint64_t seed, int ahead,
-                     bool replaced, View<int> tokens, View<float> q, cudaStream_t);
+void sample_children(const SampleView<T>&, bool replaced, cudaStream_t);
 
 }  // namespace draftline::cuda

@@ -110,13 +110,12 @@ __global__ void select_tree_kernel(const Pool pool, View<const int> root, int si
 }  // namespace
 
 void expand_tree(const ExpandTreeView& o, cudaStream_t stream) {
-  const std::size_t bytes = sizeof(float) * static_cast<std::size_t>(o.width) * static_cast<std::size_t>(o.ids.cols);
+  const std::size_t bytes = sizeof(float) * at(o.width) * at(o.ids.cols);
   check(bytes <= kSharedBytes, "expand_tree: too many candidates");
   launch(expand_tree_kernel, grid_of(o.ids.rows / o.width), grid_of(kThreads), bytes, stream, o);
 }
 
-void select_tree(std::span<const TreeLevel> levels, View<const int> root, int size, bool by_level, View<int> y,
-                 View<int> parent, View<int> tree_mask, cudaStream_t stream) {
+void select_tree(std::span<const TreeLevel> levels, const SelectTreeView& o, cudaStream_t stream) {
   check(levels.size() <= kMostLevels, "select_tree: too many levels");
   Pool pool{};
   for (const TreeLevel& l : levels) {
@@ -124,11 +123,11 @@ void select_tree(std::span<const TreeLevel> levels, View<const int> root, int si
     pool.begin[pool.count + 1] = pool.begin[pool.count] + l.tokens.cols;
     ++pool.count;
   }
-  const auto n = static_cast<std::size_t>(pool.begin[pool.count]);
-  const std::size_t bytes = n * (sizeof(float) + 2 * sizeof(int)) + sizeof(int) * static_cast<std::size_t>(size);
+  const std::size_t bytes =
+      at(pool.begin[pool.count]) * (sizeof(float) + 2 * sizeof(int)) + sizeof(int) * at(o.size);
   check(bytes <= kSharedBytes, "select_tree: too many candidates");
-  launch(select_tree_kernel, grid_of(root.rows), grid_of(kThreads), bytes, stream, pool, root, size, by_level, y,
-         parent, tree_mask);
+  launch(select_tree_kernel, grid_of(o.root.rows), grid_of(kThreads), bytes, stream, pool, o.root, o.size, o.by_level,
+         o.y, o.parent, o.tree_mask);
 }
 
 }  // namespace draftline::cuda

@@ -9,7 +9,7 @@
 
 namespace draftline::cuda {
 
-// The fields of ExpandTree in decoder/op.h.
+// The fields of ExpandTree in decoder/op/trees.h.
 struct ExpandTreeView {
   View<const int> ids;
   View<const float> log_probs;
@@ -30,7 +30,12 @@ struct TreeLevel {
   View<const float> scores;
   View<const int> parents;
 };
-void select_tree(std::span<const TreeLevel>, View<const int> root, int size, bool by_level, View<int> y,
-                 View<int> parent, View<int> tree_mask, cudaStream_t);
+struct SelectTreeView {
+  View<const int> root;
+  int size;
+  bool by_level;
+  View<int> y, parent, tree_mask;
+};
+void select_tree(std::span<const TreeLevel>, const SelectTreeView&, cudaStream_t);
 
 }  // namespace draftline::cuda

@@ -314,26 +314,24 @@ void verify_greedy(View<const int> predicted, const TreesView& trees, const Verd
 }
 
 template <class T>
-void verify_sampled(View<const T> logits, const TreesView& trees, View<const float> q, AcceptRule rule,
-                    const BatchSlotsView& slots, const Sampling& sampling, std::uint64_t seed, const Scratch& scratch,
-                    const VerdictView& verdict, cudaStream_t stream) {
-  check(scratch.bytes >= verify_scratch(logits.rows), "verify: its scratch is too small");
-  if (rule == AcceptRule::block) {
-    launch(verify_block_kernel<T>, grid_of(trees.cu_seqlens.rows - 1), grid_of(threads_for(logits.cols)), 0, stream,
-           logits, trees, q, slots, sampling, seed, verdict);
-    return;
-  }
-  launch(verify_sampled_kernel<T>, grid_of(trees.cu_seqlens.rows - 1), grid_of(threads_for(logits.cols)), 0, stream,
-         logits, trees, q, rule, slots, sampling, seed, behind_counters<int>(scratch), verdict);
+void verify_sampled(const VerifySampledView<T>& o, const Scratch& scratch, cudaStream_t stream) {
+  check(scratch.bytes >= verify_scratch(o.logits.rows), "verify: its scratch is too small");
+  const dim3 grid = grid_of(o.trees.cu_seqlens.rows - 1), block = grid_of(threads_for(o.logits.cols));
+  if (o.rule == AcceptRule::block)
+    launch(verify_block_kernel<T>, grid, block, 0, stream, o.logits, o.trees, o.q, o.slots, o.sampling, o.seed,
+           o.verdict);
+  else
+    launch(verify_sampled_kernel<T>, grid, block, 0, stream, o.logits, o.trees, o.q, o.rule, o.slots, o.sampling,
+           o.seed, behind_counters<int>(scratch), o.verdict);
 }
 
 template <class T>
-void verify_relaxed(View<const T> logits, const TreesView& trees, const Sampling& sampling, const Relaxed& rule,
-                    const Scratch& scratch, const VerdictView& verdict, cudaStream_t stream) {
-  check(scratch.bytes >= verify_scratch(logits.rows), "verify: its scratch is too small");
+void verify_relaxed(const VerifyRelaxedView<T>& o, const Scratch& scratch, cudaStream_t stream) {
+  check(scratch.bytes >= verify_scratch(o.logits.rows), "verify: its scratch is too small");
   auto* likelihoods = behind_counters<double>(scratch);
-  launch(verify_relaxed_kernel<T>, grid_of(trees.cu_seqlens.rows - 1), grid_of(threads_for(logits.cols)), 0, stream,
-         logits, trees, sampling, rule, reinterpret_cast<int*>(likelihoods + logits.rows), likelihoods, verdict);
+  launch(verify_relaxed_kernel<T>, grid_of(o.trees.cu_seqlens.rows - 1), grid_of(threads_for(o.logits.cols)), 0, stream,
+         o.logits, o.trees, o.sampling, o.rule, reinterpret_cast<int*>(likelihoods + o.logits.rows), likelihoods,
+         o.verdict);
 }
 
 void force_accepted(View<const int> predicted, const TreesView& trees, View<const int> wanted, int vocabulary,
@@ -342,15 +340,9 @@ void force_accepted(View<const int> predicted, const TreesView& trees, View<cons
          wanted, vocabulary, y);
 }
 
-template void verify_sampled<float>(View<const float>, const TreesView&, View<const float>, AcceptRule,
-                                    const BatchSlotsView&, const Sampling&, std::uint64_t, const Scratch&,
-                                    const VerdictView&, cudaStream_t);
-template void verify_sampled<bf16>(View<const bf16>, const TreesView&, View<const float>, AcceptRule,
-                                   const BatchSlotsView&, const Sampling&, std::uint64_t, const Scratch&,
-                                   const VerdictView&, cudaStream_t);
-template void verify_relaxed<float>(View<const float>, const TreesView&, const Sampling&, const Relaxed&,
-                                    const Scratch&, const VerdictView&, cudaStream_t);
-template void verify_relaxed<bf16>(View<const bf16>, const TreesView&, const Sampling&, const Relaxed&, const Scratch&,
-                                   const VerdictView&, cudaStream_t);
+template void verify_sampled(const VerifySampledView<float>&, const Scratch&, cudaStream_t);
+template void verify_sampled(const VerifySampledView<bf16>&, const Scratch&, cudaStream_t);
+template void verify_relaxed(const VerifyRelaxedView<float>&, const Scratch&, cudaStream_t);
+template void verify_relaxed(const VerifyRelaxedView<bf16>&, const Scratch&, cudaStream_t);
 
 }  // namespace draftline::cuda

@@ -29,14 +29,31 @@ void verify_greedy(View<const int> predicted, const TreesView&, const VerdictVie
 // q: the warped distributions from which rows 1.. of each sequence were drawn; data is null for point masses. Only the
 // first 256 children of a node are judged; later ones count as not proposed.
 template <class T>
-void verify_sampled(View<const T> logits, const TreesView&, View<const float> q, AcceptRule, const BatchSlotsView&,
-                    const Sampling&, std::uint64_t seed, const Scratch&, const VerdictView&, cudaStream_t);
+struct VerifySampledView {
+  View<const T> logits;
+  TreesView trees;
+  View<const float> q;
+  AcceptRule rule;
+  BatchSlotsView slots;
+  Sampling sampling;
+  std::uint64_t seed;
+  VerdictView verdict;
+};
+template <class T>
+void verify_sampled(const VerifySampledView<T>&, const Scratch&, cudaStream_t);
 
 template <class T>
-void verify_relaxed(View<const T> logits, const TreesView&, const Sampling&, const Relaxed&, const Scratch&,
-                    const VerdictView&, cudaStream_t);
+struct VerifyRelaxedView {
+  View<const T> logits;
+  TreesView trees;
+  Sampling sampling;
+  Relaxed rule;
+  VerdictView verdict;
+};
+template <class T>
+void verify_relaxed(const VerifyRelaxedView<T>&, const Scratch&, cudaStream_t);
 
-// Forced acceptance, for measurements: ForceAccepted in decoder/op.h, force_accepted() in decoder/verify.
+// Forced acceptance, for measurements: ForceAccepted in decoder/op/verify.h, force_accepted() in decoder/verify.
 void force_accepted(View<const int> predicted, const TreesView&, View<const int> wanted, int vocabulary, View<int> y,
                     cudaStream_t);
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The op of a layer of experts: router, choice, the experts' products and their sum.
+#pragma once
+#include "decoder/op/op_fields.h"
+
+namespace draftline {
+
+// How a router chooses a token's experts and weighs them: as Experts of the same names, which the shape has.
+struct ExpertChoice {
+  int experts = 0, per_token = 0;
+  bool normalise = true;
+  Experts::Score score = Experts::Score::softmax;
+  int groups = 1, groups_per_token = 1;
+  double scale = 1;
+  bool weighs_inputs = false;
+};
+// gate_up [experts * hidden, 2f], down [experts * f, hidden]. Biases, where there are: of the choice and of the router
+// [1, experts], of each expert's matrices [experts, 2f] and [experts, hidden].
+struct ExpertWeights {
+  Weight router, gate_up, down;
+  std::optional<Weight> choice_bias = {}, router_bias = {}, gate_up_bias = {}, down_bias = {};
+  std::optional<Weight> expert_scale = {};  // [1, experts]: a factor of each one's weight
+};
+struct MixtureOfExperts {  // [n, hidden] -> [n, hidden]
+  static constexpr std::string_view key = "expert_mlp";
+  Tensor x;
+  std::optional<Tensor> routed;  // what the router reads, [n, hidden]; none: x
+  ExpertWeights w;
+  ExpertChoice choice;
+  MlpKind gate;
+  int sequences;   // that the rows belong to, as far as it is known (0)
+  double overlap;  // of what neighbouring rows of a sequence choose: it decides what the op costs, not what it computes
+  int devices;     // that share the experts, each whole ones
+  double balancedness;  // of the devices' rows, as in model/work.h
+  Out y;
+  FIELDS(x, routed, w, choice, gate, sequences, overlap, devices, balancedness, y)
+  Kernel work(const Tape&) const;
+};
+// g sigmoid(slope g) (u + 1), g being at most `limit` and u within +-limit (gpt-oss model card, 2025, section 2.2).
+inline constexpr struct { float slope = 1.702F, limit = 7; } kClampedSwiglu;
+
+}  // namespace draftline
