@@ -130,7 +130,8 @@ Facts<ListedDevice> facts_of_devices() {
           "bandwidth_bytes_per_s", "bandwidth", [](const D& d) { return d->bandwidth; }, bandwidth),
       fact<D>(
           "memory_bytes", "memory", [](const D& d) { return d->memory; }, bytes),
-      fact<D>("fits", [](const D& d) { return std::string(d->borrows_fits() ? "borrowed from a relative" : "own kernels"); }),
+      fact<D>("fits",
+              [](const D& d) { return std::string(d->borrows_fits() ? "borrowed from a relative" : "own kernels"); }),
       fact<D>("narrow_formats", "narrow formats", [](const D& d) { return narrow_formats(*d); }),
       fact<D>("source", [](const D& d) { return d->source; })};
 }

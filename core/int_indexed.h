@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Containers whose sizes and indices are int, as all counts of this project are, or values of an enumeration, so that an
-// index needs no cast. As in the standard containers, an index out of range is undefined behaviour.
+// Containers whose sizes and indices are int, as all counts of this project are, or values of an enumeration, so that
+// an index needs no cast. As in the standard containers, an index out of range is undefined behaviour.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -13,6 +13,13 @@ namespace draftline {
 
 // An index for a standard container.
 constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
+// A number of values, for a standard container.
+constexpr std::size_t count_of(int n) { return static_cast<std::size_t>(n); }
+// The number of a standard container's values.
+template <class Values>
+constexpr int number_of(const Values& values) {
+  return static_cast<int>(values.size());
+}
 
 // An array with a value for each value of an enumeration, which counts from 0.
 template <class Enum, class T, std::size_t size>

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/int_indexed.h"
+
 namespace draftline {
 
 Tensor target_pass(Ops& ops, const Transformer& target, const Method& method, Stream& x, PassRef pass, int first_layer,
@@ -30,9 +32,9 @@ void Generator::view(Session& s, int sequences) {
 
 void Generator::assume(int batch_size, int length) {
   view(session_, batch_size);
-  session_.lengths.assign(static_cast<std::size_t>(batch_size), length);
-  session_.text.assign(static_cast<std::size_t>(batch_size), {});
-  session_.ids.resize(static_cast<std::size_t>(batch_size));
+  session_.lengths.assign(count_of(batch_size), length);
+  session_.text.assign(count_of(batch_size), {});
+  session_.ids.resize(count_of(batch_size));
   std::iota(session_.ids.begin(), session_.ids.end(), 0);
 }
 
@@ -49,7 +51,7 @@ void Generator::assume_length(int mean) {
   for (std::size_t s = 0; s < session_.text.size(); ++s) {
     auto& text = session_.text[s];
     const std::vector<int> known = text;
-    const auto whole = static_cast<std::size_t>(session_.lengths[s]) + 1;  // the root included
+    const auto whole = count_of(session_.lengths[s]) + 1;  // the root included
     std::vector<int> front;
     for (std::size_t i = known.size(); i < whole; ++i) front.push_back(known[i % known.size()]);
     if (known.size() > whole) text.erase(text.begin(), text.end() - static_cast<std::ptrdiff_t>(whole));
@@ -60,7 +62,7 @@ void Generator::assume_length(int mean) {
 }
 
 void Generator::join(const std::vector<std::vector<int>>& prompts, const std::vector<int>& ids) {
-  const int b = static_cast<int>(prompts.size());
+  const int b = number_of(prompts);
   Session fresh;
   fresh.first = session_.sequences;
   fresh.text = prompts;
@@ -70,7 +72,7 @@ void Generator::join(const std::vector<std::vector<int>>& prompts, const std::ve
   for (const int id : ids) steps_of_.erase(id);  // a sequence that joins again counts its steps anew
   std::vector<int> kv_slots;
   for (int i = 0; i < b; ++i) {
-    if (free_kv_slots_.empty()) free_kv_slots_.push_back(static_cast<int>(kv_slot_.size()));
+    if (free_kv_slots_.empty()) free_kv_slots_.push_back(number_of(kv_slot_));
     kv_slots.push_back(free_kv_slots_.back());
     free_kv_slots_.pop_back();
     kv_slot_.push_back(kv_slots.back());
@@ -87,11 +89,11 @@ void Generator::join(const std::vector<std::vector<int>>& prompts, const std::ve
     check(!p.empty(), "join: a prompt holds at least one token");
     for (std::size_t i = 1; i <= p.size(); ++i) after.push_back(static_cast<int>(tokens.size() + i));
     tokens.insert(tokens.end(), p.begin(), p.end());
-    last.push_back(static_cast<int>(tokens.size()) - 1);
-    sizes.push_back(static_cast<int>(p.size()));
+    last.push_back(number_of(tokens) - 1);
+    sizes.push_back(number_of(p));
   }
-  const int total = static_cast<int>(tokens.size());
-  for (int i = 0; i < b; ++i) after[static_cast<std::size_t>(last[static_cast<std::size_t>(i)])] = total + i;
+  const int total = number_of(tokens);
+  for (int i = 0; i < b; ++i) after[at(last[at(i)])] = total + i;
   std::vector<int> identity(tokens.size());
   std::iota(identity.begin(), identity.end(), 0);
 
@@ -122,7 +124,7 @@ void Generator::join(const std::vector<std::vector<int>>& prompts, const std::ve
 }
 
 void Generator::leave(int slot) {
-  const auto to = static_cast<std::size_t>(slot), from = static_cast<std::size_t>(session_.sequences - 1);
+  const auto to = count_of(slot), from = count_of(session_.sequences - 1);
   check(slot >= 0 && to <= from, "leave: no such batch slot");
   free_kv_slots_.push_back(kv_slot_[to]);
   if (to != from) {
@@ -159,25 +161,25 @@ std::vector<int> Generator::step() {
     c.path = v.path, c.next = v.next, c.last = v.last, c.last_row = v.last_row, c.bonus = v.bonus;
     counts = v.counts;
   };
+  const DraftRows rows{p.tokens, p.parents, p.rows, p.depth};
   if (forced_) {
     std::vector<int> wanted;
     for (const int id : s.ids) wanted.push_back(forced_(id, steps_of_[id]++));
     const Tensor counts_wanted = ops_.input("wanted", wanted);
-    c.predicted =
-        ops_.force_accepted(ops_.argmax(logits), p.tokens, p.parents, p.rows, counts_wanted, target_.vocabulary());
+    c.predicted = ops_.force_accepted(ops_.argmax(logits), rows, counts_wanted, target_.vocabulary());
     ops_.phase = Phase::commit;
-    record_verdict(ops_.verify_greedy(*c.predicted, p.tokens, p.parents, p.rows, p.depth));
+    record_verdict(ops_.verify_greedy(*c.predicted, rows));
   } else if (p.relaxed) {
     ops_.phase = Phase::commit;
-    record_verdict(ops_.verify_relaxed(logits, p.tokens, p.parents, p.rows, s.sampling, *p.relaxed, p.depth));
+    record_verdict(ops_.verify_relaxed(logits, rows, s.sampling, *p.relaxed));
   } else if (s.sampling.greedy()) {
     c.predicted = ops_.argmax(logits);
     ops_.phase = Phase::commit;
-    record_verdict(ops_.verify_greedy(*c.predicted, p.tokens, p.parents, p.rows, p.depth));
+    record_verdict(ops_.verify_greedy(*c.predicted, rows));
   } else {
     ops_.phase = Phase::commit;
     const AcceptRule rule = p.rule.value_or(p.q ? AcceptRule::independent : AcceptRule::target_draw);
-    record_verdict(ops_.verify_sampled(logits, p.tokens, p.parents, p.rows, p.q, rule, s.slots, s.sampling, p.depth));
+    record_verdict(ops_.verify_sampled(logits, rows, p.q, rule, s.slots, s.sampling));
   }
   if (p.tree_mask) target_.commit(ops_, c.path, p.rows, s.slots);  // a chain lies in place already
   ops_.phase = Phase::draft;
@@ -196,11 +198,11 @@ std::vector<int> Generator::finish(Session& s, const Committed& c, Tensor counts
   ops_.store(row_range(out, b, n), c.next);
   const auto emitted = ops_.decide(
       row_range(out, 0, b), [](std::span<const int> raw) { return std::vector<int>(raw.begin(), raw.end()); },
-      c.prefill ? c.rows.each : std::vector<int>(static_cast<std::size_t>(b), 1));
+      c.prefill ? c.rows.each : std::vector<int>(count_of(b), 1));
   const auto tokens = ops_.fetch(row_range(out, b, n));
   std::size_t at = 0;
   for (std::size_t i = 0; i < s.text.size(); ++i) {
-    const auto rows = static_cast<std::size_t>(c.rows.each[i]), kept = static_cast<std::size_t>(emitted[i]);
+    const auto rows = count_of(c.rows.each[i]), kept = count_of(emitted[i]);
     for (std::size_t j = c.prefill ? rows - 1 : 0; j < kept; ++j) s.text[i].push_back(tokens[at + j]);
     s.lengths[i] += emitted[i];
     at += rows;
@@ -227,7 +229,7 @@ void generate(Generator& generator, const std::vector<std::vector<int>>& prompts
   while (finished < prompts.size()) {
     std::vector<std::vector<int>> newcomers;
     std::vector<int> ids;
-    for (; next < prompts.size() && prompt_of.size() < static_cast<std::size_t>(limits.batch_size); ++next) {
+    for (; next < prompts.size() && prompt_of.size() < count_of(limits.batch_size); ++next) {
       newcomers.push_back(prompts[next]);
       ids.push_back(static_cast<int>(next));
       prompt_of.push_back(next);
@@ -245,8 +247,7 @@ void generate(Generator& generator, const std::vector<std::vector<int>>& prompts
     if (limits.after_turn) limits.after_turn(prefill, tokens);
     for (std::size_t slot = prompt_of.size(); slot-- > 0;) {
       const auto& text = generator.session().text[slot];
-      const std::size_t prompt = prompts[prompt_of[slot]].size(),
-                        most = prompt + static_cast<std::size_t>(limits.new_tokens);
+      const std::size_t prompt = prompts[prompt_of[slot]].size(), most = prompt + count_of(limits.new_tokens);
       auto end = ends(text, prompt);
       if (end == text.end() && text.size() < most) continue;
       if (end != text.end()) ++end;

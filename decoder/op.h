@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The op vocabulary of networks and methods, and the one list of it, in which every op has a line. A tape holds an Op; a
-// backend has a function for each (decoder/cpu/backend.h, decoder/cuda/runtime/run_ops.cpp).
+// The ops of networks and methods, and the one list of them. A tape holds an Op; a backend has a function for each
+// (decoder/cpu/backend.h, decoder/cuda/runtime/run_ops.cpp).
 #pragma once
 #include <variant>
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/int_indexed.h"
 #include "decoder/ops_emit.h"
 
 namespace draftline {
@@ -22,7 +23,7 @@ Tensor Ops::make_persistent(int rows, int cols, DType dtype, std::span<const int
 }
 
 Tensor Ops::temp(int rows, int cols, DType dtype) {
-  const Tensor t{rows, cols, cols, 0, static_cast<int>(tape_.temps.size()), epoch_, Home::temp, dtype};
+  const Tensor t{rows, cols, cols, 0, number_of(tape_.temps), epoch_, Home::temp, dtype};
   tape_.temps.push_back(t);
   return t;
 }
@@ -54,15 +55,15 @@ Tensor Ops::constant(const std::vector<int>& values, int cols, int times) {
   auto [it, fresh] = constants_.try_emplace({values, cols, times});
   if (fresh) {
     std::vector<int> tiled;
-    tiled.reserve(values.size() * static_cast<std::size_t>(times));
+    tiled.reserve(values.size() * count_of(times));
     for (int i = 0; i < times; ++i) tiled.insert(tiled.end(), values.begin(), values.end());
-    it->second = make_persistent(static_cast<int>(tiled.size()) / cols, cols, DType::int32, tiled);
+    it->second = make_persistent(number_of(tiled) / cols, cols, DType::int32, tiled);
   }
   return it->second;
 }
 
 Tensor Ops::input(const std::string& name, std::span<const int> data) {
-  return upload(persistent(name, static_cast<int>(data.size()), 1, DType::int32), data);
+  return upload(persistent(name, number_of(data), 1, DType::int32), data);
 }
 
 Tensor Ops::upload(Tensor to, std::span<const int> data) {
@@ -75,8 +76,7 @@ Tensor Ops::upload(Tensor to, std::span<const int> data) {
 Rows Ops::uniform(int sequences, int rows_each) {
   std::vector<int> cu_seqlens;
   for (int b = 0; b <= sequences; ++b) cu_seqlens.push_back(b * rows_each);
-  return {std::vector<int>(static_cast<std::size_t>(sequences), rows_each), constant(cu_seqlens), sequences * rows_each,
-          rows_each};
+  return {std::vector<int>(count_of(sequences), rows_each), constant(cu_seqlens), sequences * rows_each, rows_each};
 }
 
 Rows Ops::ragged(const std::string& name, const std::vector<int>& each) {
@@ -86,12 +86,12 @@ Rows Ops::ragged(const std::string& name, const std::vector<int>& each) {
 }
 
 Cache Ops::cache(int layers, int kv_heads, int head_dim, int capacity, Window window, std::optional<int> value_dim) {
-  const int id = static_cast<int>(caches_.size());
+  const int id = number_of(caches_);
   return make_cache({id, layers, kv_heads, head_dim, value_dim.value_or(head_dim), cache_format_, window}, capacity);
 }
 
 Cache Ops::latent_cache(int layers, const LatentAttention& l, bool indexed, int capacity) {
-  const int columns = l.kv_rank + l.rope_dim, id = static_cast<int>(caches_.size());
+  const int columns = l.kv_rank + l.rope_dim, id = number_of(caches_);
   const auto indexer = indexed ? l.indexer : std::nullopt;
   return make_cache({id, layers, 1, columns, l.kv_rank, cache_format_, {}, l.kv_rank, indexer}, capacity);
 }
@@ -103,7 +103,7 @@ Cache Ops::make_cache(const Cache& c, int capacity) {
 }
 
 StateCache Ops::state_cache(int layers, const DeltaNet& net, int states) {
-  const StateCache c{static_cast<int>(state_caches_.size()), layers, states, net, activations_};
+  const StateCache c{number_of(state_caches_), layers, states, net, activations_};
   state_caches_.push_back(c);
   backend_.make_state_cache(c, kv_slots_);
   return c;
@@ -113,7 +113,7 @@ PassRef Ops::pass(Pass p) {
   if (teacher != nullptr) p = teacher->pass(std::move(p));
   hasher_(p);
   tape_.passes.push_back(std::move(p));
-  return {static_cast<int>(tape_.passes.size()) - 1, epoch_};
+  return {number_of(tape_.passes) - 1, epoch_};
 }
 
 // ---- data movement
@@ -171,8 +171,9 @@ Tensor Ops::map_ids(Tensor ids, Weight offsets) {
   return emit(MapIds{ids, offsets, y}).y;
 }
 
-ExpandTree Ops::expand_tree(const TopK& top, Tensor score, Tensor node, Tensor tree_mask, int width, int keep,
-                            int first_node, int tail) {
+ExpandTree Ops::expand_tree(const TopK& top, const TreeFrontier& frontier, const TreeGrowth& growth) {
+  const auto& [score, node, tree_mask] = frontier;
+  const auto& [width, keep, first_node, tail] = growth;
   const int b = top.ids.rows / width, n = width * top.ids.cols;
   check(keep <= n, "expand_tree: can't keep more than there are candidates");
   return emit(ExpandTree{top.ids, top.log_probs, score, node, tree_mask, width, keep, first_node, tail, ints(b, n),
@@ -213,44 +214,44 @@ VerdictTensors Ops::verdict(int sequences, int depth) {
   return {.path = ints(n), .next = ints(n), .counts = ints(b), .last = ints(b), .last_row = ints(b), .bonus = ints(b)};
 }
 
-VerdictTensors Ops::verify_greedy(Tensor predicted, Tensor tokens, Tensor parents, const Rows& rows, int depth) {
-  return emit(VerifyGreedy{predicted, tokens, parents, rows.cu_seqlens, depth, verdict(rows.sequences(), depth)})
+VerdictTensors Ops::verify_greedy(Tensor predicted, const DraftRows& v) {
+  return emit(VerifyGreedy{predicted, v.tokens, v.parents, v.rows.cu_seqlens, v.depth,
+                           verdict(v.rows.sequences(), v.depth)})
       .verdict;
 }
 
-VerdictTensors Ops::verify_sampled(Tensor logits, Tensor tokens, Tensor parents, const Rows& rows,
-                                   std::optional<Tensor> q, AcceptRule rule, const BatchSlots& slots,
-                                   const Sampling& sampling, int depth) {
+VerdictTensors Ops::verify_sampled(Tensor logits, const DraftRows& v, std::optional<Tensor> q, AcceptRule rule,
+                                   const BatchSlots& slots, const Sampling& sampling) {
   return emit(VerifySampled{.logits = logits,
-                            .tokens = tokens,
-                            .parents = parents,
-                            .cu_seqlens = rows.cu_seqlens,
+                            .tokens = v.tokens,
+                            .parents = v.parents,
+                            .cu_seqlens = v.rows.cu_seqlens,
                             .q = q,
                             .rule = rule,
                             .slots = slots,
                             .sampling = sampling,
-                            .depth = depth,
-                            .verdict = verdict(rows.sequences(), depth)})
+                            .depth = v.depth,
+                            .verdict = verdict(v.rows.sequences(), v.depth)})
       .verdict;
 }
 
-VerdictTensors Ops::verify_relaxed(Tensor logits, Tensor tokens, Tensor parents, const Rows& rows,
-                                   const Sampling& sampling, const Relaxed& rule, int depth) {
+VerdictTensors Ops::verify_relaxed(Tensor logits, const DraftRows& v, const Sampling& sampling, const Relaxed& rule) {
   return emit(VerifyRelaxed{.logits = logits,
-                            .tokens = tokens,
-                            .parents = parents,
-                            .cu_seqlens = rows.cu_seqlens,
+                            .tokens = v.tokens,
+                            .parents = v.parents,
+                            .cu_seqlens = v.rows.cu_seqlens,
                             .sampling = sampling,
                             .rule = rule,
-                            .depth = depth,
-                            .verdict = verdict(rows.sequences(), depth)})
+                            .depth = v.depth,
+                            .verdict = verdict(v.rows.sequences(), v.depth)})
       .verdict;
 }
 
-Tensor Ops::force_accepted(Tensor predicted, Tensor tokens, Tensor parents, const Rows& rows, Tensor wanted,
-                           int vocabulary) {
-  check(wanted.rows == rows.sequences(), "force_accepted: one count for each sequence");
-  return emit(ForceAccepted{predicted, tokens, parents, rows.cu_seqlens, wanted, vocabulary, ints(predicted.rows)}).y;
+Tensor Ops::force_accepted(Tensor predicted, const DraftRows& v, Tensor wanted, int vocabulary) {
+  check(wanted.rows == v.rows.sequences(), "force_accepted: one count for each sequence");
+  return emit(
+             ForceAccepted{predicted, v.tokens, v.parents, v.rows.cu_seqlens, wanted, vocabulary, ints(predicted.rows)})
+      .y;
 }
 
 void Ops::commit(Cache c, Tensor path, const Rows& rows, const BatchSlots& slots) {

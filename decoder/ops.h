@@ -16,6 +16,20 @@
 
 namespace draftline {
 
+// The frontier of a dynamic tree, as ExpandTree has it.
+struct TreeFrontier {
+  Tensor score, node, tree_mask;
+};
+struct TreeGrowth {
+  int width, keep, first_node, tail;
+};
+// Rows to verify: tokens, parents [n]; depth: drafts on the longest path.
+struct DraftRows {
+  Tensor tokens, parents;
+  const Rows& rows;
+  int depth;
+};
+
 class Ops {
  public:
   // `activations`: the format in which networks compute. `slots`: batch slots, the most sequences at once. `kv_slots`:
@@ -129,8 +143,7 @@ class Ops {
   Tensor map_ids(Tensor ids, Weight offsets);  // [n, c] -> [n, c]
   // Candidates of `top` [B * width, k] and a frontier [B * width] -> pool [B, width * k], next frontier [B * keep]; Bug
   // if keep > width * k
-  ExpandTree expand_tree(const TopK&, Tensor score, Tensor node, Tensor tree_mask, int width, int keep, int first_node,
-                         int tail);
+  ExpandTree expand_tree(const TopK&, const TreeFrontier&, const TreeGrowth&);
   // Pools of all levels, root [B] -> tokens, parents [B * size], tree mask [B * size, words]
   SelectTree select_tree(std::vector<Tensor> tokens, std::vector<Tensor> scores, std::vector<Tensor> parents,
                          Tensor root, int size, bool by_level = false);
@@ -140,17 +153,16 @@ class Ops {
   // last [B] of paths in rows `items` -> y [to.total], newest [B]; Bug if the sequences are not equally many
   FollowPath follow_path(Tensor last, const Rows& items, const Rows& to, int own);
 
-  // ---- verification and the cache. tokens, parents: [n] rows to verify; depth: drafts on the longest path
+  // ---- verification and the cache
   // predicted [n] -> VerdictTensors
-  VerdictTensors verify_greedy(Tensor predicted, Tensor tokens, Tensor parents, const Rows&, int depth);
+  VerdictTensors verify_greedy(Tensor predicted, const DraftRows&);
   // logits [n, vocabulary], q [n - B, vocabulary] -> VerdictTensors
-  VerdictTensors verify_sampled(Tensor logits, Tensor tokens, Tensor parents, const Rows&, std::optional<Tensor> q,
-                                AcceptRule, const BatchSlots&, const Sampling&, int depth);
+  VerdictTensors verify_sampled(Tensor logits, const DraftRows&, std::optional<Tensor> q, AcceptRule, const BatchSlots&,
+                                const Sampling&);
   // logits [n, vocabulary] -> VerdictTensors
-  VerdictTensors verify_relaxed(Tensor logits, Tensor tokens, Tensor parents, const Rows&, const Sampling&,
-                                const Relaxed&, int depth);
+  VerdictTensors verify_relaxed(Tensor logits, const DraftRows&, const Sampling&, const Relaxed&);
   // predicted [n], wanted [B] -> [n]; Bug if `wanted` is not one count for each sequence
-  Tensor force_accepted(Tensor predicted, Tensor tokens, Tensor parents, const Rows&, Tensor wanted, int vocabulary);
+  Tensor force_accepted(Tensor predicted, const DraftRows&, Tensor wanted, int vocabulary);
   // path [B * (depth + 1)]: those rows of the tail stay
   void commit(Cache, Tensor path, const Rows&, const BatchSlots&);
   void advance(Tensor lengths, Tensor counts);  // [B] += [B]

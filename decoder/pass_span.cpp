@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/int_indexed.h"
+
 namespace draftline {
 
 namespace {
@@ -43,7 +45,7 @@ Span span_of(const PassRows& p, double length, Window w) {
 }
 
 PassSpan::PassSpan(const SegmentRun& run, int pass) {
-  const auto index = static_cast<std::size_t>(pass);
+  const auto index = count_of(pass);
   const Pass& p = run.tape->passes[index];
   const auto &rows_each = run.rows[index], &ahead = run.ahead[index];
   for (std::size_t b = 0; b < rows_each.size(); ++b) {

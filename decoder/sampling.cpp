@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/errors.h"
+#include "core/int_indexed.h"
 
 namespace draftline {
 
@@ -55,7 +56,7 @@ void warp(std::span<const float> logits, const Sampling& sampling, std::span<dou
   }
   const double top = logits[best];
   for (std::size_t i = 0; i < logits.size(); ++i) probabilities[i] = std::exp((logits[i] - top) / sampling.temperature);
-  if (sampling.top_k > 0) keep_top_k(probabilities, static_cast<std::size_t>(sampling.top_k));
+  if (sampling.top_k > 0) keep_top_k(probabilities, count_of(sampling.top_k));
   if (sampling.top_p < 1) keep_top_p(probabilities, sampling.top_p);
   const double sum = std::accumulate(probabilities.begin(), probabilities.end(), 0.0);  // >= 1, the weight of the best
   for (double& p : probabilities) p /= sum;
@@ -97,7 +98,7 @@ void draw_siblings(std::span<const float> q, std::span<const double> u, bool rep
     const bool any = std::any_of(left.begin(), left.end(), [](float w) { return w > 0; });
     check(any || i > 0, "draw_siblings: weights that are no distribution");
     tokens[i] = any ? draw(std::span<const float>(left), u[i]) : tokens[i - 1];
-    if (!replaced) left[static_cast<std::size_t>(tokens[i])] = 0;
+    if (!replaced) left[at(tokens[i])] = 0;
   }
 }
 

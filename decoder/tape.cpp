@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/int_indexed.h"
+
 namespace draftline {
 
 PassRef pass_of(const Op& op) {
@@ -24,14 +26,14 @@ ArenaPlan plan_arena(const Tape& tape, std::size_t (*stored_bytes)(const Tensor&
   constexpr std::size_t kAlignment = 256;
   const std::size_t n = tape.temps.size();
   std::vector<int> first(n, -1), last(n, -1);
-  for (int i = 0; i < static_cast<int>(tape.ops.size()); ++i) {
+  for (int i = 0; i < number_of(tape.ops); ++i) {
     const auto note = [&](const Tensor& t, bool) {
       if (t.home != Home::temp) return;
-      const auto k = static_cast<std::size_t>(t.id);
+      const auto k = count_of(t.id);
       if (first[k] < 0) first[k] = i;
       last[k] = i;
     };
-    std::visit([&](const auto& op) { each_tensor(tape, op, note); }, tape.ops[static_cast<std::size_t>(i)]);
+    std::visit([&](const auto& op) { each_tensor(tape, op, note); }, tape.ops[at(i)]);
   }
   ArenaPlan plan{std::vector<std::size_t>(n), 0};
   struct Block {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/fingerprint.h"
+#include "core/int_indexed.h"
 #include "core/named.h"
 #include "decoder/op.h"
 
@@ -26,7 +27,7 @@ struct Tape {
   int trees = 0;              // and in how many suffix trees
   std::vector<Tensor> temps;  // the full extent of each temporary; their ids count first writes
   std::uint64_t hash = 0;
-  const Pass& pass(PassRef p) const { return passes[static_cast<std::size_t>(p.index)]; }
+  const Pass& pass(PassRef p) const { return passes[at(p.index)]; }
 };
 
 // Calls f(tensor, is_output) for every tensor that an op touches, those of its passes and slots included.

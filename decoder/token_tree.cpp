@@ -76,7 +76,7 @@ std::vector<int> tree_mask_of(std::span<const TokenTree> trees) {
   for (const TokenTree& t : trees) {
     const auto own = t.tree_mask();
     for (int r = 0; r < t.rows(); ++r) {
-      const auto row = own.begin() + static_cast<std::ptrdiff_t>(r) * t.words();
+      const auto row = own.begin() + std::ptrdiff_t{r} * t.words();
       all.insert(all.end(), row, row + t.words());
       all.resize(all.size() + at(words - t.words()));
     }
@@ -130,7 +130,7 @@ static RankTree build(std::vector<std::vector<int>> paths) {
   for (const auto& path : paths) {
     above.push_back(row_of.at({path.begin(), path.end() - 1}));
     ranks.push_back(path.back());
-    row_of.emplace(path, static_cast<int>(row_of.size()));
+    row_of.emplace(path, number_of(row_of));
   }
   return {TokenTree(std::move(above)), std::move(ranks)};
 }

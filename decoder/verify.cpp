@@ -122,12 +122,12 @@ Verdict verify_greedy(const TreeView& tree, std::span<const int> predicted) {
 
 void force_accepted(const TreeView& tree, std::span<const int> predicted, int wanted, int vocabulary,
                     std::span<int> forced) {
-  const auto n = static_cast<std::size_t>(tree.rows());
+  const auto n = count_of(tree.rows());
   std::vector<int> depth(n, -1);
   int deepest = 0;
   for (std::size_t r = 0; r < n; ++r) {
     if (tree.parents[r] == -1) depth[r] = 0;
-    else if (tree.parents[r] >= 0) depth[r] = depth[static_cast<std::size_t>(tree.parents[r])] + 1;
+    else if (tree.parents[r] >= 0) depth[r] = depth[at(tree.parents[r])] + 1;
     deepest = std::max(deepest, depth[r]);
   }
   const int goal = std::clamp(wanted - 1, 0, deepest);
@@ -142,9 +142,9 @@ void force_accepted(const TreeView& tree, std::span<const int> predicted, int wa
     };
     for (int tries = 0; tries < vocabulary && drafted(forced[r]); ++tries) forced[r] = (forced[r] + 1) % vocabulary;
   }
-  for (auto r = static_cast<int>(leaf); tree.parents[static_cast<std::size_t>(r)] >= 0;) {
-    const int parent = tree.parents[static_cast<std::size_t>(r)];
-    forced[static_cast<std::size_t>(parent)] = tree.tokens[static_cast<std::size_t>(r)];
+  for (auto r = static_cast<int>(leaf); tree.parents[at(r)] >= 0;) {
+    const int parent = tree.parents[at(r)];
+    forced[at(parent)] = tree.tokens[at(r)];
     r = parent;
   }
 }
@@ -235,7 +235,7 @@ Verdict verify_block(const TreeView& chain, const MatrixView& target, const Matr
       const double left = row < n ? at_row.left(reached) : 0, lost = 1 - reached;
       const double accepted = row == n ? reached : left + lost > 0 ? left / (left + lost) : 1;
       if (coin.accept(accepted)) {
-        while (static_cast<int>(path.size()) <= row) path.push_back(static_cast<int>(path.size()));
+        while (number_of(path) <= row) path.push_back(number_of(path));
         reached_by_path = reached;
       }
     }

@@ -12,10 +12,10 @@ double Weight::scale_bits(int count) const {
 }
 
 Weight WeightStore::get(const std::string& name, int in, int out, DType dtype, bool resident) {
-  auto [it, fresh] = by_name_.try_emplace(name, Weight{static_cast<int>(names_.size()), in, out, dtype});
+  auto [it, fresh] = by_name_.try_emplace(name, Weight{number_of(names_), in, out, dtype});
   if (fresh) {
     names_.push_back(name);
-    if (resident) bytes_ += bytes_of(dtype, static_cast<double>(in) * out);
+    if (resident) bytes_ += bytes_of(dtype, 1.0 * in * out);
   }
   check(it->second.in == in && it->second.out == out, "one weight, two shapes: " + name);
   return it->second;

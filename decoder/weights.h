@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/int_indexed.h"
 #include "model/transformers/precision.h"
 
 namespace draftline {
@@ -67,7 +68,7 @@ class WeightStore {
   Weight vector(const std::string& name, int n) { return get(name, 1, n, precision_->activations, true); }
 
   const std::vector<std::string>& names() const { return names_; }  // in the order in which they were asked for
-  const std::string& name(Weight w) const { return names_[static_cast<std::size_t>(w.id)]; }
+  const std::string& name(Weight w) const { return names_[at(w.id)]; }
   Bytes bytes() const { return bytes_; }  // resident bytes, with scales
   const Precision& precision() const { return *precision_; }
 

@@ -71,7 +71,7 @@ class Clover : public Method {
       const Tensor z = ops.silu_add(hidden, ops.linear(hidden, h.w, h.b));
       TopK best = ops.top_k(target_.logits(ops, z), width);
       best.log_probs = ops.clip_top_k(best.log_probs, kNucleus, kLeastShare);
-      const ExpandTree e = ops.expand_tree(best, score, node, tree_mask, rows, width, first, level * width);
+      const ExpandTree e = ops.expand_tree(best, {score, node, tree_mask}, {rows, width, first, level * width});
       tokens.push_back(e.tokens);
       scores.push_back(e.scores);
       parents.push_back(e.parents);

@@ -201,10 +201,11 @@ class Ouroboros : public Method {
         draft_.states(ops, ops.input("ouroboros.tokens", p.tokens),
                       ops.pass({all, own, reshape(mask, all.total, mask.rows / all.total), 0, p.ahead}));
     const Tensor next = ops.argmax(draft_.logits(ops, ops.gather(states, ops.input("ouroboros.wanted", p.wanted))));
-    const auto v = ops.verify_greedy(ops.gather(next, ops.input("ouroboros.judged", p.judged.wanted)),
-                                     ops.input("ouroboros.guessed", p.judged.tokens),
-                                     ops.input("ouroboros.parents", p.judged.parents),
-                                     ops.ragged("ouroboros.judged_rows", p.judged.rows), p.depth);
+    const Rows judged = ops.ragged("ouroboros.judged_rows", p.judged.rows);
+    const Tensor parents = ops.input("ouroboros.parents", p.judged.parents),
+                 guessed = ops.input("ouroboros.guessed", p.judged.tokens),
+                 predicted = ops.gather(next, ops.input("ouroboros.judged", p.judged.wanted));
+    const auto v = ops.verify_greedy(predicted, {guessed, parents, judged, p.depth});
     if (p.depth > 0) {
       own.lengths = ops.input("ouroboros.ends", p.ends);
       draft_.commit(ops, ops.gather(ops.input("ouroboros.place", p.judged.place), v.path), all, own);

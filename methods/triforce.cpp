@@ -62,7 +62,7 @@ class TriForce : public Method {
       Stream x{middle_.embed(ops, drafted)};
       middle_.run(ops, x, ops.pass({each, s.slots}));
       const Tensor predicted = ops.argmax(middle_.logits(ops, middle_.final_norm(ops, x)));
-      const VerdictTensors v = ops.verify_greedy(predicted, drafted, parents, each, length_);
+      const VerdictTensors v = ops.verify_greedy(predicted, {drafted, parents, each, length_});
       ops.store(tokens, ops.gather(ops.concat_rows({s.root, v.next}), ops.constant(shifted)));
       ops.store(newest, ops.gather(ops.constant(behind), v.last));
       ops.store(sure, v.counts);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <span>
 
+#include "core/int_indexed.h"
 #include "decoder/cpu/attention_math.h"
 #include "decoder/cpu/backend.h"
 #include "decoder/rope.h"
@@ -24,7 +25,7 @@ void CpuBackend::run(const RopeAppend& o) {
   float* y = out(o.y);
   const auto& frequency = frequencies(o.rope);
   const int d = o.cache.head_dim, kv_columns = o.cache.kv_heads * d;
-  std::vector<float> rotated(static_cast<std::size_t>(kv_columns));
+  std::vector<float> rotated(count_of(kv_columns));
   Turn turn;
   for (int b = 0, r = 0; b < p.pass.rows.sequences(); ++b) {
     for (int i = 0; i < p.cu_seqlens[b + 1] - p.cu_seqlens[b]; ++i, ++r) {
@@ -51,7 +52,7 @@ void CpuBackend::run(const LatentAppend& o) {
   const auto& frequency = frequencies(o.rope);
   const int rope = o.dims.rope_dim, d = o.dims.nope_dim + rope, heads = o.q_rope.cols / rope;
   counts_.read += o.q_rope.bytes().value;  // of a query its rotated columns alone
-  std::vector<float> key(static_cast<std::size_t>(o.cache.head_dim));
+  std::vector<float> key(count_of(o.cache.head_dim));
   Turn turn;
   for (int b = 0, r = 0; b < p.pass.rows.sequences(); ++b) {
     for (int i = 0; i < p.cu_seqlens[b + 1] - p.cu_seqlens[b]; ++i, ++r) {
@@ -120,7 +121,7 @@ struct Scratch {
   std::vector<PanelLine> scores, sums;
   void grow(int dim, int keys) {
     const auto at_least = [](auto& v, int n) {
-      if (v.size() < static_cast<std::size_t>(n)) v.resize(static_cast<std::size_t>(n));
+      if (v.size() < count_of(n)) v.resize(count_of(n));
     };
     at_least(queries, kRowsAtOnce * dim);
     at_least(scores, kRowsAtOnce * panels_for(keys));
@@ -134,12 +135,11 @@ float* floats(std::vector<PanelLine>& lines) { return reinterpret_cast<float*>(l
 // The entries of a tail that a row attends to are its ancestors in the order of the text, so that the k-th of them
 // stands at length + k.
 void CpuBackend::PassView::hide(std::span<float> score, int base, int first, int row, int length) const {
-  const int end = base + static_cast<int>(score.size()),
-            hidden = tree_mask != nullptr ? std::min(first, length) : first;
-  for (int key = base; key < hidden; ++key) score[static_cast<std::size_t>(key - base)] = -INFINITY;
+  const int end = base + number_of(score), hidden = tree_mask != nullptr ? std::min(first, length) : first;
+  for (int key = base; key < hidden; ++key) score[at(key - base)] = -INFINITY;
   if (tree_mask == nullptr) return;
   for (int key = length, seen = 0; key < end; ++key)
-    if (!visible(row, key - length) || length + seen++ < first) score[static_cast<std::size_t>(key - base)] = -INFINITY;
+    if (!visible(row, key - length) || length + seen++ < first) score[at(key - base)] = -INFINITY;
 }
 
 template <class O, class Query, class Result>
@@ -162,7 +162,7 @@ void CpuBackend::attend(const O& o, int heads, float scale, const float* sinks, 
     cache.check_entry(p.kv_slots[b], before + n - 1);
     for (int i = 0; i < n; ++i) check(p.visible(p.cu_seqlens[b] + i, p.pass.tail + i), "a row must attend to itself");
     s.grow(std::max(d, values_d), before + n - base);
-    const auto stride = static_cast<std::ptrdiff_t>(panels_for(before + n - base));
+    const auto stride = std::ptrdiff_t{panels_for(before + n - base)};
     for (int head = 0; head < o.cache.kv_heads; ++head) {
       const Panels keys{cache.keys(o.layer, p.kv_slots[b], head) + base / kPanel * d, d, d};
       for (int first = 0; first < n * group; first += kRowsAtOnce) {
@@ -183,8 +183,8 @@ void CpuBackend::attend(const O& o, int heads, float scale, const float* sinks, 
         for (int j = 0; j < rows; ++j) {
           float* score = floats(s.scores) + j * stride * kPanel;
           const int own = keys_of(j), first_own = window.first_key(position_of(j));
-          p.hide({score, static_cast<std::size_t>(own)}, base, first_own, row_of(j), length);
-          softmax({score, static_cast<std::size_t>(own)}, sinks == nullptr ? nullptr : sinks + head_of(j));
+          p.hide({score, count_of(own)}, base, first_own, row_of(j), length);
+          softmax({score, count_of(own)}, sinks == nullptr ? nullptr : sinks + head_of(j));
           std::fill(score + own, score + most, 0.0F);
           counts_.flops += 2.0 * (d + values_d) * (base + own - (p.tree_mask ? from : first_own));
         }
@@ -232,19 +232,18 @@ void CpuBackend::run(const ExpandedAttend& o) {
   for (int b = 0; b < p.pass.rows.sequences(); ++b)
     for (int first = p.cu_seqlens[b], r = first; r < p.cu_seqlens[b + 1]; ++r) {
       counts_.read += bytes_of(o.kv.dtype, static_cast<double>(heads) * (d + l.value_dim)).value;
-      score.resize(static_cast<std::size_t>(r - first + 1));
+      score.resize(count_of(r - first + 1));
       for (int h = 0; h < heads; ++h) {
         const float *own = q + r * o.q.stride + h * d, *turned = q_rope + r * o.q_rope.stride + h * l.rope_dim;
         for (int j = first; j <= r; ++j)
-          score[static_cast<std::size_t>(j - first)] =
-              o.scale * (dot(own, kv + j * o.kv.stride + h * expanded, l.nope_dim) +
-                         dot(turned, k_rope + j * o.k_rope.stride, l.rope_dim));
+          score[at(j - first)] = o.scale * (dot(own, kv + j * o.kv.stride + h * expanded, l.nope_dim) +
+                                            dot(turned, k_rope + j * o.k_rope.stride, l.rope_dim));
         softmax(score);
         float* to = y + r * o.y.stride + h * l.value_dim;
         std::fill_n(to, l.value_dim, 0.0F);
         for (int j = first; j <= r; ++j) {
           const float* value = kv + j * o.kv.stride + h * expanded + l.nope_dim;
-          for (int c = 0; c < l.value_dim; ++c) to[c] += score[static_cast<std::size_t>(j - first)] * value[c];
+          for (int c = 0; c < l.value_dim; ++c) to[c] += score[at(j - first)] * value[c];
         }
         counts_.flops += 2.0 * (d + l.value_dim) * (r - first + 1);
       }
@@ -259,17 +258,16 @@ void CpuBackend::run(const GroupAttend& o) {
   std::vector<float> score;
   for (int r = 0; r < o.q.rows; ++r) {
     const int first = r / o.group * o.group, keys = o.causal ? r - first + 1 : o.group;
-    score.resize(static_cast<std::size_t>(keys));
+    score.resize(count_of(keys));
     for (int h = 0; h < heads; ++h) {
-      const int at = h / group * d;
+      const int column = h / group * d;
       for (int j = 0; j < keys; ++j)
-        score[static_cast<std::size_t>(j)] =
-            dot(q + r * o.q.stride + h * d, k + (first + j) * o.k.stride + at, d) * scale;
+        score[at(j)] = dot(q + r * o.q.stride + h * d, k + (first + j) * o.k.stride + column, d) * scale;
       softmax(score);
       float* to = y + r * o.y.stride + h * d;
       std::fill_n(to, d, 0.0F);
       for (int j = 0; j < keys; ++j)
-        for (int c = 0; c < d; ++c) to[c] += score[static_cast<std::size_t>(j)] * v[(first + j) * o.v.stride + at + c];
+        for (int c = 0; c < d; ++c) to[c] += score[at(j)] * v[(first + j) * o.v.stride + column + c];
       counts_.flops += 4.0 * d * keys;
     }
   }

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/int_indexed.h"
 #include "decoder/cpu/lines.h"
 
 namespace draftline {
@@ -26,7 +27,7 @@ struct Turn {
 
 // The two halves of the rotated columns hold the two coordinates of each pair; columns beyond them stay as they are.
 inline void rotate(const float* x, const Turn& turn, int dim, float* y) {
-  const int half = static_cast<int>(turn.sine.size());
+  const int half = number_of(turn.sine);
   const float *c = turn.cosine.data(), *s = turn.sine.data();
   for (int i = 0; i < half; ++i) {
     const float u = x[i], v = x[i + half];

@@ -5,6 +5,8 @@
 #include <bit>
 #include <chrono>
 
+#include "core/int_indexed.h"
+
 namespace draftline {
 
 static std::size_t stored_bytes(const Tensor& t) { return static_cast<std::size_t>(t.elements()) * sizeof(float); }
@@ -28,9 +30,9 @@ void CpuBackend::make_state_cache(const StateCache& c, int kv_slots) { states_.e
 
 void CpuBackend::stage(std::span<const int> data) { staged_.emplace_back(data.begin(), data.end()); }
 
-std::uint32_t* CpuBackend::at(const Tensor& t) {
-  if (t.home == Home::persistent) return persistent_[static_cast<std::size_t>(t.id)].data() + t.offset;
-  const auto k = static_cast<std::size_t>(t.id);
+std::uint32_t* CpuBackend::words(const Tensor& t) {
+  if (t.home == Home::persistent) return persistent_[at(t.id)].data() + t.offset;
+  const auto k = count_of(t.id);
   std::uint32_t* base =
       options_.mode == Mode::immediate ? temps_[k].data() : arena_.data() + plan_->offset[k] / sizeof(float);
   return base + t.offset;
@@ -38,23 +40,23 @@ std::uint32_t* CpuBackend::at(const Tensor& t) {
 
 const float* CpuBackend::in(const Tensor& t) {
   counts_.read += t.bytes().value;
-  return reinterpret_cast<const float*>(at(t));
+  return reinterpret_cast<const float*>(words(t));
 }
 const int* CpuBackend::ids(const Tensor& t) {
   counts_.read += t.bytes().value;
-  return reinterpret_cast<const int*>(at(t));
+  return reinterpret_cast<const int*>(words(t));
 }
 float* CpuBackend::out(const Tensor& t) {
   counts_.written += t.bytes().value;
-  return reinterpret_cast<float*>(at(t));
+  return reinterpret_cast<float*>(words(t));
 }
 int* CpuBackend::out_ids(const Tensor& t) {
   counts_.written += t.bytes().value;
-  return reinterpret_cast<int*>(at(t));
+  return reinterpret_cast<int*>(words(t));
 }
 
 const float* CpuBackend::weight(const Weight& w, bool counted) {
-  const double elements = static_cast<double>(w.in) * w.out;
+  const double elements = w.elements();
   if (counted) counts_.read += elements * bits_of(w.dtype) / 8;
   auto& values = weights_[w.id];
   if (values.empty()) {
@@ -65,11 +67,11 @@ const float* CpuBackend::weight(const Weight& w, bool counted) {
 }
 
 std::vector<float> CpuBackend::cache_entry(const Cache& c, int layer, int kv_slot, int key) const {
-  return caches_[static_cast<std::size_t>(c.id)].entry(layer, kv_slot, key);
+  return caches_[at(c.id)].entry(layer, kv_slot, key);
 }
 
 std::vector<float> CpuBackend::state_after(const StateCache& c, int layer, int kv_slot, int position) const {
-  const std::span<const float> state = states_[static_cast<std::size_t>(c.id)].state(layer, kv_slot, position);
+  const std::span<const float> state = states_[at(c.id)].state(layer, kv_slot, position);
   return {state.begin(), state.end()};
 }
 
@@ -132,7 +134,7 @@ void CpuBackend::finish(const Tape& tape) {
 
 std::vector<int> CpuBackend::read(const Tensor& buffer) {
   std::vector<int> values;
-  const std::uint32_t* data = at(buffer);
+  const std::uint32_t* data = words(buffer);
   for (int r = 0; r < buffer.rows; ++r)
     for (int c = 0; c < buffer.cols; ++c) values.push_back(std::bit_cast<int>(data[r * buffer.stride + c]));
   return values;
@@ -157,7 +159,7 @@ void CpuBackend::run(const ExchangeRows&) { check(false, "the CPU decoder runs o
 // ---- data movement
 
 void CpuBackend::run(const Gather& o) {
-  std::uint32_t* y = at(o.y);
+  std::uint32_t* y = words(o.y);
   counts_.written += o.y.bytes().value;
   const int* index = o.index ? ids(*o.index) : nullptr;
   for (int r = 0; r < o.y.rows; ++r) {
@@ -165,8 +167,8 @@ void CpuBackend::run(const Gather& o) {
     int column = 0;
     for (const Tensor& part : o.parts) {
       check(from >= 0 && from < part.rows, "gather: a row out of range");
-      std::copy_n(at(part) + static_cast<std::ptrdiff_t>(from) * part.stride, part.cols,
-                  y + static_cast<std::ptrdiff_t>(r) * o.y.stride + column);
+      std::copy_n(words(part) + std::ptrdiff_t{from} * part.stride, part.cols,
+                  y + std::ptrdiff_t{r} * o.y.stride + column);
       column += part.cols;
       counts_.read += bytes_of(part.dtype, part.cols).value;
     }
@@ -175,13 +177,12 @@ void CpuBackend::run(const Gather& o) {
 
 void CpuBackend::copy_rows(const Tensor& from, std::uint32_t* to, int stride) {
   in(from);
-  const std::uint32_t* x = at(from);
-  for (int r = 0; r < from.rows; ++r)
-    std::copy_n(x + static_cast<std::ptrdiff_t>(r) * from.stride, from.cols, to + r * stride);
+  const std::uint32_t* x = words(from);
+  for (int r = 0; r < from.rows; ++r) std::copy_n(x + std::ptrdiff_t{r} * from.stride, from.cols, to + r * stride);
 }
 
 void CpuBackend::run(const ConcatRows& o) {
-  std::uint32_t* y = at(o.y);
+  std::uint32_t* y = words(o.y);
   counts_.written += o.y.bytes().value;
   for (const Tensor& part : o.parts) {
     copy_rows(part, y, o.y.stride);
@@ -191,7 +192,7 @@ void CpuBackend::run(const ConcatRows& o) {
 
 void CpuBackend::run(const Store& o) {
   counts_.written += o.to.bytes().value;
-  copy_rows(o.x, at(o.to), o.to.stride);
+  copy_rows(o.x, words(o.to), o.to.stride);
 }
 
 void CpuBackend::run(const Upload& o) {

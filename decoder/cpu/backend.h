@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/int_indexed.h"
 #include "decoder/backend.h"
 #include "decoder/cpu/cache.h"
 #include "decoder/cpu/huge_pages.h"
@@ -71,15 +72,17 @@ class CpuBackend : public Backend {
     void hide(std::span<float> score, int base, int first, int row, int length) const;
   };
 
-  std::uint32_t* at(const Tensor&);
+  std::uint32_t* words(const Tensor&);
   const float* in(const Tensor&);  // in() and ids() count the tensor's bytes as read, out() and out_ids() as written
   const int* ids(const Tensor&);
-  const float* read_only(const Tensor& t) { return reinterpret_cast<const float*>(at(t)); }  // counted by the op itself
+  const float* read_only(const Tensor& t) {
+    return reinterpret_cast<const float*>(words(t));
+  }  // counted by the op itself
   float* out(const Tensor&);
   int* out_ids(const Tensor&);
   const float* weight(const Weight&, bool counted = true);
   const PanelLine* panels(const Weight&);  // the weight in panels of 16 columns with a line for each input, for linear
-  CpuCache& held(const Cache& c) { return caches_[static_cast<std::size_t>(c.id)]; }
+  CpuCache& held(const Cache& c) { return caches_[at(c.id)]; }
   PassView view(PassRef);
 
   void run_op(const Op&);

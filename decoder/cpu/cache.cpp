@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "core/int_indexed.h"
 #include "decoder/cpu/huge_pages.h"
 
 namespace draftline {
@@ -16,8 +17,8 @@ CpuCache::CpuCache(const Cache& c, int kv_slots, int capacity, bool filled)
       dim_(c.head_dim),
       index_dim_(c.index_columns()),
       value_dim_(c.value_dim),
-      key_lines_(static_cast<std::size_t>(panels_for(capacity)) * static_cast<std::size_t>(dim_ + index_dim_)),
-      value_lines_(static_cast<std::size_t>(panels_for(value_dim_)) * static_cast<std::size_t>(capacity)),
+      key_lines_(count_of(panels_for(capacity)) * count_of(dim_ + index_dim_)),
+      value_lines_(count_of(panels_for(value_dim_)) * count_of(capacity)),
       keys_(huge_pages()),
       values_(huge_pages()) {
   PanelLine poison;
@@ -42,11 +43,11 @@ void CpuCache::check_entry(int kv_slot, int position) const {
 
 // Each column of a key is in a line of its own; sixteen columns of a value share one.
 float* CpuCache::key(int layer, int kv_slot, int position, int head) {
-  const std::size_t panel = static_cast<std::size_t>(position / kPanel) * static_cast<std::size_t>(dim_ + index_dim_);
+  const std::size_t panel = count_of(position / kPanel) * count_of(dim_ + index_dim_);
   return keys_[first(layer, kv_slot, head) * key_lines_ + panel].column + position % kPanel;
 }
 float* CpuCache::value(int layer, int kv_slot, int position, int head) {
-  return values_[first(layer, kv_slot, head) * value_lines_ + static_cast<std::size_t>(position)].column;
+  return values_[first(layer, kv_slot, head) * value_lines_ + count_of(position)].column;
 }
 
 std::vector<float> CpuCache::entry(int layer, int kv_slot, int position) const {
@@ -58,7 +59,7 @@ std::vector<float> CpuCache::entry(int layer, int kv_slot, int position) const {
   }
   for (int head = 0; head < heads_; ++head)
     for (int c = 0; c < value_dim_; ++c) {
-      const auto block = static_cast<std::ptrdiff_t>(c / kPanel) * capacity_;
+      const auto block = std::ptrdiff_t{c / kPanel} * capacity_;
       both.push_back(values(layer, kv_slot, head)[block + position].column[c % kPanel]);
     }
   return both;

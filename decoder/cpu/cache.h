@@ -5,6 +5,7 @@
 #include <memory_resource>
 #include <vector>
 
+#include "core/int_indexed.h"
 #include "decoder/cpu/lines.h"
 #include "decoder/tensor.h"
 
@@ -45,9 +46,7 @@ class CpuCache {
 
  private:
   std::size_t first(int layer, int kv_slot, int head) const {
-    return (static_cast<std::size_t>(layer) * static_cast<std::size_t>(kv_slots_) + static_cast<std::size_t>(kv_slot)) *
-               static_cast<std::size_t>(heads_) +
-           static_cast<std::size_t>(head);
+    return (count_of(layer) * count_of(kv_slots_) + count_of(kv_slot)) * count_of(heads_) + count_of(head);
   }
   float* key(int layer, int kv_slot, int position, int head);
   float* value(int layer, int kv_slot, int position, int head);

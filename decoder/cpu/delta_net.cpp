@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/int_indexed.h"
 #include "decoder/cpu/backend.h"
 
 namespace draftline {
@@ -21,9 +22,14 @@ void normalise(const float* x, int n, float times, float* y) {
   for (int i = 0; i < n; ++i) y[i] = x[i] * scale;
 }
 
-// One row of one head: S decays, k reads from it what v should replace, and q reads the result. S [keys, values].
-void delta_step(float* state, const float* q, const float* k, const float* v, float decay, float beta, int keys,
-                int values, float* change, float* y) {
+// One row of one head: S [keys, values] decays, k reads from it what v should replace, and q reads the result into y.
+struct HeadRow {
+  const float *q, *k, *v;
+  float decay, beta;
+  float* y;
+};
+void delta_step(float* state, const HeadRow& row, int keys, int values, float* change) {
+  const auto [q, k, v, decay, beta, y] = row;
   std::fill_n(change, values, 0.0F);
   for (int i = 0; i < keys; ++i)
     for (int j = 0; j < values; ++j) {
@@ -45,10 +51,10 @@ void CpuBackend::run(const Convolve& o) {
   const float *x = in(o.x), *w = weight(o.w);
   const PassView p = view(o.pass);
   float* y = out(o.y);
-  CpuStates& held = states_[static_cast<std::size_t>(o.cache.id)];
+  CpuStates& held = states_[at(o.cache.id)];
   const int columns = o.x.cols, before = o.cache.net.kernel - 1;
   const bool prompts = p.pass.rows.prompts;
-  const std::vector<float> nothing(static_cast<std::size_t>(columns));
+  const std::vector<float> nothing(count_of(columns));
   const double row_bytes = o.cache.row_bytes().value;
   for (int b = 0; b < p.pass.rows.sequences(); ++b) {
     const int first = p.cu_seqlens[b], n = p.cu_seqlens[b + 1] - first, position = p.lengths[b] + p.pass.tail;
@@ -78,17 +84,17 @@ void CpuBackend::run(const GatedDeltaRule& o) {
   const float *qkv = in(o.qkv), *gates = in(o.gates), *a_log = weight(o.a_log), *dt_bias = weight(o.dt_bias);
   const PassView p = view(o.pass);
   float* y = out(o.y);
-  CpuStates& held = states_[static_cast<std::size_t>(o.cache.id)];
+  CpuStates& held = states_[at(o.cache.id)];
   const DeltaNet& net = o.cache.net;
   const int keys = net.key_dim, values = net.value_dim, group = net.value_heads / net.key_heads;
-  const auto size = static_cast<std::size_t>(keys) * static_cast<std::size_t>(values);
+  const auto size = count_of(keys) * count_of(values);
   const bool prompts = p.pass.rows.prompts;
   const float scale = 1 / std::sqrt(static_cast<float>(keys));
-  std::vector<float> state(size), q(static_cast<std::size_t>(keys)), k(q), change(static_cast<std::size_t>(values));
+  std::vector<float> state(size), q(count_of(keys)), k(q), change(count_of(values));
   for (int b = 0; b < p.pass.rows.sequences(); ++b) {
     const int first = p.cu_seqlens[b], n = p.cu_seqlens[b + 1] - first, position = p.lengths[b] + p.pass.tail;
     const auto state_of = [&](int row, int head) {  // after that row of the sequence in the pass
-      return held.state(o.layer, p.kv_slots[b], position + row).subspan(static_cast<std::size_t>(head) * size, size);
+      return held.state(o.layer, p.kv_slots[b], position + row).subspan(count_of(head) * size, size);
     };
     for (int head = 0; head < net.value_heads; ++head) {
       if (prompts || position == 0) std::fill(state.begin(), state.end(), 0.0F);
@@ -99,8 +105,13 @@ void CpuBackend::run(const GatedDeltaRule& o) {
         const float decay = std::exp(-std::exp(a_log[head]) * softplus(gate[net.value_heads + head] + dt_bias[head]));
         normalise(from + head / group * keys, keys, scale, q.data());
         normalise(from + net.key_columns() + head / group * keys, keys, 1, k.data());
-        delta_step(state.data(), q.data(), k.data(), from + 2 * net.key_columns() + head * values, decay, beta, keys,
-                   values, change.data(), y + (first + r) * o.y.stride + head * values);
+        const HeadRow row{.q = q.data(),
+                          .k = k.data(),
+                          .v = from + 2 * net.key_columns() + head * values,
+                          .decay = decay,
+                          .beta = beta,
+                          .y = y + (first + r) * o.y.stride + head * values};
+        delta_step(state.data(), row, keys, values, change.data());
         counts_.flops += 6.0 * static_cast<double>(size);
         if (!prompts || r == n - 1) std::ranges::copy(state, state_of(r, head).begin());
       }

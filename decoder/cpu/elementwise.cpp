@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <span>
 
+#include "core/int_indexed.h"
 #include "decoder/cpu/activations.h"
 #include "decoder/cpu/backend.h"
 
@@ -9,19 +11,18 @@ namespace draftline {
 
 template <class T>
 static T* row(T* base, const Tensor& t, int r) {
-  return base + static_cast<std::ptrdiff_t>(r) * t.stride;
+  return base + std::ptrdiff_t{r} * t.stride;
 }
 
-// y = x / rms(x) * w over each group of `width` columns; w has a value per column or per column of a group, or is null.
-static void rms_norm_row(const float* x, const float* w, int w_columns, int columns, int width, float epsilon,
-                         float* y) {
+// y = x / rms(x) * w over each group of `width` columns; w has a value per column or per column of a group, or none.
+static void rms_norm_row(const float* x, IntSpan<const float> w, int columns, int width, float epsilon, float* y) {
   for (int g = 0; g < columns; g += width) {
     float sum = 0;
     for (int i = 0; i < width; ++i) sum += x[g + i] * x[g + i];
     const float scale = 1 / std::sqrt(sum / static_cast<float>(width) + epsilon);
     for (int i = 0; i < width; ++i) y[g + i] = x[g + i] * scale;
-    if (w == nullptr) continue;
-    const float* w_here = w + g % w_columns;
+    if (w.size() == 0) continue;
+    const float* w_here = w.begin() + g % w.size();
     for (int i = 0; i < width; ++i) y[g + i] *= w_here[i];
   }
 }
@@ -33,25 +34,26 @@ void CpuBackend::run(const Embed& o) {
   for (int r = 0; r < o.y.rows; ++r) {
     const int token = id[r * o.ids.stride];
     check(token >= 0 && token < o.table.in, "embed: an id outside of the vocabulary");
-    const float* entry = table + static_cast<std::ptrdiff_t>(token) * o.table.out;
+    const float* entry = table + std::ptrdiff_t{token} * o.table.out;
     for (int i = 0; i < o.table.out; ++i) row(y, o.y, r)[i] = entry[i] * o.scale;
     counts_.read += bytes_of(o.table.dtype, o.table.out).value;
   }
 }
 
 void CpuBackend::run(const RmsNorm& o) {
-  const float *x = in(o.x), *w = o.w ? weight(*o.w) : nullptr;
+  const float* x = in(o.x);
+  const std::span<const float> w = o.w ? std::span(weight(*o.w), count_of(o.w->out)) : std::span<const float>{};
   float* y = out(o.y);
-  for (int r = 0; r < o.x.rows; ++r)
-    rms_norm_row(row(x, o.x, r), w, o.w ? o.w->out : 0, o.x.cols, o.width, o.epsilon, row(y, o.y, r));
+  for (int r = 0; r < o.x.rows; ++r) rms_norm_row(row(x, o.x, r), w, o.x.cols, o.width, o.epsilon, row(y, o.y, r));
 }
 
 void CpuBackend::run(const AddRmsNorm& o) {
-  const float *h = in(o.h), *delta = in(o.delta), *w = weight(o.w);
+  const float *h = in(o.h), *delta = in(o.delta);
+  const std::span w(weight(o.w), count_of(o.w.out));
   float *sum = out(o.sum), *y = out(o.y);
   for (int r = 0; r < o.h.rows; ++r) {
     for (int i = 0; i < o.h.cols; ++i) row(sum, o.sum, r)[i] = row(h, o.h, r)[i] + row(delta, o.delta, r)[i];
-    rms_norm_row(row(sum, o.sum, r), w, o.w.out, o.h.cols, o.h.cols, o.epsilon, row(y, o.y, r));
+    rms_norm_row(row(sum, o.sum, r), w, o.h.cols, o.h.cols, o.epsilon, row(y, o.y, r));
   }
 }
 
@@ -94,10 +96,11 @@ void CpuBackend::run(const GeluMul& o) {
 }
 
 void CpuBackend::run(const GatedRmsNorm& o) {
-  const float *x = in(o.x), *gate = in(o.gate), *w = weight(o.w);
+  const float *x = in(o.x), *gate = in(o.gate);
+  const std::span w(weight(o.w), count_of(o.w.out));
   float* y = out(o.y);
   for (int r = 0; r < o.y.rows; ++r) {
-    rms_norm_row(row(x, o.x, r), w, o.w.out, o.x.cols, o.width, o.epsilon, row(y, o.y, r));
+    rms_norm_row(row(x, o.x, r), w, o.x.cols, o.width, o.epsilon, row(y, o.y, r));
     for (int i = 0; i < o.y.cols; ++i) row(y, o.y, r)[i] *= silu(row(gate, o.gate, r)[i]);
   }
 }

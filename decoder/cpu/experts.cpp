@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "core/int_indexed.h"
 #include "decoder/cpu/activations.h"
 #include "decoder/cpu/backend.h"
 
@@ -32,29 +33,25 @@ class Router {
     drop_groups();
     take_best(c_.per_token);
     double kept = 0;
-    for (int j = 0; j < c_.per_token; ++j)
-      kept += score_[static_cast<std::size_t>(order_[static_cast<std::size_t>(j)])];
+    for (int j = 0; j < c_.per_token; ++j) kept += score_[at(order_[at(j)])];
     const bool of_all = c_.score == Experts::Score::softmax && !c_.normalise, raw = c_.score == Experts::Score::sigmoid;
     whole_ = of_all ? sum : raw && !c_.normalise ? 1 : kept;
   }
-  int expert(int j) const { return order_[static_cast<std::size_t>(j)]; }
-  float share(int j) const {
-    return static_cast<float>(c_.scale * (score_[static_cast<std::size_t>(expert(j))] / whole_));
-  }
+  int expert(int j) const { return order_[at(j)]; }
+  float share(int j) const { return static_cast<float>(c_.scale * (score_[at(expert(j))] / whole_)); }
 
  private:
-  std::size_t count() const { return static_cast<std::size_t>(c_.experts); }
+  std::size_t count() const { return count_of(c_.experts); }
   bool better(double a, double b, int first, int second) const { return a != b ? a > b : first < second; }
   void take_best(int n) {
-    std::partial_sort(order_.begin(), order_.begin() + n, order_.end(), [this](int a, int b) {
-      return better(rank_[static_cast<std::size_t>(a)], rank_[static_cast<std::size_t>(b)], a, b);
-    });
+    std::partial_sort(order_.begin(), order_.begin() + n, order_.end(),
+                      [this](int a, int b) { return better(rank_[at(a)], rank_[at(b)], a, b); });
   }
   // A group is as good as its best expert, or where a bias has a say as its best two together (DeepSeek-V3).
   double worth(int group) const {
-    const auto size = count() / static_cast<std::size_t>(c_.groups);
+    const auto size = count() / count_of(c_.groups);
     double first = -INFINITY, second = -INFINITY;
-    for (std::size_t e = size * static_cast<std::size_t>(group), end = e + size; e < end; ++e) {
+    for (std::size_t e = size * count_of(group), end = e + size; e < end; ++e) {
       if (rank_[e] > first) second = std::exchange(first, rank_[e]);
       else second = std::max(second, rank_[e]);
     }
@@ -63,14 +60,12 @@ class Router {
   void drop_groups() {
     if (c_.groups == c_.groups_per_token) return;
     std::vector<double> worths;
-    std::vector<int> groups(static_cast<std::size_t>(c_.groups));
+    std::vector<int> groups(count_of(c_.groups));
     std::iota(groups.begin(), groups.end(), 0);
     for (const int g : groups) worths.push_back(worth(g));
-    std::stable_sort(groups.begin(), groups.end(), [&](int a, int b) {
-      return worths[static_cast<std::size_t>(a)] > worths[static_cast<std::size_t>(b)];
-    });
+    std::stable_sort(groups.begin(), groups.end(), [&](int a, int b) { return worths[at(a)] > worths[at(b)]; });
     const int size = c_.experts / c_.groups;
-    for (std::size_t g = static_cast<std::size_t>(c_.groups_per_token); g < groups.size(); ++g)
+    for (std::size_t g = count_of(c_.groups_per_token); g < groups.size(); ++g)
       std::fill_n(rank_.begin() + groups[g] * size, size, -INFINITY);
   }
 
@@ -100,19 +95,18 @@ void CpuBackend::run(const MixtureOfExperts& o) {
   float* y = out(o.y);
   const int hidden = o.x.cols, wide_columns = w.gate_up.out, inner = wide_columns / 2, experts = o.choice.experts;
   Router chosen(o.choice, bias(w.choice_bias));
-  std::vector<float> logit(static_cast<std::size_t>(experts)), wide(static_cast<std::size_t>(inner)),
-      input(static_cast<std::size_t>(hidden));
+  std::vector<float> logit(count_of(experts)), wide(count_of(inner)), input(count_of(hidden));
   std::vector<bool> touched(logit.size());
   const double expert = 3.0 * hidden * inner;
   counts_.read += static_cast<double>(hidden) * experts * bits_of(w.router.dtype) / 8;
   for (int r = 0; r < o.x.rows; ++r) {
-    const float *row = x + static_cast<std::ptrdiff_t>(r) * o.x.stride,
-                *seen = routed + static_cast<std::ptrdiff_t>(r) * o.routed.value_or(o.x).stride;
-    float* to = y + static_cast<std::ptrdiff_t>(r) * o.y.stride;
+    const float *row = x + std::ptrdiff_t{r} * o.x.stride,
+                *seen = routed + std::ptrdiff_t{r} * o.routed.value_or(o.x).stride;
+    float* to = y + std::ptrdiff_t{r} * o.y.stride;
     for (int e = 0; e < experts; ++e) {
       float s = 0;
       for (int i = 0; i < hidden; ++i) s += seen[i] * router[i * experts + e];
-      logit[static_cast<std::size_t>(e)] = s + (router_bias != nullptr ? router_bias[e] : 0.0F);
+      logit[at(e)] = s + (router_bias != nullptr ? router_bias[e] : 0.0F);
     }
     counts_.flops += 2.0 * hidden * experts;
     chosen.choose(logit);
@@ -121,27 +115,27 @@ void CpuBackend::run(const MixtureOfExperts& o) {
       const int e = chosen.expert(j);
       const float share = chosen.share(j) * (expert_scale != nullptr ? expert_scale[e] : 1),
                   of_input = o.choice.weighs_inputs ? share : 1, of_output = o.choice.weighs_inputs ? 1 : share;
-      if (!touched[static_cast<std::size_t>(e)]) counts_.read += expert * bits_of(w.gate_up.dtype) / 8;
-      touched[static_cast<std::size_t>(e)] = true;
+      if (!touched[at(e)]) counts_.read += expert * bits_of(w.gate_up.dtype) / 8;
+      touched[at(e)] = true;
       counts_.flops += 2 * expert;
-      for (int i = 0; i < hidden; ++i) input[static_cast<std::size_t>(i)] = of_input * row[i];
-      const float* up = gate_up + static_cast<std::ptrdiff_t>(e) * hidden * wide_columns;
-      const float* back = down + static_cast<std::ptrdiff_t>(e) * inner * hidden;
+      for (int i = 0; i < hidden; ++i) input[at(i)] = of_input * row[i];
+      const float* up = gate_up + std::ptrdiff_t{e} * hidden * wide_columns;
+      const float* back = down + std::ptrdiff_t{e} * inner * hidden;
       for (int f = 0; f < inner; ++f) {
         float g = 0, u = 0;
         for (int i = 0; i < hidden; ++i) {
-          g += input[static_cast<std::size_t>(i)] * up[i * wide_columns + f];
-          u += input[static_cast<std::size_t>(i)] * up[i * wide_columns + inner + f];
+          g += input[at(i)] * up[i * wide_columns + f];
+          u += input[at(i)] * up[i * wide_columns + inner + f];
         }
         if (gate_up_bias != nullptr) {
           g += gate_up_bias[e * wide_columns + f];
           u += gate_up_bias[e * wide_columns + inner + f];
         }
-        wide[static_cast<std::size_t>(f)] = gated(g, u, o.gate);
+        wide[at(f)] = gated(g, u, o.gate);
       }
       for (int i = 0; i < hidden; ++i) {
         float s = 0;
-        for (int f = 0; f < inner; ++f) s += wide[static_cast<std::size_t>(f)] * back[f * hidden + i];
+        for (int f = 0; f < inner; ++f) s += wide[at(f)] * back[f * hidden + i];
         if (down_bias != nullptr) s += down_bias[e * hidden + i];
         to[i] += of_output * s;
       }

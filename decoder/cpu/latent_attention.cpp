@@ -23,7 +23,7 @@ void CpuBackend::run(const AbsorbQueries& o) {
     for (int r = 0; r < o.q.rows; ++r) {
       const float* query = q + r * o.q.stride + h * (l.nope_dim + l.rope_dim);
       for (int c = 0; c < l.kv_rank; ++c) {
-        const float* column = w + static_cast<std::ptrdiff_t>(c) * o.kv_b.out + h * of_head;
+        const float* column = w + std::ptrdiff_t{c} * o.kv_b.out + h * of_head;
         float sum = 0;
         for (int i = 0; i < l.nope_dim; ++i) sum += query[i] * column[i];
         y[r * o.y.stride + h * l.kv_rank + c] = sum;
@@ -46,7 +46,7 @@ void CpuBackend::run(const ExpandValues& o) {
       float* to = y + r * o.y.stride + h * l.value_dim;
       std::fill_n(to, l.value_dim, 0.0F);
       for (int i = 0; i < l.kv_rank; ++i) {
-        const float* line = w + static_cast<std::ptrdiff_t>(i) * o.kv_b.out + h * of_head + l.nope_dim;
+        const float* line = w + std::ptrdiff_t{i} * o.kv_b.out + h * of_head + l.nope_dim;
         for (int c = 0; c < l.value_dim; ++c) to[c] += latent[i] * line[c];
       }
       counts_.flops += 2.0 * l.kv_rank * l.value_dim;

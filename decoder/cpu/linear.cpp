@@ -4,6 +4,7 @@
 // once for every four rows.
 #include <algorithm>
 
+#include "core/int_indexed.h"
 #include "decoder/cpu/backend.h"
 
 namespace draftline {
@@ -39,13 +40,12 @@ const PanelLine* CpuBackend::panels(const Weight& w) {
   if (packed.empty()) {
     const float* plain = weight(w, false);
     const int n = panels_for(w.out);
-    packed.resize(static_cast<std::size_t>(n) * static_cast<std::size_t>(w.in));
+    packed.resize(count_of(n) * count_of(w.in));
     for (int p = 0; p < n; ++p)
       for (int i = 0; i < w.in; ++i)
         for (int c = 0; c < kPanel && p * kPanel + c < w.out; ++c)
-          packed[static_cast<std::size_t>(p) * static_cast<std::size_t>(w.in) + static_cast<std::size_t>(i)].column[c] =
-              plain[static_cast<std::size_t>(i) * static_cast<std::size_t>(w.out) +
-                    static_cast<std::size_t>(p * kPanel + c)];
+          packed[at(p) * count_of(w.in) + count_of(i)].column[c] =
+              plain[at(i) * count_of(w.out) + count_of(p * kPanel + c)];
     weights_.erase(w.id);  // the copy in panels replaces it
   }
   return packed.data();
@@ -55,17 +55,17 @@ void CpuBackend::run(const Linear& o) {
   const float *x = in(o.x), *bias = o.bias ? weight(*o.bias) : nullptr;
   const PanelLine* w = panels(o.w);
   float* y = out(o.y);
-  counts_.read += static_cast<double>(o.w.in) * o.w.out * bits_of(o.w.dtype) / 8;
+  counts_.read += o.w.elements() * bits_of(o.w.dtype) / 8;
   for (int j = 0; j < o.w.out; j += kPanel) {
-    const PanelLine* panel = w + static_cast<std::ptrdiff_t>(j / kPanel) * o.w.in;
+    const PanelLine* panel = w + std::ptrdiff_t{j / kPanel} * o.w.in;
     const int columns = std::min(kPanel, o.w.out - j);
     for (int r = 0; r < o.x.rows; r += 4) {
       const int rows = std::min(4, o.x.rows - r);
       PanelLine sum[4];
-      tile_of(rows, x + static_cast<std::ptrdiff_t>(r) * o.x.stride, o.x.stride, o.w.in, panel, sum);
+      tile_of(rows, x + std::ptrdiff_t{r} * o.x.stride, o.x.stride, o.w.in, panel, sum);
       for (int q = 0; q < rows; ++q)
         for (int c = 0; c < columns; ++c)
-          y[static_cast<std::ptrdiff_t>(r + q) * o.y.stride + j + c] = sum[q].column[c] + (bias ? bias[j + c] : 0.0F);
+          y[std::ptrdiff_t{r + q} * o.y.stride + j + c] = sum[q].column[c] + (bias ? bias[j + c] : 0.0F);
       counts_.flops += 2.0 * rows * columns * o.w.in;
     }
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/int_indexed.h"
 #include "decoder/cpu/backend.h"
 
 namespace draftline {
@@ -18,13 +19,12 @@ int kept_position(int i, int rows, int n, int length, int sinks) {
 
 // The mean over `width` neighbours in the middle of which it lies; those outside count as zeros.
 std::vector<float> pooled(const std::vector<float>& x, int width) {
-  const int n = static_cast<int>(x.size()), before = width / 2;
+  const int n = number_of(x), before = width / 2;
   std::vector<float> y(x.size());
   for (int i = 0; i < n; ++i) {
     float sum = 0;
-    for (int j = std::max(0, i - before); j < std::min(n, i - before + width); ++j)
-      sum += x[static_cast<std::size_t>(j)];
-    y[static_cast<std::size_t>(i)] = sum / static_cast<float>(width);
+    for (int j = std::max(0, i - before); j < std::min(n, i - before + width); ++j) sum += x[at(j)];
+    y[at(i)] = sum / static_cast<float>(width);
   }
   return y;
 }
@@ -70,7 +70,7 @@ void CpuBackend::run(const SelectEntries& o) {
     counts_.read += ring.tokens * o.to.row_bytes().value;
     counts_.written += ring.tokens * o.to.row_bytes().value;
     for (int head = 0; head < kv_heads; ++head) {
-      std::vector<float> weights(static_cast<std::size_t>(old));
+      std::vector<float> weights(count_of(old));
       std::vector<std::vector<float>> keys;
       for (int j = 0; j < n; ++j) {
         const std::vector<float> entry = from.entry(o.layer, p.kv_slots[b], j);
@@ -81,23 +81,22 @@ void CpuBackend::run(const SelectEntries& o) {
           const float* query = q + (first + row) * o.q.stride + h * d;
           std::vector<float> score;
           for (int j = 0; j <= row; ++j)
-            score.push_back(o.scale *
-                            std::inner_product(query, query + d, keys[static_cast<std::size_t>(j)].begin(), 0.0F));
+            score.push_back(o.scale * std::inner_product(query, query + d, keys[at(j)].begin(), 0.0F));
           add_weights(score, weights);
         }
       // The chosen ones, best first; entries are overwritten in the order of their places behind the text's end.
-      std::vector<int> chosen(static_cast<std::size_t>(old));
+      std::vector<int> chosen(count_of(old));
       std::iota(chosen.begin(), chosen.end(), 0);
       if (n > ring.tokens) {
         const std::vector<float> mean = pooled(weights, o.pool);
-        const auto weight = [&](int j) { return mean[static_cast<std::size_t>(j)]; };
+        const auto weight = [&](int j) { return mean[at(j)]; };
         std::stable_sort(chosen.begin(), chosen.end(), [&](int i, int j) { return weight(i) > weight(j); });
-        chosen.resize(static_cast<std::size_t>(ring.tokens - window));
+        chosen.resize(count_of(ring.tokens - window));
       }
-      const int room = static_cast<int>(chosen.size());
+      const int room = number_of(chosen);
       for (int i = 0; i < room; ++i) {
         const int place = n > ring.tokens ? ring.entry(n + room - 1 - i) : i;
-        to.copy(o.layer, p.kv_slots[b], head, place, from, chosen[static_cast<std::size_t>(i)]);
+        to.copy(o.layer, p.kv_slots[b], head, place, from, chosen[at(i)]);
       }
       for (int j = old; j < n; ++j) to.copy(o.layer, p.kv_slots[b], head, ring.entry(j), from, j);
     }

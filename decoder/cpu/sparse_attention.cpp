@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/int_indexed.h"
 #include "decoder/cpu/attention_math.h"
 #include "decoder/cpu/backend.h"
 #include "decoder/rope.h"
@@ -17,7 +18,7 @@ void CpuBackend::run(const IndexAppend& o) {
   float* y = out(o.y);
   const auto& frequency = frequencies(o.rope);
   const int d = o.k.cols;
-  std::vector<float> key(static_cast<std::size_t>(d));
+  std::vector<float> key(count_of(d));
   Turn turn;
   for (int b = 0, r = 0; b < p.pass.rows.sequences(); ++b) {
     for (int i = 0; i < p.cu_seqlens[b + 1] - p.cu_seqlens[b]; ++i, ++r) {
@@ -41,7 +42,7 @@ WIDEST_VECTORS static void multiply(const float* query, const PanelLine* key, in
 static PanelLine index_scores(const float* q, const float* weights, int heads, int dim, const PanelLine* key) {
   PanelLine sum = {}, product;
   for (int h = 0; h < heads; ++h) {
-    multiply(q + static_cast<std::ptrdiff_t>(h) * dim, key, dim, product);
+    multiply(q + std::ptrdiff_t{h} * dim, key, dim, product);
     for (int lane = 0; lane < kPanel; ++lane) sum.column[lane] += weights[h] * std::max(product.column[lane], 0.0F);
   }
   return sum;
@@ -67,22 +68,22 @@ void CpuBackend::run(const SelectTokens& o) {
       seen.clear();
       for (int key = 0; key < keys; ++key)
         if (key < length || p.visible(r, key - length)) seen.push_back(key);
-      score.resize(static_cast<std::size_t>(panels_for(keys)) * kPanel);
+      score.resize(count_of(panels_for(keys)) * kPanel);
       for (int key = 0; key < keys; key += kPanel) {
         const PanelLine panel = index_scores(q + r * o.q.stride, weights + r * o.weights.stride, heads, d,
                                              cache.index_panel(o.layer, p.kv_slots[b], key));
-        for (int lane = 0; lane < kPanel; ++lane) score[static_cast<std::size_t>(key + lane)] = panel.column[lane];
+        for (int lane = 0; lane < kPanel; ++lane) score[at(key + lane)] = panel.column[lane];
       }
       counts_.flops += 2.0 * heads * d * keys;
       counts_.read += 4.0 * keys;
       counts_.written += 4.0 * keys;
       const auto best = seen.begin() + std::min<std::ptrdiff_t>(most, std::ssize(seen));
       std::nth_element(seen.begin(), best, seen.end(), [&](int a, int c) {
-        const float x = score[static_cast<std::size_t>(a)], z = score[static_cast<std::size_t>(c)];
+        const float x = score[at(a)], z = score[at(c)];
         return x != z ? x > z : a < c;
       });
       std::sort(seen.begin(), best);
-      int* to = chosen + static_cast<std::ptrdiff_t>(r) * o.y.stride;
+      int* to = chosen + std::ptrdiff_t{r} * o.y.stride;
       std::fill(std::copy(seen.begin(), best, to), to + most, -1);
     }
   }
@@ -96,13 +97,13 @@ void CpuBackend::attend_to_tokens(const LatentAttend& o) {
   const CpuCache& cache = held(o.cache);
   const int rank = o.cache.latent, rope = o.cache.head_dim - rank, heads = o.q.cols / rank;
   const bool causal = p.pass.causal && p.tree_mask == nullptr;
-  std::vector<float> query(static_cast<std::size_t>(o.cache.head_dim)), score;
+  std::vector<float> query(count_of(o.cache.head_dim)), score;
   for (int b = 0; b < p.pass.rows.sequences(); ++b) {
     const int first = p.cu_seqlens[b], n = p.cu_seqlens[b + 1] - first, before = p.lengths[b] + p.pass.tail;
     double pairs = 0;  // what a kernel reads that masks, not what the mask leaves
     for (int i = 0; i < n; ++i) {
       const int r = first + i;
-      const int* own = tokens + static_cast<std::ptrdiff_t>(r) * o.tokens->stride;
+      const int* own = tokens + std::ptrdiff_t{r} * o.tokens->stride;
       const auto chosen = static_cast<std::size_t>(std::find(own, own + o.tokens->cols, -1) - own);
       pairs += std::min(o.tokens->cols, causal ? before + i + 1 : before + n);
       score.resize(chosen);

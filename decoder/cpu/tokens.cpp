@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/int_indexed.h"
 #include "decoder/cpu/backend.h"
 
 namespace draftline {
@@ -16,7 +17,7 @@ void CpuBackend::run(const Argmax& o) {
   const float* x = in(o.x);
   int* y = out_ids(o.y);
   for (int r = 0; r < o.x.rows; ++r) {
-    const float* logits = x + static_cast<std::ptrdiff_t>(r) * o.x.stride;
+    const float* logits = x + std::ptrdiff_t{r} * o.x.stride;
     check_finite(logits[0]);
     y[r] = static_cast<int>(std::max_element(logits, logits + o.x.cols) - logits);
   }
@@ -27,9 +28,9 @@ void CpuBackend::run(const TopK& o) {
   int* id = out_ids(o.ids);
   float* log_prob = out(o.log_probs);
   const int k = o.ids.cols;
-  std::vector<int> order(static_cast<std::size_t>(o.logits.cols));
+  std::vector<int> order(count_of(o.logits.cols));
   for (int r = 0; r < o.logits.rows; ++r) {
-    const float* logits = x + static_cast<std::ptrdiff_t>(r) * o.logits.stride;
+    const float* logits = x + std::ptrdiff_t{r} * o.logits.stride;
     check_finite(logits[0]);
     std::iota(order.begin(), order.end(), 0);
     std::partial_sort(order.begin(), order.begin() + k, order.end(),
@@ -38,8 +39,8 @@ void CpuBackend::run(const TopK& o) {
     float sum = 0;
     for (int i = 0; i < o.logits.cols; ++i) sum += std::exp(logits[i] - top);
     for (int j = 0; j < k; ++j) {
-      id[r * k + j] = order[static_cast<std::size_t>(j)];
-      log_prob[r * k + j] = logits[order[static_cast<std::size_t>(j)]] - top - std::log(sum);
+      id[r * k + j] = order[at(j)];
+      log_prob[r * k + j] = logits[order[at(j)]] - top - std::log(sum);
     }
   }
 }
@@ -80,7 +81,7 @@ void CpuBackend::run(const ExpandTree& o) {
   int *next_node = out_ids(o.next_node), *next_tree_mask = out_ids(o.next_tree_mask);
   float *scores = out(o.scores), *next_score = out(o.next_score);
   const int k = o.ids.cols, n = o.width * k, words = o.tree_mask.cols, sequences = o.ids.rows / o.width;
-  std::vector<int> order(static_cast<std::size_t>(n));
+  std::vector<int> order(count_of(n));
   for (int b = 0; b < sequences; ++b) {
     for (int c = 0; c < n; ++c) {
       const int r = b * o.width + c / k;
@@ -91,8 +92,7 @@ void CpuBackend::run(const ExpandTree& o) {
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](int x, int y) { return scores[b * n + x] > scores[b * n + y]; });
     for (int j = 0; j < o.keep; ++j) {
-      const int c = order[static_cast<std::size_t>(j)], from = b * o.width + c / k, to = b * o.keep + j,
-                own = o.tail + j;
+      const int c = order[at(j)], from = b * o.width + c / k, to = b * o.keep + j, own = o.tail + j;
       row[to] = from;
       token[to] = tokens[b * n + c];
       next_score[to] = scores[b * n + c];
@@ -129,30 +129,29 @@ void CpuBackend::run(const SelectTree& o) {
                      [&](std::size_t a, std::size_t c) { return pool[a].score > pool[c].score; });
     if (o.by_level) {
       const auto level_of = [&](std::size_t candidate) {
-        std::size_t level = 0, end = static_cast<std::size_t>(o.tokens[0].cols);
-        while (candidate >= end) end += static_cast<std::size_t>(o.tokens[++level].cols);
+        std::size_t level = 0, end = count_of(o.tokens[0].cols);
+        while (candidate >= end) end += count_of(o.tokens[++level].cols);
         return level;
       };
       std::erase_if(best, [&](std::size_t c) { return std::isinf(pool[c].score); });
       std::stable_sort(best.begin(), best.end(),
                        [&](std::size_t a, std::size_t c) { return level_of(a) < level_of(c); });
     }
-    best.resize(std::min(best.size(), static_cast<std::size_t>(o.size - 1)));
+    best.resize(std::min(best.size(), count_of(o.size - 1)));
     std::sort(best.begin(), best.end());
     for (int i = 0; i < o.size; ++i) {
       const int to = b * o.size + i;
       int local = -1;
       y[to] = root[b];
-      const bool padding = i > static_cast<int>(best.size());
+      const bool padding = i > number_of(best);
       if (i > 0 && !padding) {
-        const Candidate& c = pool[best[static_cast<std::size_t>(i - 1)]];
+        const Candidate& c = pool[best[at(i - 1)]];
         y[to] = c.token;
         // A parent's score is never below its child's, so it was selected too.
         local =
             c.parent < 0
                 ? 0
-                : 1 + static_cast<int>(std::lower_bound(best.begin(), best.end(), static_cast<std::size_t>(c.parent)) -
-                                       best.begin());
+                : 1 + static_cast<int>(std::lower_bound(best.begin(), best.end(), count_of(c.parent)) - best.begin());
       }
       parent[to] = padding ? -2 : local;
       for (int w = 0; w < words; ++w)

@@ -2,6 +2,7 @@
 // Verification and sampling ops, which apply the rules of decoder/verify to the tensors of a batch. A random number is
 // a function of the seed, the sequence, the position in its text and the purpose; batch and step do not matter.
 #include "decoder/verify.h"
+#include "core/int_indexed.h"
 
 #include <algorithm>
 
@@ -23,10 +24,10 @@ struct Results {
   int depth;
   template <class NextToken>
   void put(int b, int first, const Verdict& v, NextToken next_token) const {
-    const int base = b * (depth + 1), count = static_cast<int>(v.path.size());
+    const int base = b * (depth + 1), count = number_of(v.path);
     check(count <= depth + 1, "a path longer than the proposal's depth");
     for (int j = 0; j <= depth; ++j) {
-      const auto i = static_cast<std::size_t>(std::min(j, count - 1));
+      const auto i = count_of(std::min(j, count - 1));
       path[base + j] = first + v.path[i];
       next[base + j] = next_token(i);
     }
@@ -52,7 +53,7 @@ void CpuBackend::run(const VerifyGreedy& o) {
   const Results results = results_of(o, [&](const Out& t) { return out_ids(t); });
   for (int b = 0; b + 1 < o.cu_seqlens.rows; ++b) {
     const int first = cu_seqlens[b];
-    const auto n = static_cast<std::size_t>(cu_seqlens[b + 1] - first);
+    const auto n = count_of(cu_seqlens[b + 1] - first);
     const Verdict v = verify_greedy({{tokens + first, n}, {parents + first, n}}, {predicted + first, n});
     results.put(b, first, v, [&](std::size_t i) { return predicted[first + v.path[i]]; });
   }
@@ -65,7 +66,7 @@ void CpuBackend::run(const ForceAccepted& o) {
   int* y = out_ids(o.y);
   for (int b = 0; b + 1 < o.cu_seqlens.rows; ++b) {
     const int first = cu_seqlens[b];
-    const auto n = static_cast<std::size_t>(cu_seqlens[b + 1] - first);
+    const auto n = count_of(cu_seqlens[b + 1] - first);
     force_accepted({{tokens + first, n}, {parents + first, n}}, {predicted + first, n}, wanted[b], o.vocabulary,
                    {y + first, n});
   }
@@ -78,11 +79,10 @@ void CpuBackend::run(const VerifySampled& o) {
   const Results results = results_of(o, [&](const Out& t) { return out_ids(t); });
   for (int b = 0; b + 1 < o.cu_seqlens.rows; ++b) {
     const int first = cu_seqlens[b], n = cu_seqlens[b + 1] - first, drafts = first - b;
-    const TreeView tree{{tokens + first, static_cast<std::size_t>(n)}, {parents + first, static_cast<std::size_t>(n)}};
-    const MatrixView target{logits + static_cast<std::ptrdiff_t>(first) * o.logits.stride, n, o.logits.cols,
-                            o.logits.stride};
+    const TreeView tree{{tokens + first, count_of(n)}, {parents + first, count_of(n)}};
+    const MatrixView target{logits + std::ptrdiff_t{first} * o.logits.stride, n, o.logits.cols, o.logits.stride};
     MatrixView draft;
-    if (q) draft = {q + static_cast<std::ptrdiff_t>(drafts) * o.q->stride, n - 1, o.q->cols, o.q->stride};
+    if (q) draft = {q + std::ptrdiff_t{drafts} * o.q->stride, n - 1, o.q->cols, o.q->stride};
     UniformCoin coin([&](int depth, int trial) {
       return uniform_at(options_.seed, static_cast<std::uint64_t>(sequence_ids[b]),
                         static_cast<std::uint64_t>(lengths[b] + depth),
@@ -102,9 +102,8 @@ void CpuBackend::run(const VerifyRelaxed& o) {
   const Results results = results_of(o, [&](const Out& t) { return out_ids(t); });
   for (int b = 0; b + 1 < o.cu_seqlens.rows; ++b) {
     const int first = cu_seqlens[b], n = cu_seqlens[b + 1] - first;
-    const TreeView tree{{tokens + first, static_cast<std::size_t>(n)}, {parents + first, static_cast<std::size_t>(n)}};
-    const MatrixView target{logits + static_cast<std::ptrdiff_t>(first) * o.logits.stride, n, o.logits.cols,
-                            o.logits.stride};
+    const TreeView tree{{tokens + first, count_of(n)}, {parents + first, count_of(n)}};
+    const MatrixView target{logits + std::ptrdiff_t{first} * o.logits.stride, n, o.logits.cols, o.logits.stride};
     const Verdict v = verify_relaxed(tree, target, o.sampling, o.rule);
     results.put(b, first, v,
                 [&](std::size_t i) { return i + 1 < v.path.size() ? tokens[first + v.path[i + 1]] : v.bonus; });
@@ -116,13 +115,13 @@ void CpuBackend::run(const Sample& o) {
   const int *sequence_ids = ids(o.slots.ids), *lengths = ids(o.slots.lengths);
   int* tokens = out_ids(o.tokens);
   float* q = out(o.q);
-  const auto n = static_cast<std::size_t>(o.logits.cols);
+  const auto n = count_of(o.logits.cols);
   for (int b = 0; b < o.logits.rows; ++b) {
     const double u =
         uniform_at(options_.seed, static_cast<std::uint64_t>(sequence_ids[b]),
                    static_cast<std::uint64_t>(lengths[b] + o.ahead), kDraftDraw + static_cast<std::uint64_t>(o.ahead));
-    tokens[b] = draftline::sample({x + static_cast<std::ptrdiff_t>(b) * o.logits.stride, n}, o.sampling, u,
-                                  {q + static_cast<std::ptrdiff_t>(b) * o.q.stride, n});
+    tokens[b] = draftline::sample({x + std::ptrdiff_t{b} * o.logits.stride, n}, o.sampling, u,
+                                  {q + std::ptrdiff_t{b} * o.q.stride, n});
   }
 }
 
@@ -132,17 +131,17 @@ void CpuBackend::run(const SampleChildren& o) {
   int* tokens = out_ids(o.tokens);
   float* q = out(o.q);
   const int draws = o.tokens.cols, width = o.logits.rows / o.slots.lengths.rows;
-  const auto n = static_cast<std::size_t>(o.logits.cols);
+  const auto n = count_of(o.logits.cols);
   std::vector<double> p(n), u(static_cast<std::size_t>(draws));
   for (int r = 0; r < o.logits.rows; ++r) {
     const int b = r / width;
-    warp({x + static_cast<std::ptrdiff_t>(r) * o.logits.stride, n}, o.sampling, p);
-    float* row = q + static_cast<std::ptrdiff_t>(r) * o.q.stride;
+    warp({x + std::ptrdiff_t{r} * o.logits.stride, n}, o.sampling, p);
+    float* row = q + std::ptrdiff_t{r} * o.q.stride;
     std::transform(p.begin(), p.end(), row, [](double v) { return static_cast<float>(v); });
     for (int i = 0; i < draws; ++i)
-      u[static_cast<std::size_t>(i)] = uniform_at(options_.seed, static_cast<std::uint64_t>(sequence_ids[b]),
-                                                  static_cast<std::uint64_t>(lengths[b] + o.ahead),
-                                                  kChildDraw + static_cast<std::uint64_t>((r % width) * draws + i));
+      u[at(i)] = uniform_at(options_.seed, static_cast<std::uint64_t>(sequence_ids[b]),
+                            static_cast<std::uint64_t>(lengths[b] + o.ahead),
+                            kChildDraw + static_cast<std::uint64_t>((r % width) * draws + i));
     draw_siblings({row, n}, u, o.replaced, {tokens + r * draws, u.size()});
   }
 }

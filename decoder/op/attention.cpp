@@ -9,9 +9,9 @@ namespace draftline {
 Kernel RopeAppend::work(const Tape& tape) const {
   const Pass& p = tape.pass(pass);
   const bool appends = k.cols > 0;
-  const Bytes lines = appends ? cpu_lines_appended(p.rows.sequences(), p.rows.total, cache.kv_heads,
-                                                   cache.head_dim, cache.value_dim)
-                              : Bytes{};
+  const Bytes lines =
+      appends ? cpu_lines_appended(p.rows.sequences(), p.rows.total, cache.kv_heads, cache.head_dim, cache.value_dim)
+              : Bytes{};
   return Copy{.read = q.bytes() + k.bytes() + v.bytes() + p.index_bytes(),
               .written = y.bytes() + (appends ? p.rows.total * cache.row_bytes() : Bytes{}),
               .op = ElementOp::rope_append,

@@ -27,13 +27,9 @@ static Kernel product_by_head(const Tensor& x, const Weight& w, const LatentAtte
               .count = w.out / (l.nope_dim + l.value_dim)};
 }
 
-Kernel AbsorbQueries::work(const Tape&) const {
-  return product_by_head(q, kv_b, dims, dims.nope_dim, dims.kv_rank);
-}
+Kernel AbsorbQueries::work(const Tape&) const { return product_by_head(q, kv_b, dims, dims.nope_dim, dims.kv_rank); }
 
-Kernel ExpandValues::work(const Tape&) const {
-  return product_by_head(x, kv_b, dims, dims.kv_rank, dims.value_dim);
-}
+Kernel ExpandValues::work(const Tape&) const { return product_by_head(x, kv_b, dims, dims.kv_rank, dims.value_dim); }
 
 std::string_view LatentAttend::key_in(const Tape& tape) const { return attention_key(tape.pass(pass)); }
 

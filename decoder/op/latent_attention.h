@@ -55,8 +55,8 @@ struct LatentAttend {  // absorbed, over the cache: [n, heads * kv_rank] and [n,
   Window window_read() const;
   Kernel work(const Tape&) const;
 };
-// Sparse attention (Indexer). IndexAppend rotates the indexer's queries into y and puts its rotated key behind the row's
-// latent: q [n, heads * dim] -> [n, heads * dim], k [n, dim].
+// Sparse attention (Indexer). IndexAppend rotates the indexer's queries into y and puts its rotated key behind the
+// row's latent: q [n, heads * dim] -> [n, heads * dim], k [n, dim].
 struct IndexAppend {
   static constexpr std::string_view key = "index_append";
   static constexpr auto accesses = Accesses::stored_entries;

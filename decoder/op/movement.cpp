@@ -4,8 +4,7 @@
 namespace draftline {
 
 Kernel Gather::work(const Tape&) const {  // reads only the rows that it takes
-  return Copy{
-      .read = y.bytes() + (index ? index->bytes() : Bytes{}), .written = y.bytes(), .format = y.dtype};
+  return Copy{.read = y.bytes() + (index ? index->bytes() : Bytes{}), .written = y.bytes(), .format = y.dtype};
 }
 
 Kernel Commit::work(const Tape&) const {  // moves every row of the path in every layer, padding too

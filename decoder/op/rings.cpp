@@ -19,8 +19,8 @@ Kernel SelectEntries::work(const Tape& tape) const {
   const double b = p.rows.sequences(), columns = q.cols;
   const Bytes moved = b * to.window.tokens * to.row_bytes();
   return Copy{.read = bytes_of(q.dtype, b * window * columns) +
-                      bytes_of(from.dtype, static_cast<double>(p.rows.total) * from.kv_heads * from.head_dim) +
-                      moved + p.index_bytes(),
+                      bytes_of(from.dtype, static_cast<double>(p.rows.total) * from.kv_heads * from.head_dim) + moved +
+                      p.index_bytes(),
               .written = moved,
               .flops = Flops{2.0 * window * columns * p.rows.total},
               .format = q.dtype};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The interpreter that computes nothing: it only lets a method's code run, so that its tapes can be priced.
 #pragma once
+#include "core/int_indexed.h"
 #include "decoder/backend.h"
 
 namespace draftline {
@@ -11,9 +12,7 @@ class PricedBackend : public Backend {
   void make_cache(const Cache&, int, int) override {}
   void make_state_cache(const StateCache&, int) override {}
   void stage(std::span<const int>) override {}
-  std::vector<int> read(const Tensor& t) override {
-    return std::vector<int>(static_cast<std::size_t>(t.rows) * static_cast<std::size_t>(t.cols));
-  }
+  std::vector<int> read(const Tensor& t) override { return std::vector<int>(count_of(t.rows) * count_of(t.cols)); }
 };
 
 }  // namespace draftline

@@ -2,6 +2,7 @@
 #include "decoder/priced/cpu_pricer.h"
 
 #include "core/errors.h"
+#include "core/int_indexed.h"
 #include "model/kernels/cpu_time.h"
 
 namespace draftline {
@@ -43,13 +44,9 @@ LastAccess CpuPricer::last_access(const StepOutline::Op& op) {
   LastAccess access{Bytes{INFINITY}, true};
   const auto since = [&](Bytes last, Bytes own) { access = {accessed_ - last + own, last.value <= 0}; };
   switch (kind(op).access) {
-    case Accesses::weight:
-      since(*last_use_[at(op.accessed)], held_bytes(std::get<Gemm>(kind(op).kernel)));
-      break;
+    case Accesses::weight: since(*last_use_[at(op.accessed)], held_bytes(std::get<Gemm>(kind(op).kernel))); break;
     case Accesses::entries:
-    case Accesses::stored_entries:
-      since(last_attended_[at(op.accessed)].value_or(accessed_ - step_), {});
-      break;
+    case Accesses::stored_entries: since(last_attended_[at(op.accessed)].value_or(accessed_ - step_), {}); break;
     case Accesses::nothing: break;
   }
   note(op);

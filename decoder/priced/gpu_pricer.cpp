@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/int_indexed.h"
 #include "decoder/priced/engine_time.h"
 #include "model/kernels/gpu_time.h"
 #include "model/kernels/operand_fits.h"
@@ -75,8 +76,7 @@ Seconds GpuPricer::time(const Gemm& logical, const OpCost& cost, double l2_hit_s
   const Gemm k = padded(logical);
   for (const auto& [seen, seen_share, t] : gemms_)
     if (seen == k && seen_share == l2_hit_share) return t;
-  const Seconds t =
-      gpu_time(device_, k, l2_hit_share) + dequantising(k, cost.weight_traffic, copy_bandwidth(device_));
+  const Seconds t = gpu_time(device_, k, l2_hit_share) + dequantising(k, cost.weight_traffic, copy_bandwidth(device_));
   gemms_.push_back({k, l2_hit_share, t});
   return t;
 }

@@ -28,8 +28,7 @@ Pricer::Pricer(const Device& d, const Engine& e, const StepOutline& outline, boo
     : device_(d), engine_(e), outline_(outline) {
   kinds_.reserve(outline.kinds.size());
   for (const StepOutline::Kind& k : outline.kinds)
-    kinds_.push_back(
-        {e.cost_of(k.key, k.phase == Phase::draft).of_heads(k.heads, k.kv_heads), varies(k.kernel)});
+    kinds_.push_back({e.cost_of(k.key, k.phase == Phase::draft).of_heads(k.heads, k.kv_heads), varies(k.kernel)});
 }
 
 int Pricer::padded(int rows) const {

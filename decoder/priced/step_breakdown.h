@@ -16,7 +16,7 @@ inline constexpr std::size_t kKernelKinds = 6, kPhases = 3;
 using KindTimes = EnumArray<KernelKind, Seconds, kKernelKinds>;
 
 struct StepBreakdown {
-  Seconds time;                              // of the step, from its first launch to its last read
+  Seconds time;                                    // of the step, from its first launch to its last read
   EnumArray<Phase, KindTimes, kPhases> kernels{};  // what the device executes: [phase][kind]
   KindTimes waited{};  // of it, by kind: what the step waits for, not hidden behind the host's work
   Seconds drafting;    // of host(): while drafting, between the drafter's kernels and before the first of them

@@ -46,12 +46,12 @@ class AccessCounter {
 
  private:
   static int number(std::vector<int>& known, int id, int& count) {
-    const auto at = static_cast<std::size_t>(id);
+    const auto at = count_of(id);
     if (known.size() <= at) known.resize(2 * at + 1, -1);
     return known[at] < 0 ? known[at] = count++ : known[at];
   }
   int layer(int cache, int index) {
-    const auto at = static_cast<std::size_t>(cache);
+    const auto at = count_of(cache);
     if (layers_.size() <= at) layers_.resize(at + 1);
     return number(layers_[at], index, layers);
   }
@@ -64,8 +64,8 @@ class Kinds {
  public:
   explicit Kinds(StepOutline& o) : o_(o) {}
   int operator()(const StepOutline::Kind& k) {
-    int& guess = last_ < 0 ? first_ : next_[static_cast<std::size_t>(last_)];
-    if (guess < 0 || o_.kinds[static_cast<std::size_t>(guess)] != k) guess = find(k);
+    int& guess = last_ < 0 ? first_ : next_[at(last_)];
+    if (guess < 0 || o_.kinds[at(guess)] != k) guess = find(k);
     last_ = guess;
     if (next_.size() < o_.kinds.size()) next_.resize(o_.kinds.size(), -1);
     return last_;
@@ -102,7 +102,7 @@ StepOutline::StepOutline(std::span<const SegmentRun> runs) {
           {kind(kind_of(tape.ops[i], tape, tape.phases[i])), pass_of(tape.ops[i]).index, accessed(tape.ops[i])});
     s.shared_ops = std::make_shared<const std::vector<Op>>(std::move(ops));
     s.spans.reserve(tape.passes.size());
-    for (int i = 0; i < static_cast<int>(tape.passes.size()); ++i) s.spans.emplace_back(run, i);
+    for (int i = 0; i < number_of(tape.passes); ++i) s.spans.emplace_back(run, i);
     looks_up = looks_up || tape.looks_up;
     trees += tape.trees;
     verified_rows = std::max(verified_rows, draftline::verified_rows(run));
@@ -130,9 +130,7 @@ StepOutline StepOutline::part(Part of) const {
   StepOutline own = *this;
   for (Segment& s : own.segments) {
     auto kept = std::make_shared<std::vector<Op>>(s.ops());
-    std::erase_if(*kept, [&](const Op& op) {
-      return (kind(op).phase == Phase::draft) != (of == Part::drafter);
-    });
+    std::erase_if(*kept, [&](const Op& op) { return (kind(op).phase == Phase::draft) != (of == Part::drafter); });
     s.shared_ops = std::move(kept);
   }
   std::erase_if(own.segments, [](const Segment& s) { return s.ops().empty(); });

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/int_indexed.h"
 #include "decoder/priced/cpu_pricer.h"
 #include "decoder/priced/engine_time.h"
 #include "decoder/priced/pricer.h"
@@ -200,8 +201,7 @@ StepBreakdown StepPrice::breakdown(double length) const {
       if (const Seconds t = line.at(times); winner == nullptr || most < t) winner = &line, most = t;
     b.time += most + sync_;
     for (std::size_t k = 0; k < kKernelKinds; ++k) b.waited[k] += winner->of_kind[k];
-    for (std::size_t g = 0; g < winner->counts.size(); ++g)
-      b.waited[shapes_[g].kind] += winner->counts[g] * times[g];
+    for (std::size_t g = 0; g < winner->counts.size(); ++g) b.waited[shapes_[g].kind] += winner->counts[g] * times[g];
   }
   for (const DraftRun& run : draft_runs_)
     b.drafting += longest(run.end, times) - longest(run.begin, times) - run.kernels.at(times);

@@ -50,8 +50,8 @@ class OpTimes {
   StepOnCpu step_;
 };
 
-StepBreakdown walked(const StepOutline& outline, std::span<const SegmentRun> segments, std::span<const int> lengths,
-                     const Device& d, const Engine& e, Speculation speculation, Seconds step) {
+StepBreakdown walked(const StepOutline& outline, std::span<const SegmentRun> segments, OpTimes price, const Engine& e,
+                     Speculation speculation) {
   Seconds host = host_base(e, speculation, outline), device;
   StepBreakdown b;
   KindTimes busy{};  // of each kind, since the device last waited for the host
@@ -60,7 +60,6 @@ StepBreakdown walked(const StepOutline& outline, std::span<const SegmentRun> seg
     busy = {};
     host = std::max(host, device);
   };
-  OpTimes price(outline, segments, lengths, d, e, step);
   Issue issue(e);
   const LayerTime of_layer(e, outline);
   bool drafting = false;
@@ -113,7 +112,7 @@ StepBreakdown walk_step(std::span<const SegmentRun> segments, std::span<const in
   const StepOutline outline(segments);
   StepBreakdown step;
   const auto walk = [&](Seconds time) {
-    step = walked(outline, segments, lengths, d, e, speculation, time);
+    step = walked(outline, segments, {outline, segments, lengths, d, e, time}, e, speculation);
     return step.time;
   };
   if (d.caches_outlast_steps()) fixed_point(walk);

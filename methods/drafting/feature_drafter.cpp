@@ -108,7 +108,7 @@ Proposal FeatureDrafter::propose_tree(Ops& ops, Session& s) {
   for (int level = 0, width = 1, first = 0;; ++level) {
     TopK best = ops.top_k(logits(ops, hidden), top);
     best.ids = target_ids(ops, best.ids);
-    const ExpandTree e = ops.expand_tree(best, score, node, tree_mask, width, top, first, level * top);
+    const ExpandTree e = ops.expand_tree(best, {score, node, tree_mask}, {width, top, first, level * top});
     tokens.push_back(e.tokens);
     scores.push_back(e.scores);
     parents.push_back(e.parents);

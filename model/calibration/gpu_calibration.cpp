@@ -212,7 +212,8 @@ KernelTimes kernel_times(const Measured& m, const Device& datasheet) {
     } else if (p.op == "attention") {
       AttentionPoint a{p.at("sequences"), p.at("rows"),     p.at("context"), p.at("heads"),
                        p.at("kv_heads"),  p.at("head_dim"), p.median,        p.at("tree") != 0};
-      if (p.at("copies", 1) * cache_bytes(a) > 2 * datasheet.l2 && p.at("copies", 1) > 1) a.cache = CacheState::in_memory;
+      if (p.at("copies", 1) * cache_bytes(a) > 2 * datasheet.l2 && p.at("copies", 1) > 1)
+        a.cache = CacheState::in_memory;
       times.attention.push_back(a);
     } else if (p.op == "latent_attention") {
       AttentionPoint a{p.at("sequences"),           p.at("rows"), p.at("context"), p.at("heads"), 1,

@@ -185,7 +185,7 @@ struct NarrowFits {
 // Fits of a GPU's kernels, or of a relative's. operand_fits decides which fit prices a kernel.
 struct GpuModel {
   static constexpr bool kCachesOutlastSteps = false;  // L2 is smaller than the data of a step
-  GemmFit gemm;  // of 16-bit operands
+  GemmFit gemm;                                       // of 16-bit operands
   AttentionModel attention;
   CopyFit copy;
   std::optional<ExpertFit> experts;      // of 16-bit operands; none: grouped GEMMs by the GEMM's fit

@@ -29,8 +29,9 @@ double share_in_l2(double bytes, double room) {
   return 1 / (1 + std::cbrt(x16 * x4));
 }
 
-constexpr double kRowStep = 16;                                               // rows of a matrix instruction
-constexpr double kPackedTile = 128, kAloneTile = 64, kWholePromptTile = 256;  // query rows, by the layout of the library
+constexpr double kRowStep = 16;  // rows of a matrix instruction
+constexpr double kPackedTile = 128, kAloneTile = 64,
+                 kWholePromptTile = 256;  // query rows, by the layout of the library
 
 // Query rows of one sequence, as the kernel lays them out for one KV head.
 struct Layout {

@@ -54,11 +54,13 @@ double expert_l2_hit_share(const ExpertFit& f, const Device& d, const ExpertMlp&
   return 1 / (1 + (x * x) * (x * x));
 }
 
-Seconds expert_time(const ExpertFit& f, const Device& d, const ExpertMlp& k, const ExpertLoad& load, double l2_hit_share) {
+Seconds expert_time(const ExpertFit& f, const Device& d, const ExpertMlp& k, const ExpertLoad& load,
+                    double l2_hit_share) {
   if (k.rows <= 0) return {};
   const double rate = f.peak_share * matrix_rate(d, k.weights, k.activations).value / (1 + f.tile_half * kLargestTile);
   const double bandwidth = d.bandwidth.value, multiprocessors = d.multiprocessors;
-  const double per_byte = (1 - l2_hit_share) / (f.bandwidth_share * bandwidth) + l2_hit_share / (f.l2_speed * bandwidth);
+  const double per_byte =
+      (1 - l2_hit_share) / (f.bandwidth_share * bandwidth) + l2_hit_share / (f.l2_speed * bandwidth);
 
   const auto grouped = [&](double in, double out) {
     double busiest = std::numeric_limits<double>::infinity();

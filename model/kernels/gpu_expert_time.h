@@ -8,7 +8,8 @@
 namespace draftline {
 
 // `l2_hit_share`: share of the weights found in L2; a step's layers push each other's out.
-Seconds expert_time(const ExpertFit&, const Device& datasheet, const ExpertMlp&, const ExpertLoad&, double l2_hit_share = 0);
+Seconds expert_time(const ExpertFit&, const Device& datasheet, const ExpertMlp&, const ExpertLoad&,
+                    double l2_hit_share = 0);
 
 Seconds router_time(const Device&, const ExpertMlp&);
 

@@ -62,8 +62,8 @@ Seconds gpu_time(const Device& d, const Gemm& k, double l2_hit_share) {
   }
 
   // Only the arithmetic depends on the tile, so for each split the best tile is found first, and joined with the
-  // memory bound once. Powers are the costly part. As full / waves lies between 1 and 2, where the power is above its chord,
-  // the chord tells which tiles can win.
+  // memory bound once. Powers are the costly part. As full / waves lies between 1 and 2, where the power is above its
+  // chord, only tiles that win by the chord can win.
   const double chord = std::exp2(f.wave_softness) - 1;
   double best = std::numeric_limits<double>::infinity();
   for (const int split : kSplits) {

@@ -110,8 +110,8 @@ void probe_experts(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
     }
   }
   const auto run = [&](int copy) {
-    cuda::mixture_of_experts<bf16>({x.read(), x.read(), pointers(copy), y.view()}, s,
-                                   {scratch.data(), scratch.bytes()}, t.stream);
+    cuda::mixture_of_experts<bf16>({x.read(), x.read(), pointers(copy), y.view()}, s, {scratch.data(), scratch.bytes()},
+                                   t.stream);
   };
   run(0);
   t.stream.wait();

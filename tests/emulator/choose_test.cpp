@@ -287,7 +287,7 @@ TEST_CASE("a dynamic tree is grown and its rows are selected as on the CPU") {
     const auto ids = tokens_of(rows * k);
     auto log_probs = log_probs_of(rows, k);
     const TopK top{{}, cpu.ints(ids, k), cpu.floats(log_probs, k)};
-    const auto e = ops.expand_tree(top, score, node, tree_mask, frontier, keep, pool, 3 * level);
+    const auto e = ops.expand_tree(top, {score, node, tree_mask}, {frontier, keep, pool, 3 * level});
     ExpandTreeView v{};
     v.ids = ints.emplace_back(ids, k).read();
     v.log_probs = floats.emplace_back(log_probs, k).read();

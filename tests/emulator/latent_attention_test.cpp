@@ -197,9 +197,9 @@ TEST_CASE("prompts attend to keys and values that were expanded for each head as
     const Array<T> q_data(q, q_cols), q_rope_data(q_rope, s.heads * s.rope), kv_data(kv, kv_cols),
         k_rope_data(k_rope, s.rope), result(batch.total(), s.heads * s.value);
     const Stream stream;
-    expanded_attend<T>({q_data.read(), q_rope_data.read(), kv_data.read(), k_rope_data.read(), pass.view, kLatentScale,
-                        result.view()},
-                       s, stream);
+    expanded_attend<T>(
+        {q_data.read(), q_rope_data.read(), kv_data.read(), k_rope_data.read(), pass.view, kLatentScale, result.view()},
+        s, stream);
     stream.wait();
     CHECK(distance(result.floats(), cpu.floats_of(y), 1) < kLatentTolerance<T>);
   };

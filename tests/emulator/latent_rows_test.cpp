@@ -98,7 +98,8 @@ TEST_CASE("a latent and the rotated key behind it are appended as on the CPU, an
     const Rotation rotation{.frequencies = frequencies.read().data, .half = 8};
     const Stream stream;
     latent_append<T>({q_data.read(), latent_data.read(), key_data.read(), rotation, pass.view, pages.view, 1,
-                     q_rope.view(), k_rope.view()}, stream);
+                      q_rope.view(), k_rope.view()},
+                     stream);
     stream.wait();
     CHECK(distance(q_rope.floats(), cpu.floats_of(q_kept), 1) < kRounding);
     CHECK(distance(k_rope.floats(), cpu.floats_of(k_kept), 1) < kRounding);

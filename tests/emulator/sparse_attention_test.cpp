@@ -99,9 +99,9 @@ void compare(const SparseCase& c) {
                   stream);
   select_tokens<T>({turned_data.read(), weight_data.read(), pass.view, pages.view, layer, picked.view()}, room,
                    work.scratch(), stream);
-  attend_to_tokens<T>({q_data.read(), rope_data.read(), given.read(), pass.view, pages.view, layer, kScale, c.heads,
-                       result.view()},
-                      stream);
+  attend_to_tokens<T>(
+      {q_data.read(), rope_data.read(), given.read(), pass.view, pages.view, layer, kScale, c.heads, result.view()},
+      stream);
   stream.wait();
   CHECK(distance(turned_data.floats(), cpu.floats_of(turned), 1) < kRounding);
   CHECK(distance(result.floats(), cpu.floats_of(y), 1) < kRounding);

@@ -75,8 +75,8 @@ void compare_samples(int sequences, int width, int draws, int columns, const Sam
   View<const T> head = data.read();
   head.rows = sequences;
   sample<T>({head, batch.view(), sampling, kSeed, 3, token_data.view(), q_data.view()}, stream);
-  sample_children<T>(
-      {data.read(), batch.view(), sampling, kSeed, 5, children_data.view(), children_q_data.view()}, replaced, stream);
+  sample_children<T>({data.read(), batch.view(), sampling, kSeed, 5, children_data.view(), children_q_data.view()},
+                     replaced, stream);
   stream.wait();
   CHECK(token_data.raw() == cpu.ints_of(token));
   CHECK(children_data.raw() == cpu.ints_of(children));
@@ -208,8 +208,9 @@ int compare_sampled(AcceptRule rule, const Sampling& sampling, int columns, bool
   if (!point_masses && !f.q.empty()) q = cpu.floats(f.q, columns);
   if (!point_masses && f.q.empty()) return 0;
   const auto verdict = keep_verdict(
-      cpu, cpu.ops.verify_sampled(cpu.floats(x, columns), cpu.ints(f.tokens), cpu.ints(f.parents),
-                                  cpu.ops.ragged("rows", f.each), q, rule, batch.slots, sampling, f.depth));
+      cpu, cpu.ops.verify_sampled(cpu.floats(x, columns),
+                                  {cpu.ints(f.tokens), cpu.ints(f.parents), cpu.ops.ragged("rows", f.each), f.depth}, q,
+                                  rule, batch.slots, sampling));
   const DeviceForest trees(f);
   const Array<T> data(x, columns);
   const Array<float> q_data(f.q, columns);
@@ -250,9 +251,9 @@ TEST_CASE("a greedy verdict over random trees is the CPU's") {
     std::vector<int> predicted;
     for (int r = 0; r < f.cu_seqlens.back(); ++r) predicted.push_back(dice.below(3));
     Specification cpu(sequences);
-    const auto verdict =
-        keep_verdict(cpu, cpu.ops.verify_greedy(cpu.ints(predicted), cpu.ints(f.tokens), cpu.ints(f.parents),
-                                                cpu.ops.ragged("rows", f.each), f.depth));
+    const auto verdict = keep_verdict(
+        cpu, cpu.ops.verify_greedy(cpu.ints(predicted),
+                                   {cpu.ints(f.tokens), cpu.ints(f.parents), cpu.ops.ragged("rows", f.each), f.depth}));
     const DeviceForest trees(f);
     const Array<int> predicted_data(predicted, 1);
     const DeviceVerdict got(sequences, f.depth);
@@ -300,9 +301,10 @@ TEST_CASE("a relaxed verdict is the CPU's") {
                                      f.tokens[static_cast<std::size_t>(r)])] =
               rounded<bf16>(5 + 0.1F * static_cast<float>(r));
     Specification cpu(sequences);
-    const auto verdict =
-        keep_verdict(cpu, cpu.ops.verify_relaxed(cpu.floats(x, columns), cpu.ints(f.tokens), cpu.ints(f.parents),
-                                                 cpu.ops.ragged("rows", f.each), sampling, relaxed, f.depth));
+    const auto verdict = keep_verdict(
+        cpu, cpu.ops.verify_relaxed(cpu.floats(x, columns),
+                                    {cpu.ints(f.tokens), cpu.ints(f.parents), cpu.ops.ragged("rows", f.each), f.depth},
+                                    sampling, relaxed));
     const DeviceForest trees(f);
     const auto run = [&]<class T>(T) {
       const Array<T> data(x, columns);

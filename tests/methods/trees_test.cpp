@@ -218,8 +218,8 @@ TEST_CASE("where no level is cut, a dynamic tree is the best-first tree of all c
     Tensor token = start, score = ops.constant({0}), node = ops.constant({-1}), tree_mask = ops.constant({0});
     std::vector<Tensor> tokens, scores, parents;
     for (int depth = 0, width = 1, first = 0; depth < kLevels; ++depth) {
-      const ExpandTree e = ops.expand_tree(ops.top_k(t.logits(ops, t.embed(ops, token)), kTop), score, node, tree_mask,
-                                           width, width * kTop, first, 0);
+      const ExpandTree e = ops.expand_tree(ops.top_k(t.logits(ops, t.embed(ops, token)), kTop),
+                                           {score, node, tree_mask}, {width, width * kTop, first, 0});
       tokens.push_back(e.tokens);
       scores.push_back(e.scores);
       parents.push_back(e.parents);

@@ -15,7 +15,7 @@ __global__ void group_attend_rows(View<const T> q, View<const T> k, View<const T
   const int warp = warp_of(), lane = lane_of(), heads = q.cols / dim, ratio = heads / (k.cols / dim);
   float* queries = dynamic_shared<float>();
   float* weights = queries + kRowWarps * dim;
-  const int task = static_cast<int>(blockIdx.x) * kRowWarps + warp;
+  const int task = block_x() * kRowWarps + warp;
   if (task >= q.rows * heads) return;
   const int row = task / heads, head = task % heads, first = row / group * group;
   float* mine = queries + warp * dim;

@@ -44,9 +44,9 @@ template <class T>
 __device__ AttendWork work_of(const AttendArguments<T>& a, int tiles, int tile, int split, int tile_rows, int stage) {
   AttendWork w;
   w.split = split;
-  w.kv_head = static_cast<int>(blockIdx.y);
-  w.sequence = static_cast<int>(blockIdx.z);
-  w.unit = (w.sequence * static_cast<int>(gridDim.y) + w.kv_head) * tiles + tile;
+  w.kv_head = block_y();
+  w.sequence = block_z();
+  w.unit = (w.sequence * blocks_y() + w.kv_head) * tiles + tile;
   const View<const int>& cu_seqlens = a.pass.cu_seqlens;
   w.first = *cu_seqlens.row(w.sequence);
   w.rows = *cu_seqlens.row(w.sequence + 1) - w.first;
@@ -72,8 +72,8 @@ __device__ AttendWork work_of(const AttendArguments<T>& a, int tiles, int tile, 
 // Each tile has as many CTAs side by side as a context may have splits.
 template <class T>
 __device__ AttendWork work_of_block(const AttendArguments<T>& a, int tile_rows, int stage) {
-  const int x = static_cast<int>(blockIdx.x), splits = a.parts.splits;
-  return work_of(a, static_cast<int>(gridDim.x) / splits, x / splits, x % splits, tile_rows, stage);
+  const int x = block_x(), splits = a.parts.splits;
+  return work_of(a, blocks_x() / splits, x / splits, x % splits, tile_rows, stage);
 }
 
 // The entries below `end` of the tail to which a row may attend: its ancestors, in the order of the text.

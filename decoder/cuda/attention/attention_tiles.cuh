@@ -36,9 +36,9 @@ struct Tiles {
 template <class S>
 __device__ void fill_stage(const AttendArguments<bf16>& a, const AttendWork& w, int from, bf16* keys, bf16* values) {
   constexpr int chunks = S::dim / 8, value_chunks = S::value_dim / 8;
-  const std::ptrdiff_t values_behind = static_cast<std::ptrdiff_t>(a.cache.kv_heads) * kBlockTokens * S::dim;
+  const std::ptrdiff_t values_behind = std::ptrdiff_t{a.cache.kv_heads} * kBlockTokens * S::dim;
 #pragma unroll 4
-  for (int c = static_cast<int>(threadIdx.x); c < S::stage * chunks; c += S::threads) {
+  for (int c = thread_x(); c < S::stage * chunks; c += S::threads) {
     const int j = c / chunks, column = c % chunks * 8, key = from + j;
     const bool present = key < w.end;
     const bf16* entry = present ? a.cache.entry(a.layer, w.kv_slot, key, 0, w.kv_head) + column : a.cache.data;
@@ -48,7 +48,7 @@ __device__ void fill_stage(const AttendArguments<bf16>& a, const AttendWork& w, 
   }
   if constexpr (S::value_dim != S::dim) {
 #pragma unroll 4
-    for (int c = static_cast<int>(threadIdx.x); c < S::stage * value_chunks; c += S::threads) {
+    for (int c = thread_x(); c < S::stage * value_chunks; c += S::threads) {
       const int j = c / value_chunks, column = c % value_chunks * 8, key = from + j;
       const bool present = key < w.end;
       const bf16* entry = present ? a.cache.entry(a.layer, w.kv_slot, key, 1, w.kv_head) + column : a.cache.data;
@@ -64,13 +64,13 @@ __device__ void fill_stage(const ExpandedArguments<bf16>& a, const AttendWork& w
   constexpr int chunks = S::dim / 8, value_chunks = S::value_dim / 8;
   const int at = w.kv_head * (S::own + S::value_dim);
 #pragma unroll 4
-  for (int c = static_cast<int>(threadIdx.x); c < S::stage * chunks; c += S::threads) {
+  for (int c = thread_x(); c < S::stage * chunks; c += S::threads) {
     const int j = c / chunks, column = c % chunks * 8, row = w.first + min(from + j, w.end - 1);
     copy_later(keys + j * S::row + column,
                column < S::own ? a.kv.row(row) + at + column : a.k_rope.row(row) + column - S::own, from + j < w.end);
   }
 #pragma unroll 4
-  for (int c = static_cast<int>(threadIdx.x); c < S::stage * value_chunks; c += S::threads) {
+  for (int c = thread_x(); c < S::stage * value_chunks; c += S::threads) {
     const int j = c / value_chunks, column = c % value_chunks * 8, row = w.first + min(from + j, w.end - 1);
     copy_later(values + j * S::value_row + column, a.kv.row(row) + at + S::own + column, from + j < w.end);
   }

@@ -46,7 +46,7 @@ __device__ void finish_tile(const AttendArguments<T>& a, const AttendWork& w, co
                             int tile_rows, int row_stride) {
   constexpr int kTogether = columns == 0 ? 1 : columns < 128 ? 2 : 4;
   const int dim = columns > 0 ? columns : a.value_dim, valid = min(tile_rows, w.rows * a.group - w.from);
-  const int row_warps = static_cast<int>(blockDim.x) / 32;
+  const int row_warps = threads_x() / 32;
 #pragma unroll 4  // what is read of one row does not wait for what is read of another
   for (int row = warp_of(); row < valid; row += row_warps) {
     float weight[warps];
@@ -92,13 +92,13 @@ template <class T, int at_once>
 __global__ void __launch_bounds__(32 * kJoinWarps) join_parts_kernel(AttendArguments<T> a, int tiles, int stage) {
   static_assert(kMostSplits <= 64 && kMostSplits % at_once == 0);
   await_previous();
-  const int lane = lane_of(), stacked = static_cast<int>(blockIdx.x) * kJoinWarps + warp_of();
+  const int lane = lane_of(), stacked = block_x() * kJoinWarps + warp_of();
   const int tile = stacked / a.parts.tile_rows, row = stacked % a.parts.tile_rows;
   const AttendWork w = work_of(a, tiles, tile, 0, a.parts.tile_rows, stage);
   if (!w.any || w.used == 1 || stacked >= w.rows * a.group) return;
-  const std::ptrdiff_t first = a.parts.at(w.unit, 0) + row;                                      // of the first split
-  const std::ptrdiff_t apart = static_cast<std::ptrdiff_t>(a.parts.tile_rows) * a.parts.stride;  // sums of two splits
-  Share mine[2];  // of splits `lane` and `lane` + 32
+  const std::ptrdiff_t first = a.parts.at(w.unit, 0) + row;                         // of the first split
+  const std::ptrdiff_t apart = std::ptrdiff_t{a.parts.tile_rows} * a.parts.stride;  // sums of two splits
+  Share mine[2];                                                                    // of splits `lane` and `lane` + 32
   for (int i = 0; i < 2; ++i) {
     const int split = lane + 32 * i;
     mine[i] = split < w.used ? a.parts.shares[first + split * a.parts.tile_rows] : Share{-INFINITY, 0};

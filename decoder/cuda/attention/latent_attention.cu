@@ -42,8 +42,8 @@ void launch_prompts(const ExpandedArguments<bf16>& a, int heads, cudaStream_t st
 // grid (row and head, sequences)
 template <class T>
 __global__ void expanded_rows(ExpandedArguments<T> a, int heads, int nope, int rope) {
-  const int b = static_cast<int>(blockIdx.y), first = *a.pass.cu_seqlens.row(b), warp = warp_of(), lane = lane_of();
-  const int task = static_cast<int>(blockIdx.x) * kRowWarps + warp, row = first + task / heads, head = task % heads;
+  const int b = block_y(), first = *a.pass.cu_seqlens.row(b), warp = warp_of(), lane = lane_of();
+  const int task = block_x() * kRowWarps + warp, row = first + task / heads, head = task % heads;
   if (row >= *a.pass.cu_seqlens.row(b + 1)) return;
   const int dim = nope + rope, at = head * (nope + a.value_dim);
   float* mine = dynamic_shared<float>() + warp * dim;

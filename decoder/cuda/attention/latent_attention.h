@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Latent attention (decoder/op/latent_attention.h): absorbed, over the latents of a paged cache, which all heads share, or
-// expanded, among the rows of whole prompts. Absorbed attention has a second launch where contexts are split.
+// Latent attention (decoder/op/latent_attention.h): absorbed, over the latents of a paged cache, which all heads share,
+// or expanded, among the rows of whole prompts. Absorbed attention has a second launch where contexts are split.
 #pragma once
 #include <cuda_runtime.h>
 

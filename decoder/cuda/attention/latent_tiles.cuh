@@ -33,7 +33,7 @@ struct LatentTiles {
 template <class S>
 __device__ void fill_queries(const AttendArguments<bf16>& a, const AttendWork& w, bf16* queries) {
   constexpr int chunks = S::dim / 8;
-  for (int c = static_cast<int>(threadIdx.x); c < S::rows * chunks; c += S::threads) {
+  for (int c = thread_x(); c < S::rows * chunks; c += S::threads) {
     const int r = c / chunks, column = c % chunks * 8, m = w.from + r;
     const bool present = m < w.rows * a.group;
     const int row = w.first + min(m / a.group, w.rows - 1), head = m % a.group;
@@ -49,7 +49,7 @@ template <class S>
 __device__ void fill_latents(const AttendArguments<bf16>& a, const AttendWork& w, int from, bf16* latents) {
   constexpr int chunks = S::dim / 8;
 #pragma unroll 4
-  for (int c = static_cast<int>(threadIdx.x); c < S::stage * chunks; c += S::threads) {
+  for (int c = thread_x(); c < S::stage * chunks; c += S::threads) {
     const int j = c / chunks, column = c % chunks * 8, key = from + j;
     const bool present = key < w.end;
     copy_later(latents + j * S::row + column,
@@ -169,7 +169,7 @@ __global__ void __launch_bounds__(S::threads) latent_tiles_kernel(AttendArgument
     }
   }
   __syncthreads();
-  for (int row = static_cast<int>(threadIdx.x); row < S::rows; row += S::threads) {
+  for (int row = thread_x(); row < S::rows; row += S::threads) {
     shares[row].sum = 0;
     for (int i = 0; i < S::column_warps; ++i) shares[row].sum += tops[i * S::rows + row];
   }

@@ -21,8 +21,8 @@ template <class T>
 __global__ void index_append_kernel(View<const T> q, View<const T> k, Rotation rotation, PassView pass,
                                     CacheView<T> cache, int layer, View<T> y) {
   await_previous();
-  const int i = static_cast<int>(blockIdx.x), b = static_cast<int>(blockIdx.y);
-  const int r = pass.cu_seqlens.row(b)[0] + i, h = static_cast<int>(blockIdx.z) * kHeadsPerBlock + warp_of();
+  const int i = block_x(), b = block_y();
+  const int r = pass.cu_seqlens.row(b)[0] + i, h = block_z() * kHeadsPerBlock + warp_of();
   const int d = k.cols, heads = q.cols / d;
   if (r >= pass.cu_seqlens.row(b + 1)[0] || h > heads) return;
   const int length = pass.slots.lengths.row(b)[0], entry = length + pass.tail + i;
@@ -60,7 +60,7 @@ __device__ unsigned ranked(const unsigned* x, int n, int room) {
   unsigned least = 0;
   for (unsigned bit = 1U << 31; bit > 0; bit /= 2) {
     int count = 0;
-    for (int j = static_cast<int>(threadIdx.x); j < n; j += kThreads) count += x[j] >= (least | bit);
+    for (int j = thread_x(); j < n; j += kThreads) count += x[j] >= (least | bit);
     if (block_reduce(count, Plus{}) >= room) least |= bit;
   }
   return least;
@@ -86,12 +86,12 @@ __device__ int flags_before(bool flag, int& all) {
 template <class T>
 __global__ void select_tokens_kernel(View<const T> q, View<const T> weights, PassView pass, CacheView<T> cache,
                                      int layer, int capacity, unsigned* scores, View<int> y) {
-  const int i = static_cast<int>(blockIdx.x), b = static_cast<int>(blockIdx.y), thread = static_cast<int>(threadIdx.x);
+  const int i = block_x(), b = block_y(), thread = thread_x();
   const int first = pass.cu_seqlens.row(b)[0], rows = pass.cu_seqlens.row(b + 1)[0] - first, r = first + i;
   if (i >= rows) return;
   const int length = pass.slots.lengths.row(b)[0], kv_slot = pass.slots.kv_slots.row(b)[0];
   const int keys = length + pass.tail + (pass.looks_ahead() ? rows : i + 1), dim = q.cols / weights.cols;
-  unsigned* score = scores + static_cast<std::ptrdiff_t>(r) * capacity;
+  unsigned* score = scores + std::ptrdiff_t{r} * capacity;
   int seen = 0;
   for (int key = thread; key < keys; key += kThreads) {
     const int of_tail = key - length;
@@ -127,8 +127,8 @@ __global__ void select_tokens_kernel(View<const T> q, View<const T> weights, Pas
 template <class T>
 __global__ void attend_to_tokens_kernel(View<const T> q, View<const T> q_rope, View<const int> tokens, PassView pass,
                                         CacheView<T> cache, int layer, float scale, int heads, View<T> y) {
-  const int i = static_cast<int>(blockIdx.x), b = static_cast<int>(blockIdx.y), h = static_cast<int>(blockIdx.z);
-  const int r = pass.cu_seqlens.row(b)[0] + i, thread = static_cast<int>(threadIdx.x);
+  const int i = block_x(), b = block_y(), h = block_z();
+  const int r = pass.cu_seqlens.row(b)[0] + i, thread = thread_x();
   if (r >= pass.cu_seqlens.row(b + 1)[0]) return;
   const int rank = q.cols / heads, rope = q_rope.cols / heads, kv_slot = pass.slots.kv_slots.row(b)[0];
   const T *query = q.row(r) + h * rank, *rotated = q_rope.row(r) + h * rope;
@@ -162,13 +162,12 @@ __global__ void attend_to_tokens_kernel(View<const T> q, View<const T> q_rope, V
 template <class T>
 void index_append(const IndexAppendView<T>& o, cudaStream_t s) {
   const int heads = o.q.cols / o.k.cols + 1;
-  launch_overlapping(index_append_kernel<T>,
-                     grid_of(o.pass.widest, o.pass.sequences, ceil_div(heads, kHeadsPerBlock)),
+  launch_overlapping(index_append_kernel<T>, grid_of(o.pass.widest, o.pass.sequences, ceil_div(heads, kHeadsPerBlock)),
                      dim3(32 * kHeadsPerBlock), 0, s, o.q, o.k, o.rotation, o.pass, o.cache, o.layer, o.y);
 }
 
 std::size_t select_tokens_scratch(int rows, int capacity) {
-  return kCounterBytes + sizeof(unsigned) * at(rows) * at(capacity);
+  return kCounterBytes + sizeof(unsigned) * count_of(rows) * count_of(capacity);
 }
 
 template <class T>
@@ -184,13 +183,13 @@ void attend_to_tokens(const AttendToTokensView<T>& o, cudaStream_t s) {
     throw InputErrors("on CUDA an indexer may choose at most " + std::to_string(kMostTokens) +
                       " tokens; this one chooses " + std::to_string(o.tokens.cols));
   launch(attend_to_tokens_kernel<T>, grid_of(o.pass.widest, o.pass.sequences, o.heads), dim3(kThreads),
-         sizeof(float) * at(o.tokens.cols), s, o.q, o.q_rope, o.tokens, o.pass, o.cache, o.layer, o.scale, o.heads,
-         o.y);
+         sizeof(float) * count_of(o.tokens.cols), s, o.q, o.q_rope, o.tokens, o.pass, o.cache, o.layer, o.scale,
+         o.heads, o.y);
 }
 
-#define FOR_FORMAT(T)                                                                           \
-  template void index_append(const IndexAppendView<T>&, cudaStream_t);                          \
-  template void select_tokens(const SelectTokensView<T>&, int, const Scratch&, cudaStream_t);   \
+#define FOR_FORMAT(T)                                                                         \
+  template void index_append(const IndexAppendView<T>&, cudaStream_t);                        \
+  template void select_tokens(const SelectTokensView<T>&, int, const Scratch&, cudaStream_t); \
   template void attend_to_tokens(const AttendToTokensView<T>&, cudaStream_t)
 FOR_FORMAT(float);
 FOR_FORMAT(bf16);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sparse attention (decoder/op/latent_attention.h): an indexer's keys, the tokens that its scores choose, and attention to these
-// alone. Each is one launch. A cache's columns are a latent, the shared key, and the indexer's key. Kernels that are
-// right first: each block computes by itself what FlashMLA and DeepGEMM compute in tiles.
+// Sparse attention (decoder/op/latent_attention.h): an indexer's keys, the tokens that its scores choose, and attention
+// to these alone. Each is one launch. A cache's columns are a latent, the shared key, and the indexer's key. Kernels
+// are simple: each block computes alone what FlashMLA and DeepGEMM compute in tiles.
 #pragma once
 #include <cuda_runtime.h>
 

@@ -20,26 +20,25 @@ struct AttendParts {
   Share* shares;
   int splits, tile_rows, stride;
   DRAFTLINE_BOTH std::ptrdiff_t at(int unit, int split) const {
-    return (static_cast<std::ptrdiff_t>(unit) * splits + split) * tile_rows;
+    return (std::ptrdiff_t{unit} * splits + split) * tile_rows;
   }
 };
 
 constexpr int stride_of_parts(int value_dim) { return (value_dim + 3) / 4 * 4; }  // read 16 bytes at a time
 // Rows of parts of all heads. `heads`: KV heads of all sequences.
 inline std::size_t rows_of_parts(const AttendPlan& p, int heads) {
-  return static_cast<std::size_t>(heads) * static_cast<std::size_t>(p.tiles) * static_cast<std::size_t>(p.splits) *
-         static_cast<std::size_t>(p.tile_rows);
+  return count_of(heads) * count_of(p.tiles) * count_of(p.splits) * count_of(p.tile_rows);
 }
 // Bytes of scratch memory.
 inline std::size_t scratch_of(const AttendPlan& p, int heads, int value_dim) {
   if (p.splits == 1) return kCounterBytes;
-  return kCounterBytes + rows_of_parts(p, heads) *
-                             (sizeof(float) * static_cast<std::size_t>(stride_of_parts(value_dim)) + sizeof(Share));
+  return kCounterBytes +
+         rows_of_parts(p, heads) * (sizeof(float) * count_of(stride_of_parts(value_dim)) + sizeof(Share));
 }
 inline AttendParts parts_in(const Scratch& scratch, const AttendPlan& p, int heads, int value_dim) {
   const int stride = stride_of_parts(value_dim);
   auto* sums = behind_counters<float>(scratch);
-  auto* shares = reinterpret_cast<Share*>(sums + rows_of_parts(p, heads) * static_cast<std::size_t>(stride));
+  auto* shares = reinterpret_cast<Share*>(sums + rows_of_parts(p, heads) * count_of(stride));
   return {sums, shares, p.splits, p.tile_rows, stride};
 }
 

@@ -14,8 +14,8 @@ template <class T>
 __global__ void latent_append_kernel(View<const T> q, View<const T> latent, View<const T> shared_key, Rotation rotation,
                                      PassView pass, CacheView<T> cache, int layer, View<T> q_rope, View<T> k_rope) {
   await_previous();
-  const int i = static_cast<int>(blockIdx.x), b = static_cast<int>(blockIdx.y);
-  const int r = pass.cu_seqlens.row(b)[0] + i, h = static_cast<int>(blockIdx.z) * kHeadsPerBlock + warp_of();
+  const int i = block_x(), b = block_y();
+  const int r = pass.cu_seqlens.row(b)[0] + i, h = block_z() * kHeadsPerBlock + warp_of();
   const int rope = k_rope.cols, heads = q_rope.cols / rope, of_head = q.cols / heads;
   if (r >= pass.cu_seqlens.row(b + 1)[0] || h > heads) return;
   const int length = pass.slots.lengths.row(b)[0], entry = length + pass.tail + i;
@@ -34,8 +34,7 @@ __global__ void latent_append_kernel(View<const T> q, View<const T> latent, View
 template <class T>
 void latent_append(const LatentAppendView<T>& o, cudaStream_t s) {
   const int tasks = o.q_rope.cols / o.k_rope.cols + 1;
-  launch_overlapping(latent_append_kernel<T>,
-                     grid_of(o.pass.widest, o.pass.sequences, ceil_div(tasks, kHeadsPerBlock)),
+  launch_overlapping(latent_append_kernel<T>, grid_of(o.pass.widest, o.pass.sequences, ceil_div(tasks, kHeadsPerBlock)),
                      dim3(32 * kHeadsPerBlock), 0, s, o.q, o.latent, o.shared_key, o.rotation, o.pass, o.cache, o.layer,
                      o.q_rope, o.k_rope);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LatentAppend of decoder/op/latent_attention.h: rotates the queries' last columns and the shared key, and appends the latent
-// and that key to the cache behind the tail. One launch.
+// LatentAppend of decoder/op/latent_attention.h: rotates the queries' last columns and the shared key, and appends the
+// latent and that key to the cache behind the tail. One launch.
 #pragma once
 #include "decoder/cuda/cache/movement.h"
 

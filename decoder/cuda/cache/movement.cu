@@ -11,8 +11,8 @@ constexpr int kThreads = 256;
 
 template <class Word>
 __global__ void gather_kernel(Parts<Word> parts, View<const int> index, int shift, int span, View<Word> y) {
-  const int r = static_cast<int>(blockIdx.x);
-  const int c = static_cast<int>(blockIdx.y) * kThreads + static_cast<int>(threadIdx.x);
+  const int r = block_x();
+  const int c = block_y() * kThreads + thread_x();
   if (c >= y.cols) return;
   const int from = index.data != nullptr ? index.row(r / span)[0] + shift + r % span : r;
   int p = 0;
@@ -22,8 +22,8 @@ __global__ void gather_kernel(Parts<Word> parts, View<const int> index, int shif
 
 template <class Word>
 __global__ void concat_rows_kernel(Parts<Word> parts, View<Word> y) {
-  const int r = static_cast<int>(blockIdx.x);
-  const int c = static_cast<int>(blockIdx.y) * kThreads + static_cast<int>(threadIdx.x);
+  const int r = block_x();
+  const int c = block_y() * kThreads + thread_x();
   if (c >= y.cols) return;
   int p = 0;
   while (r >= parts.begin[p + 1]) ++p;
@@ -37,10 +37,10 @@ template <class T>
 __global__ void rope_append_kernel(View<const T> q, View<const T> k, View<const T> v, Rotation rotation, PassView pass,
                                    CacheView<T> cache, int layer, View<T> y) {
   await_previous();
-  const int i = static_cast<int>(blockIdx.x), b = static_cast<int>(blockIdx.y);
+  const int i = block_x(), b = block_y();
   const int first = pass.cu_seqlens.row(b)[0], r = first + i;
   const int d = cache.head_dim, heads = q.cols / d, kv = k.cols > 0 ? cache.kv_heads : 0;
-  int h = static_cast<int>(blockIdx.z) * kHeadsPerBlock + warp_of();
+  int h = block_z() * kHeadsPerBlock + warp_of();
   if (r >= pass.cu_seqlens.row(b + 1)[0] || h >= heads + 2 * kv) return;
 
   const int length = pass.slots.lengths.row(b)[0], kv_slot = pass.slots.kv_slots.row(b)[0];
@@ -80,9 +80,9 @@ template <class T>
 __global__ void commit_kernel(View<const int> path, View<const int> cu_seqlens, BatchSlotsView slots,
                               CacheView<T> cache, int per) {
   constexpr int kHeld = 8;
-  const int layer = static_cast<int>(blockIdx.x), b = static_cast<int>(blockIdx.y);
-  const int kv = static_cast<int>(blockIdx.z) / cache.kv_heads, head = static_cast<int>(blockIdx.z) % cache.kv_heads;
-  const int c = static_cast<int>(threadIdx.x);
+  const int layer = block_x(), b = block_y();
+  const int kv = block_z() / cache.kv_heads, head = block_z() % cache.kv_heads;
+  const int c = thread_x();
   const int length = slots.lengths.row(b)[0], kv_slot = slots.kv_slots.row(b)[0], first = cu_seqlens.row(b)[0];
   if (c >= cache.columns(kv)) return;
   T held[kHeld];
@@ -98,15 +98,15 @@ __global__ void commit_kernel(View<const int> path, View<const int> cu_seqlens, 
 // grid (sequences): a sequence has few rows
 __global__ void follow_path_kernel(View<const int> last, View<const int> cu_seqlens, View<const int> to, int items,
                                    int own, View<int> y, View<int> newest) {
-  const int b = static_cast<int>(blockIdx.x), from = cu_seqlens.row(b)[0], first = to.row(b)[0];
+  const int b = block_x(), from = cu_seqlens.row(b)[0], first = to.row(b)[0];
   const int mine = last.row(b)[0] - from + 1;
-  for (int i = static_cast<int>(threadIdx.x); i < to.row(b + 1)[0] - first; i += kThreads)
+  for (int i = thread_x(); i < to.row(b + 1)[0] - first; i += kThreads)
     y.row(first + i)[0] = i < mine ? from + i : i < mine + own ? items + b * own + i - mine : items + last.rows * own;
   if (threadIdx.x == 0) newest.row(b)[0] = first + mine + own - 1;
 }
 
 __global__ void advance_kernel(View<const int> counts, View<int> lengths) {
-  const int b = static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x);
+  const int b = block_x() * kThreads + thread_x();
   if (b < counts.rows) lengths.row(b)[0] += counts.row(b)[0];
 }
 
@@ -132,8 +132,7 @@ void commit(View<const int> path, View<const int> cu_seqlens, const BatchSlotsVi
             int layers, cudaStream_t s) {
   const int sequences = cu_seqlens.rows - 1;
   launch(commit_kernel<T>, grid_of(layers, sequences, cache.sides() * cache.kv_heads),
-         dim3(static_cast<unsigned>(32 * ceil_div(cache.widest(), 32))), 0, s, path, cu_seqlens, slots, cache,
-         path.rows / sequences);
+         grid_of(32 * ceil_div(cache.widest(), 32)), 0, s, path, cu_seqlens, slots, cache, path.rows / sequences);
 }
 void follow_path(const FollowPathView& o, cudaStream_t s) {
   launch(follow_path_kernel, grid_of(o.last.rows), dim3(kThreads), 0, s, o.last, o.cu_seqlens, o.to, o.items, o.own,

@@ -14,9 +14,9 @@ constexpr int kThreads = 256;
 template <class T>
 __global__ void keep_entries_kernel(View<const int> last, View<const int> cu_seqlens, BatchSlotsView slots,
                                     CacheView<T> from, CacheView<T> to, int rows) {
-  const int layer = static_cast<int>(blockIdx.x), b = static_cast<int>(blockIdx.y);
-  const int kv = static_cast<int>(blockIdx.z) / from.kv_heads, head = static_cast<int>(blockIdx.z) % from.kv_heads;
-  const int c = static_cast<int>(threadIdx.x);
+  const int layer = block_x(), b = block_y();
+  const int kv = block_z() / from.kv_heads, head = block_z() % from.kv_heads;
+  const int c = thread_x();
   const int length = slots.lengths.row(b)[0], kv_slot = slots.kv_slots.row(b)[0];
   const int n = last.row(b)[0] - cu_seqlens.row(b)[0] + 1;
   if (c >= from.columns(kv)) return;
@@ -31,7 +31,7 @@ __global__ void keep_entries_kernel(View<const int> last, View<const int> cu_seq
 template <class T>
 __device__ void add_weights(View<const T> q, int first, int rows, int window, int group, int kv_head, int kv_slot,
                             const CacheView<T>& from, const EntryRanking& r, float* score, float* sum) {
-  const int d = from.head_dim, old = rows - window, thread = static_cast<int>(threadIdx.x);
+  const int d = from.head_dim, old = rows - window, thread = thread_x();
   for (int j = thread; j < old; j += kThreads) sum[j] = 0;
   for (int row = old; row < rows; ++row)
     for (int h = 0; h < group; ++h) {
@@ -57,7 +57,7 @@ __device__ unsigned ranked(const float* x, int n, int room) {
   unsigned least = 0;
   for (unsigned bit = 1U << 30; bit > 0; bit /= 2) {
     int count = 0;
-    for (int j = static_cast<int>(threadIdx.x); j < n; j += kThreads) count += __float_as_uint(x[j]) >= (least | bit);
+    for (int j = thread_x(); j < n; j += kThreads) count += __float_as_uint(x[j]) >= (least | bit);
     if (block_reduce(count, Plus{}) >= room) least |= bit;
   }
   return least;
@@ -67,14 +67,14 @@ __device__ unsigned ranked(const float* x, int n, int room) {
 template <class T>
 __global__ void select_entries_kernel(View<const T> q, PassView pass, CacheView<T> from, CacheView<T> to,
                                       EntryRanking r, float* scratch, int widest) {
-  const int kv_head = static_cast<int>(blockIdx.x), b = static_cast<int>(blockIdx.y);
-  const int thread = static_cast<int>(threadIdx.x), wide = from.widest();
+  const int kv_head = block_x(), b = block_y();
+  const int thread = thread_x(), wide = from.widest();
   const int first = pass.cu_seqlens.row(b)[0], n = pass.cu_seqlens.row(b + 1)[0] - first;
   const int kv_slot = pass.slots.kv_slots.row(b)[0];
   const int window = min(r.window, n), old = n - window;
   const bool all = n <= to.ring;
   const int room = all ? old : to.ring - window;
-  float* mean = scratch + static_cast<std::ptrdiff_t>(b * static_cast<int>(gridDim.x) + kv_head) * 3 * widest;
+  float* mean = scratch + std::ptrdiff_t{b * blocks_x() + kv_head} * 3 * widest;
   float* sum = mean + widest;
   int* chosen = reinterpret_cast<int*>(sum + widest);  // best first
   if (all) {
@@ -119,7 +119,7 @@ void keep_entries(const KeepEntriesView<T>& o, cudaStream_t s) {
 }
 
 std::size_t select_scratch(int sequences, int widest, int kv_heads) {
-  return kCounterBytes + 3 * sizeof(float) * at(sequences) * at(widest) * at(kv_heads);
+  return kCounterBytes + 3 * sizeof(float) * count_of(sequences) * count_of(widest) * count_of(kv_heads);
 }
 
 template <class T>

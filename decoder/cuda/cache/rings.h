@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Caches that keep a part of a text (decoder/op/rings.h: KeepEntries, SelectEntries): what is copied into them, and which
-// entries of a prompt are chosen. One launch each.
+// Caches that keep a part of a text (KeepEntries, SelectEntries of decoder/op/rings.h): what is copied into them, and
+// which entries of a prompt are chosen. One launch each.
 #pragma once
 #include <cuda_runtime_api.h>
 

@@ -11,8 +11,8 @@ namespace {
 
 constexpr int kThreads = 256;
 
-__device__ inline int row() { return static_cast<int>(blockIdx.x); }
-__device__ inline int column() { return static_cast<int>(blockIdx.y) * kThreads + static_cast<int>(threadIdx.x); }
+__device__ inline int row() { return block_x(); }
+__device__ inline int column() { return block_y() * kThreads + thread_x(); }
 dim3 grid_over(int rows, int cols) { return grid_of(rows, ceil_div(cols, kThreads)); }
 
 __device__ inline float silu(float x) { return x / (1 + expf(-x)); }
@@ -112,10 +112,10 @@ __global__ void gelu_kernel(View<const T> x, View<T> y) {
 // A warp for each head of each row.
 template <class T>
 __global__ void cosine_gate_kernel(View<const T> q, View<const T> k, View<const T> v, int head_dim, View<T> y) {
-  const int first = static_cast<int>(blockIdx.y) * head_dim;
+  const int first = block_y() * head_dim;
   const T *a = q.row(row()) + first, *b = k.row(row()) + first, *values = v.row(row()) + first;
   float ab = 0, aa = 0, bb = 0;
-  for (int c = static_cast<int>(threadIdx.x); c < head_dim; c += 32) {
+  for (int c = thread_x(); c < head_dim; c += 32) {
     const float l = to_float(a[c]), r = to_float(b[c]);
     ab += l * r;
     aa += l * l;
@@ -127,8 +127,7 @@ __global__ void cosine_gate_kernel(View<const T> q, View<const T> k, View<const 
     bb += __shfl_xor_sync(0xffffffffU, bb, o);
   }
   const float gate = aa > 0 && bb > 0 ? ab / sqrtf(aa * bb) : 0;
-  for (int c = static_cast<int>(threadIdx.x); c < head_dim; c += 32)
-    y.row(row())[first + c] = from_float<T>(gate * to_float(values[c]));
+  for (int c = thread_x(); c < head_dim; c += 32) y.row(row())[first + c] = from_float<T>(gate * to_float(values[c]));
 }
 
 template <class T>

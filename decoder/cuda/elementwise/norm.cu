@@ -20,7 +20,7 @@ int threads_for(int width) {
 // The sum over the block, returned to all of its threads.
 __device__ inline float block_sum(float v) {
   __shared__ float partial[kMostWarps];
-  const int warps = static_cast<int>(blockDim.x) / 32;
+  const int warps = threads_x() / 32;
   for (int o = 16; o > 0; o /= 2) v += __shfl_xor_sync(0xffffffffU, v, o);
   if (warps == 1) return v;
   if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = v;
@@ -34,8 +34,8 @@ __device__ inline float block_sum(float v) {
 template <class T>
 __global__ void rms_norm_kernel(View<const T> x, View<const T> delta, View<T> sum, View<const T> w, int width,
                                 float epsilon, View<T> y) {
-  const int r = static_cast<int>(blockIdx.x), first = static_cast<int>(blockIdx.y) * width;
-  const int step = static_cast<int>(blockDim.x), begin = first + static_cast<int>(threadIdx.x), end = first + width;
+  const int r = block_x(), first = block_y() * width;
+  const int step = threads_x(), begin = first + thread_x(), end = first + width;
   const T* in = x.row(r);
   float squares = 0;
   if (delta.data != nullptr) {
@@ -63,10 +63,8 @@ __global__ void __launch_bounds__(kMostWide)
     rms_norm_wide_kernel(View<const T> x, View<const T> delta, View<T> sum, View<const T> w, int width, float epsilon,
                          View<T> y) {
   using C = Chunk<T>;
-  const int r = static_cast<int>(blockIdx.x), first = static_cast<int>(blockIdx.y) * width;
-  const auto column = [](int i) {
-    return (static_cast<int>(threadIdx.x) + i * static_cast<int>(blockDim.x)) * C::kPer;
-  };
+  const int r = block_x(), first = block_y() * width;
+  const auto column = [](int i) { return (thread_x() + i * threads_x()) * C::kPer; };
   C held[kHeld], weights[kHeld];
 #pragma unroll
   for (int i = 0; i < kHeld; ++i)  // no kernel writes weights, so they are read before await_previous()
@@ -115,8 +113,7 @@ void any_rms_norm(const AddRmsNormView<T>& o, int width, cudaStream_t s) {
   const bool wide = width % per == 0 && width <= kMostWide * kHeld * per && w.cols == width && in_chunks(x) &&
                     in_chunks(delta) && in_chunks(sum) && in_chunks(w) && in_chunks(y);
   if (!wide)
-    return launch(rms_norm_kernel<T>, grid, dim3(static_cast<unsigned>(threads_for(width))), 0, s, x, delta, sum, w,
-                  width, epsilon, y);
+    return launch(rms_norm_kernel<T>, grid, grid_of(threads_for(width)), 0, s, x, delta, sum, w, width, epsilon, y);
   const int warps = ceil_div(width / per, 32), most = kMostWide / 32;
   launch_overlapping(rms_norm_wide_kernel<T>, grid, grid_of(32 * (warps < most ? warps : most)), 0, s, x, delta, sum, w,
                      width, epsilon, y);
@@ -124,8 +121,8 @@ void any_rms_norm(const AddRmsNormView<T>& o, int width, cudaStream_t s) {
 
 template <class T>
 __global__ void layer_norm_kernel(View<const T> x, View<const T> w, View<const T> bias, float epsilon, View<T> y) {
-  const int r = static_cast<int>(blockIdx.x), step = static_cast<int>(blockDim.x);
-  const int begin = static_cast<int>(threadIdx.x), n = x.cols;
+  const int r = block_x(), step = threads_x();
+  const int begin = thread_x(), n = x.cols;
   const T* in = x.row(r);
   float total = 0;
   for (int c = begin; c < n; c += step) total += to_float(in[c]);
@@ -149,8 +146,7 @@ void add_rms_norm(const AddRmsNormView<T>& o, cudaStream_t s) {
 }
 template <class T>
 void layer_norm(View<const T> x, View<const T> w, View<const T> bias, float epsilon, View<T> y, cudaStream_t s) {
-  launch(layer_norm_kernel<T>, grid_of(x.rows), dim3(static_cast<unsigned>(threads_for(x.cols))), 0, s, x, w, bias,
-         epsilon, y);
+  launch(layer_norm_kernel<T>, grid_of(x.rows), grid_of(threads_for(x.cols)), 0, s, x, w, bias, epsilon, y);
 }
 
 #define FOR_FORMAT(T)                                                                      \

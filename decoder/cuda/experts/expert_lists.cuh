@@ -42,14 +42,14 @@ template <class T>
 __device__ void score_part(const ExpertShape& m, View<const T> x, const T* router, int first, int rows, int chunk,
                            int part, float* scores) {
   __shared__ float inputs[kRouteRows][kRouteDeep], of_warp[kRouteWarps][kRouteRows][32];
-  const int me = static_cast<int>(threadIdx.x), lane = lane_of(), warp = warp_of();
+  const int me = thread_x(), lane = lane_of(), warp = warp_of();
   const int stages = route_stages(m.hidden), begin = part * stages * kRouteDeep;
   const T* from = router + min(chunk * 32 + lane, m.experts - 1);
   float weight[kRouteHeld], sum[kRouteRows] = {};
   const auto load = [&](int k) {  // beyond the last input it reads the last row of weights again, for inputs of 0
 #pragma unroll
     for (int i = 0; i < kRouteHeld; ++i)
-      weight[i] = to_float(from[static_cast<std::ptrdiff_t>(min(k + warp * kRouteHeld + i, m.hidden - 1)) * m.experts]);
+      weight[i] = to_float(from[std::ptrdiff_t{min(k + warp * kRouteHeld + i, m.hidden - 1)} * m.experts]);
   };
   load(begin);
   await_previous();
@@ -76,7 +76,7 @@ __device__ void score_part(const ExpertShape& m, View<const T> x, const T* route
     const int r = i / 32, e = chunk * 32 + i % 32;
     float total = 0;
     for (int w = 0; w < kRouteWarps; ++w) total += of_warp[w][r][i % 32];
-    if (e < m.experts) scores[(static_cast<std::ptrdiff_t>(part) * m.rows + first + r) * m.experts + e] = total;
+    if (e < m.experts) scores[(std::ptrdiff_t{part} * m.rows + first + r) * m.experts + e] = total;
   }
 }
 
@@ -84,9 +84,9 @@ __device__ void score_part(const ExpertShape& m, View<const T> x, const T* route
 template <class T>
 __device__ void join_parts(const ExpertShape& m, const T* bias, float* scores, int first, int rows) {
   const int parts = route_parts(m.hidden);
-  const auto apart = static_cast<std::ptrdiff_t>(m.rows) * m.experts;
-  float* of_tile = scores + static_cast<std::ptrdiff_t>(first) * m.experts;
-  for (int i = static_cast<int>(threadIdx.x); i < rows * m.experts; i += kRouteThreads) {
+  const auto apart = std::ptrdiff_t{m.rows} * m.experts;
+  float* of_tile = scores + std::ptrdiff_t{first} * m.experts;
+  for (int i = thread_x(); i < rows * m.experts; i += kRouteThreads) {
     float part[kMostRouteParts], total = 0;
 #pragma unroll
     for (int p = 0; p < kMostRouteParts; ++p) part[p] = p < parts ? of_tile[p * apart + i] : 0.0F;
@@ -99,7 +99,7 @@ __device__ void join_parts(const ExpertShape& m, const T* bias, float* scores, i
 // Counts the choices of each expert in a tile, and numbers them.
 __device__ inline void rank_choices(const ExpertShape& m, const ExpertLists& l, int tile, int rows) {
   const int begin = tile * kRouteRows * m.per_token, end = begin + rows * m.per_token;
-  for (int e = static_cast<int>(threadIdx.x); e < m.experts; e += kRouteThreads) {
+  for (int e = thread_x(); e < m.experts; e += kRouteThreads) {
     int n = 0;
     for (int c = begin; c < end; ++c)
       if (l.expert[c] == e) l.rank[c] = n++;
@@ -131,7 +131,7 @@ __device__ inline void cut_groups(const ExpertShape& m, const ExpertLists& l) {
 }
 
 __device__ inline void list_choices(const ExpertShape& m, const ExpertLists& l, int tiles) {
-  const int me = static_cast<int>(threadIdx.x);
+  const int me = thread_x();
   for (int e = me; e < m.experts; e += kRouteThreads) {
     int n = 0;
     for (int t = 0; t < tiles; ++t) n += l.begins[t * m.experts + e];
@@ -159,17 +159,17 @@ __device__ inline void list_choices(const ExpertShape& m, const ExpertLists& l, 
 template <class T>
 __global__ void __launch_bounds__(kRouteThreads, 3)
     route_kernel(ExpertShape m, View<const T> routed, ExpertPointers<T> w, unsigned* counters, ExpertLists l) {
-  const int chunks = ceil_div(m.experts, 32), block = static_cast<int>(blockIdx.x);
-  const int tile = static_cast<int>(blockIdx.y), tiles = static_cast<int>(gridDim.y);
+  const int chunks = ceil_div(m.experts, 32), block = block_x();
+  const int tile = block_y(), tiles = blocks_y();
   const int first = tile * kRouteRows, rows = min(kRouteRows, m.rows - first);
   score_part(m, routed, w.router, first, rows, block % chunks, block / chunks, l.scores);
-  if (!last_to_finish(counters + 1 + tile, static_cast<int>(gridDim.x))) return;
+  if (!last_to_finish(counters + 1 + tile, blocks_x())) return;
   join_parts(m, w.router_bias, l.scores, first, rows);
   __syncthreads();
   for (int r = first + warp_of(); r < first + rows; r += kRouteWarps)
-    choose_experts(m, l.scores + static_cast<std::ptrdiff_t>(r) * m.experts, w, l.expert + r * m.per_token,
+    choose_experts(m, l.scores + std::ptrdiff_t{r} * m.experts, w, l.expert + r * m.per_token,
                    l.share + r * m.per_token);
-  for (int i = static_cast<int>(threadIdx.x); i < rows * l.column_tiles; i += kRouteThreads)
+  for (int i = thread_x(); i < rows * l.column_tiles; i += kRouteThreads)
     l.missing[first * l.column_tiles + i] = m.per_token;
   __syncthreads();
   rank_choices(m, l, tile, rows);

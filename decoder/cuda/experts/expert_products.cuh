@@ -35,10 +35,10 @@ struct GateUp {
       gate *= share, up *= share;
     }
     if (bias != nullptr) {
-      const T* own = bias + static_cast<std::ptrdiff_t>(g.expert) * 2 * out + c;
+      const T* own = bias + std::ptrdiff_t{g.expert} * 2 * out + c;
       gate += to_float(own[0]), up += to_float(own[out]);
     }
-    wide[static_cast<std::ptrdiff_t>(at) * out + c] = from_float<T>(gated(gate, up, this->gate));
+    wide[std::ptrdiff_t{at} * out + c] = from_float<T>(gated(gate, up, this->gate));
   }
   __device__ void done(const ExpertGroup&, int, int) const {}
 };
@@ -54,24 +54,24 @@ struct Down {
   ExpertLists lists;
   float* results;  // [choices][out]
   View<T> y;
-  __device__ const T* input(int at) const { return wide + static_cast<std::ptrdiff_t>(at) * in; }
+  __device__ const T* input(int at) const { return wide + std::ptrdiff_t{at} * in; }
   __device__ void put(const ExpertGroup& g, int row, int c, float v) const {
-    if (bias != nullptr) v += to_float(bias[static_cast<std::ptrdiff_t>(g.expert) * out + c]);
-    results[static_cast<std::ptrdiff_t>(lists.list[g.begin + row]) * out + c] = v;
+    if (bias != nullptr) v += to_float(bias[std::ptrdiff_t{g.expert} * out + c]);
+    results[std::ptrdiff_t{lists.list[g.begin + row]} * out + c] = v;
   }
   __device__ void done(const ExpertGroup& g, int from, int columns) const {
     constexpr int kMostRows = 64;
     __shared__ bool last[kMostRows];
-    const int me = static_cast<int>(threadIdx.x), row_columns = min(columns, out - from);
+    const int me = thread_x(), row_columns = min(columns, out - from);
     __threadfence();
     __syncthreads();
     if (me < g.rows) {
       const int row = lists.list[g.begin + me] / per_token;
-      last[me] = atomicAdd(lists.missing + row * lists.column_tiles + static_cast<int>(blockIdx.y), -1) == 1;
+      last[me] = atomicAdd(lists.missing + row * lists.column_tiles + block_y(), -1) == 1;
     }
     __syncthreads();
     __threadfence();
-    for (int i = me; i < g.rows * columns; i += static_cast<int>(blockDim.x)) {
+    for (int i = me; i < g.rows * columns; i += threads_x()) {
       const int c = i % columns;
       if (!last[i / columns] || c >= row_columns) continue;
       const int row = lists.list[g.begin + i / columns] / per_token;
@@ -79,7 +79,7 @@ struct Down {
       for (int j = 0; j < per_token; ++j) {
         const int choice = row * per_token + j;
         const float share = weighs_inputs ? 1.0F : lists.share[choice];
-        total += share * results[static_cast<std::ptrdiff_t>(choice) * out + from + c];
+        total += share * results[std::ptrdiff_t{choice} * out + from + c];
       }
       y.row(row)[from + c] = from_float<T>(total);
     }
@@ -88,13 +88,13 @@ struct Down {
 
 // Reads the group of this CTA and returns whether there is one. Both loads are issued at once.
 __device__ inline bool group_of_block(const ExpertLists& l, ExpertGroup* g) {
-  const int which = static_cast<int>(blockIdx.x);
+  const int which = block_x();
   *g = l.groups[which];
   return which < *l.group_count;
 }
 template <class P>
 __device__ auto weights_of(const P& p, const ExpertGroup& g) {
-  return p.w + static_cast<std::ptrdiff_t>(g.expert) * p.in * P::matrices * p.out;
+  return p.w + std::ptrdiff_t{g.expert} * p.in * P::matrices * p.out;
 }
 
 constexpr int kPlainThreads = 128, kPlainRows = 16, kPlainDeep = 64;  // columns: a thread's
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(kPlainThreads) expert_rows_kernel(P p) {
   ExpertGroup g;
   if (!group_of_block(p.lists, &g)) return;
   __shared__ float inputs[kPlainDeep][kPlainRows];
-  const int me = static_cast<int>(threadIdx.x), from = static_cast<int>(blockIdx.y) * kPlainThreads;
+  const int me = thread_x(), from = block_y() * kPlainThreads;
   const int column = from + me, stride = P::matrices * p.out;
   const T* w = weights_of(p, g) + min(column, p.out - 1);
   float sum[P::matrices][kPlainRows] = {};
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(kPlainThreads) expert_rows_kernel(P p) {
     for (int c = 0; c < deep; ++c)
 #pragma unroll
       for (int i = 0; i < P::matrices; ++i) {
-        const float v = to_float(w[static_cast<std::ptrdiff_t>(k + c) * stride + i * p.out]);
+        const float v = to_float(w[std::ptrdiff_t{k + c} * stride + i * p.out]);
 #pragma unroll
         for (int r = 0; r < kPlainRows; ++r) sum[i][r] += inputs[c][r] * v;
       }

@@ -32,7 +32,7 @@ struct ExpertCopies {
   bool inside;
 
   __device__ ExpertCopies(const P& p, const ExpertGroup& g, int from) : in(p.in), stride(P::matrices * p.out) {
-    const int me = static_cast<int>(threadIdx.x), c = me % across, of_matrix = across / P::matrices;
+    const int me = thread_x(), c = me % across, of_matrix = across / P::matrices;
     const int column = from + c % of_matrix * 8;
     inside = column < p.out;
     w = weights_of(p, g) + (inside ? c / of_matrix * p.out + column : 0);
@@ -52,8 +52,7 @@ struct ExpertCopies {
     for (int i = 0; i < S::deep / w_step; ++i) {
       const int at = k + w_k + i * w_step;
       const bool present = inside && at < in;
-      copy_later(stage + w_to + i * w_step * S::w_row, present ? w + static_cast<std::ptrdiff_t>(at) * stride : w,
-                 present);
+      copy_later(stage + w_to + i * w_step * S::w_row, present ? w + std::ptrdiff_t{at} * stride : w, present);
     }
 #pragma unroll
     for (int i = 0; i < S::rows / x_step; ++i) {
@@ -71,7 +70,7 @@ __global__ void __launch_bounds__(S::threads) expert_tiles_kernel(P p) {
   if (!group_of_block(p.lists, &g)) return;
   auto* stages = dynamic_shared<bf16>();
   constexpr int strip = S::columns / P::matrices;
-  const int lane = lane_of(), warp = warp_of(), from = static_cast<int>(blockIdx.y) * strip;
+  const int lane = lane_of(), warp = warp_of(), from = block_y() * strip;
   const ExpertCopies<S, P> copies(p, g, from);
   const int count = ceil_div(p.in, S::deep);
   const auto stage_of = [&](int s) { return stages + s % S::stages * S::stage; };

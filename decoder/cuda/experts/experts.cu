@@ -29,7 +29,7 @@ struct ScratchArrays {
 
   ScratchArrays(const ExpertShape& m, const void* scratch)
       : at_(reinterpret_cast<std::uintptr_t>(scratch) + kCounterBytes) {
-    const auto n = [](int count) { return static_cast<std::size_t>(count); };
+    constexpr auto n = count_of;
     const ExpertPlan plan = plan_experts<T>(m);
     const std::size_t rows = n(m.rows), experts = n(m.experts), choices = rows * n(m.per_token),
                       tiles = n(ceil_div(m.rows, kRouteRows));
@@ -47,7 +47,7 @@ struct ScratchArrays {
     allocate(lists.group_count, 1);
     allocate(wide, choices * n(m.inner));
     allocate(results, choices * n(m.hidden));
-    bytes = static_cast<std::size_t>(at_ - reinterpret_cast<std::uintptr_t>(scratch));
+    bytes = at_ - reinterpret_cast<std::uintptr_t>(scratch);
   }
 
  private:

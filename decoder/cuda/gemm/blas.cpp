@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/errors.h"
+#include "core/int_indexed.h"
 #include "decoder/cuda/gemm/few_rows.h"
 #include "decoder/cuda/runtime/device.h"
 #include "decoder/cuda/runtime/idle.h"
@@ -198,15 +199,15 @@ struct Blas::State {
   }
   bool bounded_by_weights(const GemmShape& s) const {
     constexpr int kLarge = 64;  // weights below this part of L2 do not bound their product, wherever they are
-    const auto bytes = static_cast<std::size_t>(s.in) * static_cast<std::size_t>(s.out) * (s.bf16 ? 2 : 4);
-    return bytes >= static_cast<std::size_t>(l2 / kLarge);
+    const auto bytes = count_of(s.in) * count_of(s.out) * (s.bf16 ? 2 : 4);
+    return bytes >= count_of(l2 / kLarge);
   }
   bool may_evict() {
     if (evicting.data() != nullptr) return true;
     std::size_t free = 0, total = 0;
     must(cudaMemGetInfo(&free, &total), "free memory");
-    if (free < 16 * static_cast<std::size_t>(l2)) return false;  // the little memory that is left has other uses
-    evicting = Buffer(2 * static_cast<std::size_t>(l2), "data that evict L2");
+    if (free < 16 * count_of(l2)) return false;  // the little memory that is left has other uses
+    evicting = Buffer(2 * count_of(l2), "data that evict L2");
     return true;
   }
 
@@ -297,7 +298,7 @@ struct Blas::State {
     api.must(status, "choosing an algorithm for a matrix product");
     std::vector<Algorithm> candidates;
     for (int i = 0; i < found; ++i) {
-      const auto& r = results[static_cast<std::size_t>(i)];
+      const auto& r = results[at(i)];
       if (r.state == CUBLAS_STATUS_SUCCESS) candidates.push_back({.of_library = r.algo});
     }
     return candidates;

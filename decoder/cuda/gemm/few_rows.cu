@@ -34,8 +34,8 @@ __global__ void __launch_bounds__(kThreads, blocks_beside(rows))
     few_rows_kernel(View<const bf16> x, const bf16* w, const bf16* bias, int splits, unsigned* counters, float* parts,
                     View<bf16> y) {
   __shared__ float of_warp[kWarps][rows][kColumns];
-  const int me = static_cast<int>(threadIdx.x), across = me % kAcross, deep = me / kAcross;
-  const int tile = static_cast<int>(blockIdx.x) / splits, split = static_cast<int>(blockIdx.x) % splits;
+  const int me = thread_x(), across = me % kAcross, deep = me / kAcross;
+  const int tile = block_x() / splits, split = block_x() % splits;
   const int each = ceil_div(ceil_div(x.cols, splits), kDeep) * kDeep, end = min(x.cols, (split + 1) * each);
   // A lane beyond the last column or input reads the last one again, so that no load waits for a branch. Its sums are
   // not used, or its factor is 0.
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(kThreads, blocks_beside(rows))
   const auto load = [&](int k, uint4(&to)[kAhead]) {
 #pragma unroll
     for (int j = 0; j < kAhead; ++j)
-      to[j] = load_once(from + static_cast<std::ptrdiff_t>(min(k + deep + j * kDeep, end - 1)) * y.cols);
+      to[j] = load_once(from + std::ptrdiff_t{min(k + deep + j * kDeep, end - 1)} * y.cols);
   };
 
   const int begin = split * each;
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(kThreads, blocks_beside(rows))
     const int to = tile * kColumns + c;
     if (to < y.cols) y.row(r)[to] = from_float<bf16>(total + (bias != nullptr ? to_float(bias[to]) : 0.0F));
   };
-  float* mine = parts + static_cast<std::ptrdiff_t>(tile) * splits * rows * kColumns;
+  float* mine = parts + std::ptrdiff_t{tile} * splits * rows * kColumns;
   for (int e = me; e < rows * kColumns; e += kThreads) {
     float total = 0;
     for (int i = 0; i < kWarps; ++i) total += of_warp[i][e / kColumns][e % kColumns];
@@ -104,8 +104,8 @@ __global__ void __launch_bounds__(kThreads, blocks_beside(rows))
 
 __global__ void read_through_kernel(const uint4* from, std::int64_t n, unsigned* sink) {
   unsigned all = 0;
-  const auto step = static_cast<std::int64_t>(gridDim.x) * kThreads;
-  for (auto i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < n; i += step) {
+  const auto step = std::int64_t{blocks_x()} * kThreads;
+  for (auto i = std::int64_t{block_x()} * kThreads + threadIdx.x; i < n; i += step) {
     const uint4 v = from[i];
     all ^= v.x ^ v.y ^ v.z ^ v.w;
   }
@@ -136,8 +136,7 @@ std::vector<int> few_rows_splits(const FewRowsShape& s, int sms) {
 
 std::size_t few_rows_parts(const FewRowsShape& s, int splits) {
   if (splits == 1) return 0;
-  return sizeof(float) * kColumns * static_cast<std::size_t>(ceil_div(s.out, kColumns)) *
-         static_cast<std::size_t>(splits) * static_cast<std::size_t>(s.rows);
+  return sizeof(float) * kColumns * count_of(ceil_div(s.out, kColumns)) * count_of(splits) * count_of(s.rows);
 }
 
 void few_rows(const FewRowsView& o, cudaStream_t s) {

@@ -27,18 +27,18 @@ __device__ void fill_weights(const HeadProducts<bf16>& p, const bf16* w, int fro
   const int first_row = transposed ? from : k, first_column = transposed ? k : from;
   const int rows = transposed ? p.out : p.in, columns = transposed ? p.in : p.out;
 #pragma unroll
-  for (int c = static_cast<int>(threadIdx.x); c < S::columns * chunks; c += S::threads) {
+  for (int c = thread_x(); c < S::columns * chunks; c += S::threads) {
     const int r = first_row + c / chunks, column = first_column + c % chunks * 8;
     const bool present = r < rows && column < columns;
-    copy_later(to + c / chunks * S::row + c % chunks * 8,
-               present ? w + static_cast<std::ptrdiff_t>(r) * p.w_stride + column : w, present);
+    copy_later(to + c / chunks * S::row + c % chunks * 8, present ? w + std::ptrdiff_t{r} * p.w_stride + column : w,
+               present);
   }
 }
 template <class S>
 __device__ void fill_rows(const HeadProducts<bf16>& p, int head, int first, int k, bf16* to) {
   constexpr int chunks = S::deep / 8;
 #pragma unroll
-  for (int c = static_cast<int>(threadIdx.x); c < S::rows * chunks; c += S::threads) {
+  for (int c = thread_x(); c < S::rows * chunks; c += S::threads) {
     const int r = first + c / chunks, column = k + c % chunks * 8;
     const bool present = r < p.x.rows && column < p.in;
     copy_later(to + c / chunks * S::row + c % chunks * 8, present ? p.x.row(r) + head * p.x_apart + column : p.w,
@@ -49,8 +49,8 @@ __device__ void fill_rows(const HeadProducts<bf16>& p, int head, int first, int 
 // grid (tiles of rows, columns of a head, heads): tiles that share weights are neighbours
 template <class S, bool transposed>
 __global__ void __launch_bounds__(S::threads) head_tiles_kernel(HeadProducts<bf16> p) {
-  const int first = static_cast<int>(blockIdx.x) * S::rows, from = static_cast<int>(blockIdx.y) * S::columns;
-  const int head = static_cast<int>(blockIdx.z), lane = lane_of(), warp = warp_of();
+  const int first = block_x() * S::rows, from = block_y() * S::columns;
+  const int head = block_z(), lane = lane_of(), warp = warp_of();
   const bf16* w = p.w + head * p.w_apart;
   auto* stages = dynamic_shared<bf16>();
   const int count = ceil_div(p.in, S::deep);
@@ -106,11 +106,11 @@ __global__ void __launch_bounds__(S::threads) head_tiles_kernel(HeadProducts<bf1
 constexpr int kThreads = 128;
 template <class T>
 __global__ void head_columns_kernel(HeadProducts<T> p) {
-  const int row = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.z);
-  const int c = static_cast<int>(blockIdx.y) * kThreads + static_cast<int>(threadIdx.x);
+  const int row = block_x(), head = block_z();
+  const int c = block_y() * kThreads + thread_x();
   if (c >= p.out) return;
   const T* x = p.x.row(row) + head * p.x_apart;
-  const auto stride = static_cast<std::ptrdiff_t>(p.w_stride);
+  const auto stride = std::ptrdiff_t{p.w_stride};
   const T* w = p.w + head * p.w_apart + (p.transposed ? c * stride : c);
   float sum = 0;
   for (int i = 0; i < p.in; ++i) sum += to_float(x[i]) * to_float(w[p.transposed ? i : i * stride]);

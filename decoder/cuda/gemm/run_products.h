@@ -20,7 +20,7 @@ Product product(const OnDevice<T>& d, const Linear& o) {
                     .y_stride = o.y.stride,
                     .bf16 = sizeof(T) == 2,
                     .bias = o.bias.has_value()},
-          .operands = {.x = d.s.at(o.x), .w = d.s.weight(o.w), .bias = d.data(o.bias), .y = d.s.at(o.y)}};
+          .operands = {.x = d.s.address(o.x), .w = d.s.weight(o.w), .bias = d.data(o.bias), .y = d.s.address(o.y)}};
 }
 template <class T>
 void run_op(const OnDevice<T>& d, const Linear& o) {

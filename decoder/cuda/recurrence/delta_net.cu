@@ -18,8 +18,8 @@ __device__ inline float sigmoid(float x) { return 1 / (1 + expf(-x)); }
 template <class T, class S>
 __global__ void convolve_kernel(View<const T> x, View<const T> w, PassView pass, bool prompts, StateView<T, S> cache,
                                 int layer, View<T> y) {
-  const int b = static_cast<int>(blockIdx.y), i = static_cast<int>(blockIdx.x);
-  const int c = static_cast<int>(blockIdx.z) * kThreads + static_cast<int>(threadIdx.x);
+  const int b = block_y(), i = block_x();
+  const int c = block_z() * kThreads + thread_x();
   const int first = pass.cu_seqlens.row(b)[0], n = pass.cu_seqlens.row(b + 1)[0] - first;
   if (i >= n || c >= x.cols) return;
   const int kv_slot = pass.slots.kv_slots.row(b)[0], position = pass.slots.lengths.row(b)[0] + pass.tail;
@@ -49,8 +49,8 @@ __device__ void normalise(const T* x, int n, float times, float* to) {
 template <class T, class S>
 __global__ void delta_rule_kernel(View<const T> qkv, View<const T> gates, const T* a_log, const T* dt_bias,
                                   PassView pass, bool prompts, StateView<T, S> cache, int layer, View<T> y) {
-  const int head = static_cast<int>(blockIdx.x), b = static_cast<int>(blockIdx.y);
-  const int column = static_cast<int>(blockIdx.z) * kColumns + lane_of();
+  const int head = block_x(), b = block_y();
+  const int column = block_z() * kColumns + lane_of();
   const int keys = cache.key_dim, values = cache.value_dim, heads = cache.value_heads;
   const int first = pass.cu_seqlens.row(b)[0], n = pass.cu_seqlens.row(b + 1)[0] - first;
   const int kv_slot = pass.slots.kv_slots.row(b)[0], position = pass.slots.lengths.row(b)[0] + pass.tail;
@@ -95,7 +95,7 @@ __global__ void delta_rule_kernel(View<const T> qkv, View<const T> gates, const 
 template <class T>
 __global__ void gated_rms_norm_kernel(View<const T> x, View<const T> gate, const T* w, int width, float epsilon,
                                       View<T> y) {
-  const int r = static_cast<int>(blockIdx.x), first = static_cast<int>(blockIdx.y) * width;
+  const int r = block_x(), first = block_y() * width;
   const T *in = x.row(r) + first, *gates = gate.row(r) + first;
   float squares = 0;
   for (int c = lane_of(); c < width; c += 32) squares += to_float(in[c]) * to_float(in[c]);
@@ -116,7 +116,7 @@ void convolve(View<const T> x, View<const T> w, const LayerStates<T, S>& of, Vie
 
 template <class T, class S>
 void gated_delta_rule(const DeltaRuleView<T>& o, const LayerStates<T, S>& of, cudaStream_t s) {
-  const std::size_t floats = at(of.cache.key_dim) * (kColumns + 2);
+  const std::size_t floats = count_of(of.cache.key_dim) * (kColumns + 2);
   launch(delta_rule_kernel<T, S>,
          grid_of(of.cache.value_heads, of.pass.sequences, ceil_div(of.cache.value_dim, kColumns)), grid_of(32),
          floats * sizeof(float), s, o.qkv, o.gates, o.a_log, o.dt_bias, of.pass, of.prompts, of.cache, of.layer, o.y);
@@ -128,8 +128,8 @@ void gated_rms_norm(const GatedRmsNormView<T>& o, cudaStream_t s) {
          o.epsilon, o.y);
 }
 
-#define FOR_FORMATS(T, S)                                                                                  \
-  template void convolve(View<const T>, View<const T>, const LayerStates<T, S>&, View<T>, cudaStream_t);   \
+#define FOR_FORMATS(T, S)                                                                                \
+  template void convolve(View<const T>, View<const T>, const LayerStates<T, S>&, View<T>, cudaStream_t); \
   template void gated_delta_rule(const DeltaRuleView<T>&, const LayerStates<T, S>&, cudaStream_t)
 FOR_FORMATS(float, float);
 FOR_FORMATS(bf16, float);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "core/int_indexed.h"
 #include "decoder/cuda/runtime/state.h"
 
 namespace draftline {
@@ -15,7 +16,6 @@ using cuda::must;
 namespace {
 
 constexpr int kPoison = 0xff;  // of every byte: makes a NaN in either format, and an id of -1
-std::size_t size_of(DType t) { return static_cast<std::size_t>(bits_of(t)) / 8; }
 
 int floats_only(DType t) {
   if (t != DType::fp32 && t != DType::bf16)
@@ -37,10 +37,10 @@ CudaBackend::State::State(const WeightStore& s, WeightSource& from, const Option
   floats_only(o.activations);
 }
 
-std::byte* CudaBackend::State::at(const Tensor& t) const {
-  const std::size_t offset = static_cast<std::size_t>(t.offset) * size_of(t.dtype);
-  if (t.home == Home::persistent) return persistent[static_cast<std::size_t>(t.id)].data() + offset;
-  return arena.data() + arena_plan->offset[static_cast<std::size_t>(t.id)] + offset;
+std::byte* CudaBackend::State::address(const Tensor& t) const {
+  const std::size_t offset = count_of(t.offset) * size_of(t.dtype);
+  if (t.home == Home::persistent) return persistent[at(t.id)].data() + offset;
+  return arena.data() + arena_plan->offset[at(t.id)] + offset;
 }
 
 cuda::BatchSlotsView CudaBackend::State::view(const BatchSlots& s) const {
@@ -91,14 +91,14 @@ void CudaBackend::State::upload() {
     const auto* u = std::get_if<Upload>(&op);
     if (u == nullptr) continue;
     const auto& data = staged[next_staged++];
-    const std::size_t bytes = data.size() * sizeof(int), width = static_cast<std::size_t>(u->to.cols) * sizeof(int);
+    const std::size_t bytes = data.size() * sizeof(int), width = count_of(u->to.cols) * sizeof(int);
     std::byte* const from = staging(bytes);
     std::memcpy(from, data.data(), bytes);
     const cudaError_t copied =
         u->to.stride == u->to.cols
-            ? cudaMemcpyAsync(at(u->to), from, bytes, cudaMemcpyHostToDevice, stream)
-            : cudaMemcpy2DAsync(at(u->to), static_cast<std::size_t>(u->to.stride) * sizeof(int), from, width, width,
-                                static_cast<std::size_t>(u->to.rows), cudaMemcpyHostToDevice, stream);
+            ? cudaMemcpyAsync(address(u->to), from, bytes, cudaMemcpyHostToDevice, stream)
+            : cudaMemcpy2DAsync(address(u->to), count_of(u->to.stride) * sizeof(int), from, width, width,
+                                count_of(u->to.rows), cudaMemcpyHostToDevice, stream);
     must(copied, "copying to the device");
   }
   staged.clear();
@@ -209,13 +209,11 @@ void CudaBackend::make_cache(const Cache& c, int kv_slots, int capacity) {
   if (2 * blocks > std::numeric_limits<int>::max()) throw InputErrors("a cache has more blocks than can be numbered");
   d.block_count = d.blocks_per_kv_slot * kv_slots;
   const auto bytes = static_cast<std::size_t>(bytes_of(c.dtype, c.columns() + c.index_columns()).value) *
-                     static_cast<std::size_t>(c.layers) * static_cast<std::size_t>(d.block_count) *
-                     static_cast<std::size_t>(cuda::kBlockTokens);
+                     count_of(c.layers) * count_of(d.block_count) * count_of(cuda::kBlockTokens);
   d.values = Buffer(bytes, "a key-value cache");
   if (s.options.poison) s.poison(d.values, bytes);
   else if (s.options.filled) s.fill_cache(c, d.values);
-  std::vector<int> table(
-      static_cast<std::size_t>(d.block_count));  // KV slots take turns, as when sequences grow together
+  std::vector<int> table(count_of(d.block_count));  // KV slots take turns, as when sequences grow together
   for (int kv_slot = 0; kv_slot < kv_slots; ++kv_slot)
     for (int i = 0; i < d.blocks_per_kv_slot; ++i)
       table[static_cast<std::size_t>(kv_slot * d.blocks_per_kv_slot + i)] = i * kv_slots + kv_slot;
@@ -230,12 +228,11 @@ void CudaBackend::make_cache(const Cache& c, int kv_slots, int capacity) {
 void CudaBackend::make_state_cache(const StateCache& c, int kv_slots) {
   State& s = *state_;
   floats_only(c.inputs);
-  const auto slots = static_cast<std::size_t>(c.layers) * static_cast<std::size_t>(kv_slots);
+  const auto slots = count_of(c.layers) * count_of(kv_slots);
   const DType format = c.net.state == DType::fp32 ? DType::fp32 : s.options.activations;
   const auto state = static_cast<std::size_t>(bytes_of(format, c.net.state_elements()).value),
              row = static_cast<std::size_t>(c.row_bytes().value);
-  const std::size_t states = slots * static_cast<std::size_t>(c.states) * state,
-                    rows = slots * static_cast<std::size_t>(c.kept_rows()) * row;
+  const std::size_t states = slots * count_of(c.states) * state, rows = slots * count_of(c.kept_rows()) * row;
   cuda::StateData d{Buffer(states, "recurrent states"), Buffer(rows, "the rows of convolutions"), kv_slots};
   if (s.options.poison) {
     s.poison(d.states, states);
@@ -278,7 +275,7 @@ void CudaBackend::finish(const Tape& tape) {
 std::vector<int> CudaBackend::read(const Tensor& t) {
   State& s = *state_;
   check(size_of(t.dtype) == sizeof(int), "read: 32-bit values alone");
-  const auto id = static_cast<std::size_t>(t.id);
+  const auto id = count_of(t.id);
   if (s.read_buffer != t.id) {
     const std::size_t bytes = s.persistent_bytes[id];
     if (s.read_back.bytes() < bytes) s.read_back = cuda::Pinned(2 * bytes);
@@ -292,7 +289,7 @@ std::vector<int> CudaBackend::read(const Tensor& t) {
   }
   const auto* data = reinterpret_cast<const int*>(s.read_back.data()) + t.offset;
   std::vector<int> values;
-  values.reserve(static_cast<std::size_t>(t.rows) * static_cast<std::size_t>(t.cols));
+  values.reserve(count_of(t.rows) * count_of(t.cols));
   for (int r = 0; r < t.rows; ++r, data += t.stride) values.insert(values.end(), data, data + t.cols);
   return values;
 }
@@ -300,18 +297,15 @@ std::vector<int> CudaBackend::read(const Tensor& t) {
 std::vector<float> CudaBackend::read_floats(const Tensor& t) {
   State& s = *state_;
   const std::size_t size = size_of(t.dtype);
-  std::vector<std::byte> bytes(s.persistent_bytes[static_cast<std::size_t>(t.id)]);
-  must(cudaMemcpyAsync(bytes.data(), s.persistent[static_cast<std::size_t>(t.id)].data(), bytes.size(),
-                       cudaMemcpyDeviceToHost, s.stream),
+  std::vector<std::byte> bytes(s.persistent_bytes[at(t.id)]);
+  must(cudaMemcpyAsync(bytes.data(), s.persistent[at(t.id)].data(), bytes.size(), cudaMemcpyDeviceToHost, s.stream),
        "copying from the device");
   s.stream.wait();
   std::vector<float> values;
   for (int r = 0; r < t.rows; ++r)
     for (int c = 0; c < t.cols; ++c) {
-      const std::byte* from = bytes.data() + (static_cast<std::size_t>(t.offset) +
-                                              static_cast<std::size_t>(r) * static_cast<std::size_t>(t.stride) +
-                                              static_cast<std::size_t>(c)) *
-                                                 size;
+      const std::byte* from =
+          bytes.data() + (count_of(t.offset) + count_of(r) * count_of(t.stride) + count_of(c)) * size;
       if (t.dtype == DType::bf16) {
         cuda::bf16 v;
         std::memcpy(&v, from, sizeof v);

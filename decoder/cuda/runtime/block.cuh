@@ -8,8 +8,8 @@ namespace draftline::cuda {
 
 inline constexpr unsigned kWarp = 0xffffffffU;
 
-__device__ inline int lane_of() { return static_cast<int>(threadIdx.x) % 32; }
-__device__ inline int warp_of() { return static_cast<int>(threadIdx.x) / 32; }
+__device__ inline int lane_of() { return thread_x() % 32; }
+__device__ inline int warp_of() { return thread_x() / 32; }
 
 struct Plus {
   template <class T>
@@ -35,7 +35,7 @@ __device__ T warp_reduce(T v, Join join) {
 template <int threads = 0, class T, class Join>
 __device__ T block_reduce(T v, Join join) {
   constexpr int kMostWarps = 32;
-  const int warps = (threads > 0 ? threads : static_cast<int>(blockDim.x)) / 32;
+  const int warps = (threads > 0 ? threads : threads_x()) / 32;
   __shared__ T of_warp[kMostWarps];
   v = warp_reduce(v, join);
   if (lane_of() == 0) of_warp[warp_of()] = v;

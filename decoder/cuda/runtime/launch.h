@@ -41,6 +41,15 @@ inline dim3 grid_of(int x, int y = 1, int z = 1) {
 
 // What follows exists only in sources that nvcc or the emulator compiles.
 #if defined(__CUDACC__) || defined(DRAFTLINE_EMULATOR)
+// Indices of the thread and of the block, and how many of them there are.
+__device__ inline int thread_x() { return static_cast<int>(threadIdx.x); }
+__device__ inline int threads_x() { return static_cast<int>(blockDim.x); }
+__device__ inline int block_x() { return static_cast<int>(blockIdx.x); }
+__device__ inline int block_y() { return static_cast<int>(blockIdx.y); }
+__device__ inline int block_z() { return static_cast<int>(blockIdx.z); }
+__device__ inline int blocks_x() { return static_cast<int>(gridDim.x); }
+__device__ inline int blocks_y() { return static_cast<int>(gridDim.y); }
+
 // The dynamic shared memory of the block, aligned to 16 bytes.
 template <class T>
 __device__ inline T* dynamic_shared() {

@@ -3,6 +3,7 @@
 // and the random values of filled caches.
 #include <algorithm>
 
+#include "core/int_indexed.h"
 #include "decoder/cuda/runtime/random_fill.h"
 #include "decoder/cuda/runtime/state.h"
 #include "decoder/rope.h"
@@ -11,8 +12,6 @@ namespace draftline {
 
 using cuda::Buffer;
 using cuda::must;
-
-static std::size_t size_of(DType t) { return static_cast<std::size_t>(bits_of(t)) / 8; }
 
 const void* CudaBackend::State::weight(const Weight& w) {
   std::shared_ptr<Buffer>& known = weights[w.id];
@@ -34,7 +33,7 @@ void CudaBackend::State::make_weight(const Weight& w, Buffer& b) {
     throw InputErrors("weights in " + std::string(name(w.dtype)) +
                       " can't run on CUDA: only those in the activations' " + "format, " +
                       std::string(name(options.activations)));
-  const auto n = static_cast<std::size_t>(w.in) * static_cast<std::size_t>(w.out);
+  const auto n = count_of(w.in) * count_of(w.out);
   const std::string& who = store.name(w);
   b = Buffer(n * size_of(w.dtype), ("weight " + who).c_str());
   allocated += b.bytes();
@@ -62,7 +61,7 @@ const int* CudaBackend::State::whole_numbers(const Weight& w) {
   if (!known) known = std::make_shared<Buffer>();
   Buffer& b = *known;
   if (b.data() == nullptr) {
-    std::vector<float> values(static_cast<std::size_t>(w.in) * static_cast<std::size_t>(w.out));
+    std::vector<float> values(count_of(w.in) * count_of(w.out));
     source.load(store.name(w), w.in, w.out, values);
     const std::vector<int> whole(values.begin(), values.end());
     b = Buffer(whole.size() * sizeof(int), "ids of a vocabulary");

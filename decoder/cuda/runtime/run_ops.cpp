@@ -31,9 +31,7 @@ void run_op(const OnDevice<T>&, const ExchangeRows&) {
 // Calls f(device, op) with the op's own type, and the device in the format of activations.
 template <class F>
 static auto with_op(CudaBackend::State& s, const Op& op, F f) {
-  const auto on = [&](const auto& device) {
-    return std::visit([&](const auto& o) { return f(device, o); }, op);
-  };
+  const auto on = [&](const auto& device) { return std::visit([&](const auto& o) { return f(device, o); }, op); };
   return s.options.activations == DType::bf16 ? on(OnDevice<bf16>{s}) : on(OnDevice<float>{s});
 }
 

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/int_indexed.h"
 #include "decoder/cuda/gemm/blas.h"
 #include "decoder/cuda/recurrence/delta_net.h"
 #include "decoder/cuda/runtime/backend.h"
@@ -40,20 +41,22 @@ struct TapeGraph {
 
 namespace draftline {
 
+inline std::size_t size_of(DType t) { return count_of(bits_of(t)) / 8; }
+
 struct CudaBackend::State {
   State(const WeightStore&, WeightSource&, const Options&);
 
   // ---- addresses
-  std::byte* at(const Tensor&) const;
+  std::byte* address(const Tensor&) const;
   template <class T>
   cuda::View<T> view(const Tensor& t) const {
-    return {reinterpret_cast<T*>(at(t)), t.rows, t.cols, t.stride};
+    return {reinterpret_cast<T*>(address(t)), t.rows, t.cols, t.stride};
   }
   cuda::BatchSlotsView view(const BatchSlots&) const;
   cuda::PassView view(PassRef) const;
   template <class T>
   cuda::CacheView<T> view(const Cache& c) const {
-    const cuda::CacheData& d = caches[static_cast<std::size_t>(c.id)];
+    const cuda::CacheData& d = caches[at(c.id)];
     return {reinterpret_cast<T*>(d.values.data()),
             reinterpret_cast<const int*>(d.blocks.data()),
             d.blocks_per_kv_slot,
@@ -66,7 +69,7 @@ struct CudaBackend::State {
   }
   template <class T, class S>
   cuda::StateView<T, S> view(const StateCache& c) const {
-    const cuda::StateData& d = states[static_cast<std::size_t>(c.id)];
+    const cuda::StateData& d = states[at(c.id)];
     return {reinterpret_cast<S*>(d.states.data()),
             reinterpret_cast<T*>(d.rows.data()),
             d.kv_slots,

@@ -16,7 +16,7 @@ template <class T>
 struct View {  // row-major; stride in elements
   T* data = nullptr;
   int rows = 0, cols = 0, stride = 0;
-  DRAFTLINE_BOTH T* row(int r) const { return data + static_cast<std::ptrdiff_t>(r) * stride; }
+  DRAFTLINE_BOTH T* row(int r) const { return data + std::ptrdiff_t{r} * stride; }
 };
 
 struct BatchSlotsView {  // [sequences] each; views may be strided
@@ -58,7 +58,7 @@ struct CacheView {
   // The columns of one head of entry `key`.
   DRAFTLINE_BOTH T* entry(int layer, int kv_slot, int key, int kv, int head) const {
     const int block = blocks[kv_slot * blocks_per_kv_slot + key / kBlockTokens];
-    const auto whole = (static_cast<std::ptrdiff_t>(layer) * block_count + block) * (head_dim + value_dim);
+    const auto whole = (std::ptrdiff_t{layer} * block_count + block) * (head_dim + value_dim);
     const std::ptrdiff_t before = (whole + kv * head_dim) * kv_heads;  // columns of all entries of a block
     return data + before * kBlockTokens + (head * kBlockTokens + key % kBlockTokens) * columns(kv);
   }

@@ -34,18 +34,18 @@ struct Part {  // a part of a row; `at` is its index in [row][split]
 };
 // grid (rows, splits); rows come first, as there may be more of them than the grid's second dimension allows
 __device__ Part part_of_block(int columns) {
-  const int splits = static_cast<int>(gridDim.y), split = static_cast<int>(blockIdx.y);
+  const int splits = blocks_y(), split = block_y();
   const int each = ceil_div(ceil_div(columns, splits), 8) * 8;
-  return {min(columns, split * each), min(columns, (split + 1) * each), static_cast<int>(blockIdx.x) * splits + split};
+  return {min(columns, split * each), min(columns, (split + 1) * each), block_x() * splits + split};
 }
 
 template <class T>
 __global__ void argmax_kernel(View<const T> x, unsigned* counters, Ranked* parts, View<int> y) {
   await_previous();
-  const int row = static_cast<int>(blockIdx.x), splits = static_cast<int>(gridDim.y);
+  const int row = block_x(), splits = blocks_y();
   const Part part = part_of_block(x.cols);
   Ranked best = 0;
-  each_of_mine(x.row(row), part.begin, part.end, static_cast<int>(threadIdx.x), kThreads,
+  each_of_mine(x.row(row), part.begin, part.end, thread_x(), kThreads,
                [&](int i, float v) { best = Largest{}(best, ranked(v, i)); });
   best = block_reduce<kThreads>(best, Largest{});
   if (splits > 1) {
@@ -71,7 +71,7 @@ struct BestOfMine {
     first = second;
     second = 0;
     if (first != 0) return;
-    each_of_mine(x, begin, end, static_cast<int>(threadIdx.x), kThreads, [&](int i, float v) {
+    each_of_mine(x, begin, end, thread_x(), kThreads, [&](int i, float v) {
       const Ranked r = ranked(v, i);
       if (r < gone) put(r);
     });
@@ -82,18 +82,18 @@ struct BestOfMine {
 template <class T>
 __global__ void top_k_kernel(View<const T> logits, unsigned* counters, Ranked* parts, Share* shares, View<int> ids,
                              View<float> log_probs) {
-  const int row = static_cast<int>(blockIdx.x), splits = static_cast<int>(gridDim.y), k = ids.cols;
+  const int row = block_x(), splits = blocks_y(), k = ids.cols;
   const Part part = part_of_block(logits.cols);
   BestOfMine<T> mine{logits.row(row), part.begin, part.end};
   Share share{-INFINITY, 0};
-  each_of_mine(mine.x, part.begin, part.end, static_cast<int>(threadIdx.x), kThreads, [&](int i, float v) {
+  each_of_mine(mine.x, part.begin, part.end, thread_x(), kThreads, [&](int i, float v) {
     mine.put(ranked(v, i));
     if (v > share.top) share = {v, (share.top == -INFINITY ? 0.0F : share.sum * expf(share.top - v)) + 1};
     else if (v != -INFINITY) share.sum += expf(v - share.top);
   });
   const float top = block_reduce<kThreads>(share.top, Largest{});
   share = {top, block_reduce<kThreads>(share.top == -INFINITY ? 0.0F : share.sum * expf(share.top - top), Plus{})};
-  Ranked* list = parts + static_cast<std::ptrdiff_t>(part.at) * k;
+  Ranked* list = parts + std::ptrdiff_t{part.at} * k;
   for (int j = 0; j < k; ++j) {
     const Ranked best = block_reduce<kThreads>(mine.first, Largest{});
     if (best != 0 && best == mine.first) mine.pop();
@@ -104,11 +104,11 @@ __global__ void top_k_kernel(View<const T> logits, unsigned* counters, Ranked* p
   else if (!last_to_finish(counters + row, splits)) return;
 
   for (int s = 0; s < splits; ++s) share = s == 0 ? shares[row * splits] : join(share, shares[row * splits + s]);
-  const Ranked* all = parts + static_cast<std::ptrdiff_t>(row) * splits * k;
+  const Ranked* all = parts + std::ptrdiff_t{row} * splits * k;
   Ranked before = ~Ranked{0};
   for (int j = 0; j < k; ++j) {
     Ranked best = 0;
-    for (int i = static_cast<int>(threadIdx.x); i < splits * k; i += kThreads)
+    for (int i = thread_x(); i < splits * k; i += kThreads)
       if (all[i] < before) best = Largest{}(best, all[i]);
     best = before = block_reduce<kThreads>(best, Largest{});
     if (threadIdx.x == 0) {
@@ -145,8 +145,8 @@ __global__ void walk_candidates_kernel(View<const int> ids, View<const float> lo
                                        View<const T> root, View<const T> before, View<const T> after, View<int> y) {
   __shared__ float score[kMostWalked];
   __shared__ int chosen;
-  const int b = static_cast<int>(blockIdx.x), slots = ids.rows / root.rows, k = ids.cols;
-  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+  const int b = block_x(), slots = ids.rows / root.rows, k = ids.cols;
+  const int warp = thread_x() / 32, lane = thread_x() % 32;
   for (int i = b * slots; i < (b + 1) * slots; ++i) {
     const T* from = i == b * slots ? root.row(b) : before.row((i - 1) * k + chosen);
     for (int c = warp; c < k; c += kThreads / 32) {
@@ -170,8 +170,8 @@ __global__ void walk_candidates_kernel(View<const int> ids, View<const float> lo
 }  // namespace
 
 std::size_t choose_scratch(int rows, int columns, int k, int sms) {
-  const auto parts = static_cast<std::size_t>(rows) * static_cast<std::size_t>(splits_of(rows, columns, sms));
-  return kCounterBytes + parts * (sizeof(Ranked) * static_cast<std::size_t>(k) + sizeof(Share));
+  const auto parts = count_of(rows) * count_of(splits_of(rows, columns, sms));
+  return kCounterBytes + parts * (sizeof(Ranked) * count_of(k) + sizeof(Share));
 }
 
 template <class T>
@@ -187,7 +187,7 @@ void top_k(View<const T> logits, int sms, const Scratch& scratch, View<int> ids,
   const int splits = splits_of(logits.rows, logits.cols, sms);
   check(scratch.bytes >= choose_scratch(logits.rows, logits.cols, ids.cols, sms), "top_k: its scratch is too small");
   auto* parts = behind_counters<Ranked>(scratch);
-  auto* shares = reinterpret_cast<Share*>(parts + static_cast<std::ptrdiff_t>(logits.rows) * splits * ids.cols);
+  auto* shares = reinterpret_cast<Share*>(parts + std::ptrdiff_t{logits.rows} * splits * ids.cols);
   launch(top_k_kernel<T>, grid_of(logits.rows, splits), grid_of(kThreads), 0, stream, logits, counters_of(scratch),
          parts, shares, ids, log_probs);
 }

@@ -13,7 +13,7 @@ namespace draftline::cuda {
 // The number of threads of a CTA that works on a distribution depends on the length of a row.
 inline constexpr int kMostThreads = 512;
 inline int threads_for(int columns) { return columns >= 8192 ? kMostThreads : 64; }
-__device__ inline int threads() { return static_cast<int>(blockDim.x); }
+__device__ inline int threads() { return threads_x(); }
 
 template <class T>
 struct WeightOf {

@@ -73,13 +73,13 @@ struct TwoEights {
 };
 template <class F, class... T>
 __device__ void each_of_rows(int n, F f, const T*... rows) {
-  const int stride = kEight * static_cast<int>(blockDim.x);
+  const int stride = kEight * threads_x();
   const auto use = [&](int first, const auto&... eight) {
 #pragma unroll
     for (int j = 0; j < kEight; ++j)
       if (first + j < n) f(first + j, eight.at(j)...);
   };
-  for (int first = kEight * static_cast<int>(threadIdx.x); first < n; first += 2 * stride) {
+  for (int first = kEight * thread_x(); first < n; first += 2 * stride) {
     const auto use_two = [&](const auto&... two) {
       use(first, two.near...);
       use(first + stride, two.far...);

@@ -13,8 +13,8 @@ TreesView trees_of(const OnDevice<T>& d, const O& o) {
 template <class T, class O>
 VerdictView verdict_of(const OnDevice<T>& d, const O& o) {
   const VerdictTensors& v = o.verdict;
-  return {d.whole(v.path), d.whole(v.next),     d.whole(v.counts), d.whole(v.last),
-          d.whole(v.last_row), d.whole(v.bonus), o.depth};
+  return {d.whole(v.path),  d.whole(v.next), d.whole(v.counts), d.whole(v.last), d.whole(v.last_row),
+          d.whole(v.bonus), o.depth};
 }
 
 template <class T>

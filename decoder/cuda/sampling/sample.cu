@@ -30,7 +30,7 @@ template <class T>
 __global__ void __launch_bounds__(kMostThreads, 1)
     sample_kernel(View<const T> logits, BatchSlotsView slots, Sampling sampling, std::uint64_t seed, int ahead,
                   View<int> tokens, View<float> q) {
-  const int row = static_cast<int>(blockIdx.x), n = logits.cols;
+  const int row = block_x(), n = logits.cols;
   float* mine = q.row(row);
   write_distribution(logits.row(row), n, sampling, mine);
   const auto weight = [](int, float w) { return w; };
@@ -45,7 +45,7 @@ template <class T>
 __global__ void __launch_bounds__(kMostThreads, 1)
     sample_children_kernel(View<const T> logits, BatchSlotsView slots, Sampling sampling, std::uint64_t seed, int ahead,
                            bool replaced, int width, View<int> tokens, View<float> q) {
-  const int row = static_cast<int>(blockIdx.x), n = logits.cols, draws = tokens.cols;
+  const int row = block_x(), n = logits.cols, draws = tokens.cols;
   float* mine = q.row(row);
   int* drawn = tokens.row(row);
   write_distribution(logits.row(row), n, sampling, mine);

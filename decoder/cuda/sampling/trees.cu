@@ -19,9 +19,9 @@ __device__ void set_bit(int* words, int entry) {
 __device__ inline float comparable(float score) { return score >= -INFINITY ? score : -INFINITY; }
 
 __global__ void expand_tree_kernel(ExpandTreeView o) {
-  const int b = static_cast<int>(blockIdx.x), k = o.ids.cols, n = o.width * k, words = o.tree_mask.cols;
+  const int b = block_x(), k = o.ids.cols, n = o.width * k, words = o.tree_mask.cols;
   auto* scores = dynamic_shared<float>();
-  for (int c = static_cast<int>(threadIdx.x); c < n; c += kThreads) {
+  for (int c = thread_x(); c < n; c += kThreads) {
     const int r = b * o.width + c / k;
     scores[c] = comparable(*o.score.row(r) + o.log_probs.row(r)[c % k]);
     o.scores.row(b)[c] = scores[c];
@@ -29,7 +29,7 @@ __global__ void expand_tree_kernel(ExpandTreeView o) {
     o.parents.row(b)[c] = *o.node.row(r);
   }
   __syncthreads();
-  for (int c = static_cast<int>(threadIdx.x); c < n; c += kThreads) {
+  for (int c = thread_x(); c < n; c += kThreads) {
     int better = 0;  // of equal scores the first candidate is the best
     for (int other = 0; other < n; ++other)
       better += scores[other] > scores[c] || (scores[other] == scores[c] && other < c) ? 1 : 0;
@@ -59,20 +59,20 @@ struct Pool {
 // too.
 __global__ void select_tree_kernel(const Pool pool, View<const int> root, int size, bool by_level, View<int> y,
                                    View<int> parent, View<int> tree_mask) {
-  const int b = static_cast<int>(blockIdx.x), n = pool.begin[pool.count], words = tree_mask.cols;
+  const int b = block_x(), n = pool.begin[pool.count], words = tree_mask.cols;
   auto* scores = dynamic_shared<float>();
   auto* level = reinterpret_cast<int*>(scores + n);
   int* chosen = level + n;
   int* local = chosen + n;  // [size]: parents of the rows
-  for (int c = static_cast<int>(threadIdx.x); c < n; c += kThreads) {
+  for (int c = thread_x(); c < n; c += kThreads) {
     const int l = pool.level_of(c);
     level[c] = by_level ? l : 0;
     scores[c] = comparable(pool.levels[l].scores.row(b)[c - pool.begin[l]]);
   }
-  for (int i = static_cast<int>(threadIdx.x); i < size; i += kThreads) local[i] = i == 0 ? -1 : -2;
+  for (int i = thread_x(); i < size; i += kThreads) local[i] = i == 0 ? -1 : -2;
   __syncthreads();
   const auto present = [&](int c) { return !by_level || fabsf(scores[c]) != INFINITY; };
-  for (int c = static_cast<int>(threadIdx.x); c < n; c += kThreads) {
+  for (int c = thread_x(); c < n; c += kThreads) {
     int before = 0;
     for (int other = 0; other < n; ++other) {
       if (!present(other)) continue;
@@ -89,9 +89,9 @@ __global__ void select_tree_kernel(const Pool pool, View<const int> root, int si
     for (int other = 0; other < candidate; ++other) before += chosen[other];
     return before;
   };
-  for (int i = static_cast<int>(threadIdx.x); i < size; i += kThreads) *y.row(b * size + i) = *root.row(b);
+  for (int i = thread_x(); i < size; i += kThreads) *y.row(b * size + i) = *root.row(b);
   __syncthreads();
-  for (int c = static_cast<int>(threadIdx.x); c < n; c += kThreads) {
+  for (int c = thread_x(); c < n; c += kThreads) {
     if (chosen[c] == 0) continue;
     const int l = pool.level_of(c), at = c - pool.begin[l], row = 1 + chosen_before(c);
     const int from = pool.levels[l].parents.row(b)[at];
@@ -99,7 +99,7 @@ __global__ void select_tree_kernel(const Pool pool, View<const int> root, int si
     *y.row(b * size + row) = pool.levels[l].tokens.row(b)[at];
   }
   __syncthreads();
-  for (int i = static_cast<int>(threadIdx.x); i < size; i += kThreads) {
+  for (int i = thread_x(); i < size; i += kThreads) {
     *parent.row(b * size + i) = local[i];
     int* mine = tree_mask.row(b * size + i);
     for (int w = 0; w < words; ++w) mine[w] = 0;
@@ -110,7 +110,7 @@ __global__ void select_tree_kernel(const Pool pool, View<const int> root, int si
 }  // namespace
 
 void expand_tree(const ExpandTreeView& o, cudaStream_t stream) {
-  const std::size_t bytes = sizeof(float) * at(o.width) * at(o.ids.cols);
+  const std::size_t bytes = sizeof(float) * count_of(o.width) * count_of(o.ids.cols);
   check(bytes <= kSharedBytes, "expand_tree: too many candidates");
   launch(expand_tree_kernel, grid_of(o.ids.rows / o.width), grid_of(kThreads), bytes, stream, o);
 }
@@ -124,7 +124,7 @@ void select_tree(std::span<const TreeLevel> levels, const SelectTreeView& o, cud
     ++pool.count;
   }
   const std::size_t bytes =
-      at(pool.begin[pool.count]) * (sizeof(float) + 2 * sizeof(int)) + sizeof(int) * at(o.size);
+      count_of(pool.begin[pool.count]) * (sizeof(float) + 2 * sizeof(int)) + sizeof(int) * count_of(o.size);
   check(bytes <= kSharedBytes, "select_tree: too many candidates");
   launch(select_tree_kernel, grid_of(o.root.rows), grid_of(kThreads), bytes, stream, pool, o.root, o.size, o.by_level,
          o.y, o.parent, o.tree_mask);

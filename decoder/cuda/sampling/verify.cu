@@ -46,12 +46,12 @@ __device__ void put_verdict(const VerdictView& v, int b, const Tree& tree, int r
 
 // Finds the deepest row whose whole path was predicted; of equally deep ones the first.
 __global__ void verify_greedy_kernel(View<const int> predicted, TreesView trees, VerdictView verdict) {
-  const int b = static_cast<int>(blockIdx.x);
+  const int b = block_x();
   const Tree tree(trees, b);
   if (tree.rows == 0) return;
   const int* expected = predicted.row(tree.first);
   Ranked best = 0;
-  for (int row = static_cast<int>(threadIdx.x); row < tree.rows; row += kGreedyThreads) {
+  for (int row = thread_x(); row < tree.rows; row += kGreedyThreads) {
     int depth = 0, r = row;
     for (; r > 0 && tree.parents[r] >= 0 && tree.tokens[r] == expected[tree.parents[r]]; r = tree.parents[r]) ++depth;
     if (r == 0) best = Largest{}(best, ranked(static_cast<float>(depth), row));
@@ -84,11 +84,11 @@ __global__ void __launch_bounds__(kMostThreads, 1)
                           VerdictView verdict) {
   __shared__ int children[kMostSiblings], tokens[kMostSiblings], count, following;
   __shared__ Rejected rejected;
-  const int b = static_cast<int>(blockIdx.x);
+  const int b = block_x();
   const Tree tree(trees, b);
   if (tree.rows == 0) return;
   int* marks = all_marks + tree.first;
-  for (int row = static_cast<int>(threadIdx.x); row < tree.rows; row += threads()) marks[row] = row == 0 ? 0 : -1;
+  for (int row = thread_x(); row < tree.rows; row += threads()) marks[row] = row == 0 ? 0 : -1;
   __syncthreads();
   const std::uint64_t sequence_id = static_cast<std::uint64_t>(*slots.ids.row(b));
   const int length = *slots.lengths.row(b);
@@ -135,7 +135,7 @@ __global__ void __launch_bounds__(kMostThreads, 1)
     verify_block_kernel(View<const T> logits, TreesView trees, View<const float> q, BatchSlotsView slots,
                         Sampling sampling, std::uint64_t seed, VerdictView verdict) {
   using W = typename Distribution<T>::W;
-  const int b = static_cast<int>(blockIdx.x);
+  const int b = block_x();
   const Tree tree(trees, b);
   if (tree.rows == 0) return;
   const int n = tree.rows - 1;
@@ -213,12 +213,12 @@ __global__ void __launch_bounds__(kMostThreads, 1)
     verify_relaxed_kernel(View<const T> logits, TreesView trees, Sampling sampling, Relaxed rule, int* all_marks,
                           double* all_likelihoods, VerdictView verdict) {
   __shared__ int best_row;
-  const int b = static_cast<int>(blockIdx.x);
+  const int b = block_x();
   const Tree tree(trees, b);
   if (tree.rows == 0) return;
   int* marks = all_marks + tree.first;
   double* likelihood = all_likelihoods + tree.first;
-  for (int row = static_cast<int>(threadIdx.x); row < tree.rows; row += threads()) {
+  for (int row = thread_x(); row < tree.rows; row += threads()) {
     marks[row] = row == 0 ? 0 : -1;
     likelihood[row] = 0;
   }
@@ -231,13 +231,13 @@ __global__ void __launch_bounds__(kMostThreads, 1)
     for (int row = 0; row < tree.rows; ++row) {
       if (marks[row] != depth) continue;
       bool mine = false;
-      for (int child = row + 1 + static_cast<int>(threadIdx.x); child < tree.rows; child += threads())
+      for (int child = row + 1 + thread_x(); child < tree.rows; child += threads())
         mine = mine || tree.parents[child] == row;
       if (block_reduce(mine ? 1 : 0, Largest{}) == 0) continue;
       const Distribution<T> p(logits.row(tree.first + row), logits.cols, typical ? sampling : unwarped);
       const double least = least_probability(p, rule);
       bool passed = false;
-      for (int child = row + 1 + static_cast<int>(threadIdx.x); child < tree.rows; child += threads()) {
+      for (int child = row + 1 + thread_x(); child < tree.rows; child += threads()) {
         if (tree.parents[child] != row) continue;
         const auto have = static_cast<double>(p.probability(tree.tokens[child]));
         if (typical ? !(have > least) : !(have >= least)) continue;
@@ -263,7 +263,7 @@ __global__ void __launch_bounds__(kMostThreads, 1)
 // One CTA for each sequence, whose threads share the rows.
 __global__ void force_accepted_kernel(View<const int> predicted, TreesView trees, View<const int> wanted,
                                       int vocabulary, View<int> y) {
-  const int b = static_cast<int>(blockIdx.x), me = static_cast<int>(threadIdx.x);
+  const int b = block_x(), me = thread_x();
   const int first = trees.cu_seqlens.row(b)[0], n = trees.cu_seqlens.row(b + 1)[0] - first;
   const auto parent = [&](int r) { return trees.parents.row(first + r)[0]; };
   const auto token = [&](int r) { return trees.tokens.row(first + r)[0]; };
@@ -304,9 +304,7 @@ __global__ void force_accepted_kernel(View<const int> predicted, TreesView trees
 
 }  // namespace
 
-std::size_t verify_scratch(int rows) {
-  return kCounterBytes + static_cast<std::size_t>(rows) * (sizeof(double) + sizeof(int));
-}
+std::size_t verify_scratch(int rows) { return kCounterBytes + count_of(rows) * (sizeof(double) + sizeof(int)); }
 
 void verify_greedy(View<const int> predicted, const TreesView& trees, const VerdictView& verdict, cudaStream_t stream) {
   launch(verify_greedy_kernel, grid_of(trees.cu_seqlens.rows - 1), grid_of(kGreedyThreads), 0, stream, predicted, trees,
