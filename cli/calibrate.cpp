@@ -131,7 +131,7 @@ int calibrate(CalibrateOptions o, const Common& common) {
   if (!o.engine_out.empty()) write_text_file(o.engine_out, engine);
   if (!o.out.empty()) write_text_file(o.out, device);
   if (!o.compare_out.empty()) write_comparison_csv(o.compare_out, compared->points, compared->first, compared->second);
-  print_left_out(std::cerr, r);
+  print_excluded_rows(std::cerr, r);
   print_warnings(std::cerr, r.quality);
   if (o.json || o.out.empty()) std::cout << device;
   std::ostream& said = o.json || o.out.empty() ? std::cerr : std::cout;

@@ -19,17 +19,17 @@ void print_warnings(std::ostream& out, const std::vector<FitQuality>& all) {
     for (const std::string& w : q.warnings) out << q.op << ": " << w << "\n";
 }
 
-void print_left_out(std::ostream& out, const CalibratedDevice& r) {
+void print_excluded_rows(std::ostream& out, const CalibratedDevice& r) {
   for (const TableRows& t : r.tables) {
     if (!t.unread.empty()) {
       out << t.table << ": left out: " << t.unread << "\n";
       continue;
     }
     out << t.table << ": " << t.used() << " of " << t.rows << " rows used\n";
-    for (const auto& [why, rows] : t.left_out.reasons())
+    for (const auto& [why, rows] : t.excluded.reasons())
       out << t.table << ": " << rows << (rows == 1 ? " row" : " rows") << " left out: " << why << "\n";
   }
-  for (const std::string& whose : r.lent) out << whose << "\n";
+  for (const std::string& whose : r.transferred) out << whose << "\n";
 }
 
 void print_quality(std::ostream& out, const std::vector<FitQuality>& all, std::size_t width) {

@@ -12,7 +12,8 @@ namespace draftline::cli {
 void print_quality(std::ostream&, const std::vector<FitQuality>&, std::size_t width);  // a table, a row for each op
 void print_regimes(std::ostream&, const std::vector<FitQuality>&, std::size_t width);  // of attention; nothing if none
 void print_warnings(std::ostream&, const std::vector<FitQuality>&);
-void print_left_out(std::ostream&, const CalibratedDevice&);  // rows of tables that no fit uses, and fits that are lent
+void print_excluded_rows(std::ostream&,
+                         const CalibratedDevice&);  // rows of tables that no fit uses, and transferred fits
 void print_gpu_host(std::ostream&, const Measured&, const std::optional<LayerFit>&,
                     std::size_t width);  // host costs of a GPU's decoder
 // Errors of two devices' predictions on the same measured points; `first` and `second` are their names.

@@ -10,9 +10,9 @@
 
 #include "core/input_files.h"
 #include "model/calibration/engine_fit.h"
+#include "model/calibration/excluded_rows.h"
 #include "model/calibration/gpu_calibration.h"
 #include "model/calibration/layer_fit.h"
-#include "model/calibration/left_out.h"
 #include "model/devices/fit_quality.h"
 
 namespace draftline {
@@ -32,10 +32,10 @@ struct CalibratedDevice {
   OrderedJson device;
   std::vector<FitQuality> quality;
   std::vector<FitQuality> regimes = {};  // of a GPU's attention: parts of its quality
-  InputFiles input_files = {};  // besides the measured file: tables, the datasheet, relatives whose fits are borrowed
+  InputFiles input_files = {};  // besides the measured file: tables, the datasheet, relatives whose fits are used
   KernelTimes times = {};       // of a GPU
-  std::vector<TableRows> tables = {};  // what of them is used, and what not
-  std::vector<std::string> lent = {};  // fits that were neither measured nor in the file of --device, and whose
+  std::vector<TableRows> tables = {};         // what of them is used, and what not
+  std::vector<std::string> transferred = {};  // fits that were neither measured nor in the file of --device, and whose
 };
 // Calibrates a device by a measured file. For a GPU a datasheet is enough beside it: fits that are neither measured nor
 // in the datasheet's file are those of the shipped device that is most like it, and are marked so.

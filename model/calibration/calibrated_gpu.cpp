@@ -6,8 +6,8 @@
 
 #include "core/quantity_text.h"
 #include "model/calibration/calibrated_block.h"
-#include "model/calibration/lent_fits.h"
 #include "model/calibration/table_folder.h"
+#include "model/calibration/transferred_fits.h"
 #include "model/engines/engine.h"
 
 namespace draftline {
@@ -105,7 +105,7 @@ OrderedJson attention_kernels(const CalibrationInput& o, const GpuCalibration& c
   return kernels;
 }
 
-// What was not measured stays as the device's file has it, or as a relative lends it.
+// What was not measured stays as the device's file has it, or as it was transferred from a relative.
 void put_fits(OrderedJson& fits, const CalibrationInput& o, const GpuCalibration& c) {
   const auto put = [&](const std::string& key, const FitQuality& quality, const auto& fit) {
     OrderedJson& block = fits[key] = certificate(o, quality);
@@ -121,7 +121,7 @@ void put_fits(OrderedJson& fits, const CalibrationInput& o, const GpuCalibration
     });
     if (const auto known = fits.find("attention"); known != fits.end()) {
       if (known->contains("other_library")) attention["other_library"] = known->at("other_library");
-      if (known->contains("kernels") && !has_latent)  // those of latent attention stay, or stay borrowed
+      if (known->contains("kernels") && !has_latent)  // those of latent attention stay, or stay transferred
         for (const OrderedJson& kernel : known->at("kernels"))
           if (kernel.contains("form") || kernel.contains("borrowed_from")) attention["kernels"].push_back(kernel);
     }
@@ -176,17 +176,17 @@ CalibratedDevice calibrated(const CalibrationInput& o, const std::filesystem::pa
     r.regimes.insert(r.regimes.end(), a.regimes.begin(), a.regimes.end());
   OrderedJson& fits = r.device["fits"];
   put_fits(fits, o, c);
-  for (const std::string& key : datasheet.lent)
+  for (const std::string& key : datasheet.transferred)
     if (fits.at(key).contains("borrowed_from"))
-      r.lent.push_back(key + ": not measured, and no fit of " + file.string() + "; that of " + datasheet.relative +
-                       " stands in");
-  for (auto& [key, block] : fits.items()) block = lent(block, key, file.parent_path(), shipped);
+      r.transferred.push_back(key + ": not measured, and no fit of " + file.string() + "; that of " +
+                              datasheet.relative + " stands in");
+  for (auto& [key, block] : fits.items()) block = transferred(block, key, file.parent_path(), shipped);
   if (r.device.contains("all_reduce")) {  // the key of before
     r.device["links"] = r.device["all_reduce"];
     r.device.erase("all_reduce");
   }
   OrderedJson links = r.device.value("links", OrderedJson::object());
-  links = lent(std::move(links), "links", file.parent_path(), shipped);
+  links = transferred(std::move(links), "links", file.parent_path(), shipped);
   if (!c.links.empty()) links = links_of(c, o, links.is_null() ? OrderedJson::object() : links);
   if (links.is_null() || links.empty()) r.device.erase("links");
   else r.device["links"] = std::move(links);

@@ -29,7 +29,7 @@ class Collected {
         time_(t.column("latency")) {}
 
   // The row's point; false: it is left out.
-  bool read(std::size_t row, LinkPoint& p, LeftOut& left_out) const {
+  bool read(std::size_t row, LinkPoint& p, ExcludedRows& excluded) const {
     constexpr std::int64_t kMostRanks = 1024, kMostElements = std::int64_t{1} << 40;
     const std::int64_t ranks = table_.integer(row, ranks_), elements = table_.integer(row, message_);
     if (ranks < 2 || ranks > kMostRanks) table_.fail(row, "a group has 2 to 1024 GPUs");
@@ -40,13 +40,13 @@ class Collected {
     p.time = latency(table_, row, time_, kMillisecond);
     const std::string_view format = table_.text(row, format_);
     if (std::find(kSixteenBits.begin(), kSixteenBits.end(), format) != kSixteenBits.end()) return true;
-    left_out.add("elements of " + printable(format, 60) + "; those of a step have 16 bits");
+    excluded.add("elements of " + printable(format, 60) + "; those of a step have 16 bits");
     return false;
   }
 
-  void add(const std::string& library, Collective c, const LinkPoint& p, LeftOut& left_out) {
+  void add(const std::string& library, Collective c, const LinkPoint& p, ExcludedRows& excluded) {
     if (!seen_.emplace(library, c, p.ranks, p.message.value).second)
-      return left_out.add("a message among as many GPUs that stands before");
+      return excluded.add("a message among as many GPUs that stands before");
     points_[{c, library}].push_back(p);
   }
 
@@ -70,39 +70,39 @@ class Collected {
 
 }  // namespace
 
-std::vector<LinkTable> read_nccl_table(const Csv& t, LeftOut& left_out) {
+std::vector<LinkTable> read_nccl_table(const Csv& t, ExcludedRows& excluded) {
   const std::size_t op = t.column("op_name");
   Collected collected(t, "nccl_dtype");
   for (std::size_t i = 0; i < t.rows(); ++i) {
     LinkPoint p;
     const std::string_view word = t.text(i, op) == "alltoall" ? "all_to_all" : t.text(i, op);
     const auto collective = value_named(kCollectives, word);
-    if (!collected.read(i, p, left_out)) continue;
-    if (!collective) left_out.add(printable(word, 60) + ", which no step calls");
-    else collected.add("nccl", *collective, p, left_out);
+    if (!collected.read(i, p, excluded)) continue;
+    if (!collective) excluded.add(printable(word, 60) + ", which no step calls");
+    else collected.add("nccl", *collective, p, excluded);
   }
   return collected.tables();
 }
 
 std::vector<LinkTable> read_custom_all_reduce_table(const Csv& t, const Links& links, const EngineLinks& rules,
-                                                    LeftOut& left_out) {
+                                                    ExcludedRows& excluded) {
   const std::size_t kernel = t.column("kernel_source");
   const bool said = links.switched || !links.compute_capability.empty();
   Collected collected(t, "allreduce_dtype");
   for (std::size_t i = 0; i < t.rows(); ++i) {
     LinkPoint p;
-    if (!collected.read(i, p, left_out)) continue;
+    if (!collected.read(i, p, excluded)) continue;
     const std::string_view called = t.text(i, kernel);
     if (called == "vLLM_custom_eager") {
-      left_out.add("launched one by one, so that the host's time is in them");
+      excluded.add("launched one by one, so that the host's time is in them");
       continue;
     }
     if (called != "vLLM_custom_graph") {
-      left_out.add(printable(called, 60) + ", of which no rule says which algorithm ran");
+      excluded.add(printable(called, 60) + ", of which no rule says which algorithm ran");
       continue;
     }
     if (!said) {
-      left_out.add(
+      excluded.add(
           "which algorithm ran depends on the links: say in the device's file, for one, "
           "\"links\": {\"switched\": true, \"compute_capability\": \"9.0\"}");
       continue;
@@ -110,8 +110,8 @@ std::vector<LinkTable> read_custom_all_reduce_table(const Csv& t, const Links& l
     const auto rule = std::find_if(rules.all_reduce.begin(), rules.all_reduce.end(),
                                    [&](const LinkRule& r) { return r.holds(links, p.ranks, p.message); });
     if (rule == rules.all_reduce.end() || rule->library == "nccl")
-      left_out.add("sizes and groups for which vLLM calls NCCL");
-    else collected.add(rule->library, Collective::all_reduce, p, left_out);
+      excluded.add("sizes and groups for which vLLM calls NCCL");
+    else collected.add(rule->library, Collective::all_reduce, p, excluded);
   }
   return collected.tables();
 }

@@ -5,16 +5,16 @@
 #include <vector>
 
 #include "core/csv.h"
-#include "model/calibration/left_out.h"
+#include "model/calibration/excluded_rows.h"
 #include "model/engines/link_rule.h"
 
 namespace draftline {
 
 // nccl.csv: NCCL's all-reduce and all-gather of 16-bit elements.
-std::vector<LinkTable> read_nccl_table(const Csv&, LeftOut&);
+std::vector<LinkTable> read_nccl_table(const Csv&, ExcludedRows&);
 
 // custom_allreduce.csv: what vLLM called for an all-reduce, replayed as a graph. `rules` say which of its algorithms
 // ran at a size, on devices with these links; each has a table.
-std::vector<LinkTable> read_custom_all_reduce_table(const Csv&, const Links&, const EngineLinks& rules, LeftOut&);
+std::vector<LinkTable> read_custom_all_reduce_table(const Csv&, const Links&, const EngineLinks& rules, ExcludedRows&);
 
 }  // namespace draftline

@@ -38,15 +38,15 @@ bool is_called(std::optional<NarrowFormat> format, std::string_view in_table) {
 
 bool has_rate(const Device& d, NarrowFormat f) { return multiplied_in(d, operands_of(f)) == f; }
 
-void leave_out_formats(const Csv& t, std::string_view column, const Device& d, LeftOut& left_out) {
+void exclude_formats(const Csv& t, std::string_view column, const Device& d, ExcludedRows& excluded) {
   const std::size_t type = t.column(column);
   for (std::size_t i = 0; i < t.rows(); ++i) {
     const std::string_view called = t.text(i, type);
     if (is_called({}, called)) continue;
     const auto known = std::find_if(kNarrowFormats.begin(), kNarrowFormats.end(),
                                     [&](NarrowFormat f) { return is_called(f, called); });
-    if (known == kNarrowFormats.end()) left_out.add(printable(called, 60) + ", a format that has no fit of its own");
-    else if (!has_rate(d, *known)) left_out.add(std::string(called) + ", in which the datasheet has no rate");
+    if (known == kNarrowFormats.end()) excluded.add(printable(called, 60) + ", a format that has no fit of its own");
+    else if (!has_rate(d, *known)) excluded.add(std::string(called) + ", in which the datasheet has no rate");
   }
 }
 

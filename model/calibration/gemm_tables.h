@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/csv.h"
+#include "model/calibration/excluded_rows.h"
 #include "model/calibration/kernel_fit.h"
-#include "model/calibration/left_out.h"
 
 namespace draftline {
 
@@ -31,7 +31,7 @@ GemmTable read_gemm_table(const Csv&, std::optional<NarrowFormat> = {}, std::opt
 bool is_called(std::optional<NarrowFormat>, std::string_view in_table);
 
 // Notes the rows whose format, in this column, has no fit, or is one in which the datasheet has no rate.
-void leave_out_formats(const Csv&, std::string_view column, const Device& datasheet, LeftOut&);
+void exclude_formats(const Csv&, std::string_view column, const Device& datasheet, ExcludedRows&);
 // Whether the datasheet has a rate in this format. Rows of other formats are those of a library that widens them.
 bool has_rate(const Device& datasheet, NarrowFormat);
 

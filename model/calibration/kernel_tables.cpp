@@ -35,7 +35,7 @@ std::optional<std::string> library_of(std::string_view kernel) {
   return {};
 }
 
-std::vector<AttentionPoint> read_attention(const Csv& t, bool decode, LeftOut& left_out) {
+std::vector<AttentionPoint> read_attention(const Csv& t, bool decode, ExcludedRows& excluded) {
   const auto sequences = t.column("batch_size"), rows = t.column("isl"), heads = t.column("num_heads"),
              kv_heads = t.column("num_key_value_heads"), columns = t.column("head_dim"),
              cache = t.column("kv_cache_dtype"), step = t.column("step"), time = t.column("latency");
@@ -58,11 +58,11 @@ std::vector<AttentionPoint> read_attention(const Csv& t, bool decode, LeftOut& l
     p.library = library.value_or("");
     if (p.heads % p.kv_heads != 0) t.fail(i, "the KV heads do not divide the query heads");
     if (!is_fp8 && format != "bfloat16" && format != "float16")
-      left_out.add("a cache of " + printable(format, 60) + ", which has no fit");
-    else if (p.head_dim != kHeadColumns) left_out.add("heads of other than 128 columns, priced by the fits of 128");
-    else if (t.has("window_size") && t.integer(i, "window_size") != 0) left_out.add("a sliding window");
-    else if (!library) left_out.add(printable(t.text(i, kernel), 60) + ", a library whose kernels are not modelled");
-    else if (!decode && p.rows == 1) left_out.add("prompts of one token, which a library sends to its decode kernel");
+      excluded.add("a cache of " + printable(format, 60) + ", which has no fit");
+    else if (p.head_dim != kHeadColumns) excluded.add("heads of other than 128 columns, priced by the fits of 128");
+    else if (t.has("window_size") && t.integer(i, "window_size") != 0) excluded.add("a sliding window");
+    else if (!library) excluded.add(printable(t.text(i, kernel), 60) + ", a library whose kernels are not modelled");
+    else if (!decode && p.rows == 1) excluded.add("prompts of one token, which a library sends to its decode kernel");
     else points.push_back(std::move(p));
   }
   return points;
@@ -70,11 +70,11 @@ std::vector<AttentionPoint> read_attention(const Csv& t, bool decode, LeftOut& l
 
 }  // namespace
 
-std::vector<AttentionPoint> read_decode_table(const Csv& t, LeftOut& left_out) {
-  return read_attention(t, true, left_out);
+std::vector<AttentionPoint> read_decode_table(const Csv& t, ExcludedRows& excluded) {
+  return read_attention(t, true, excluded);
 }
-std::vector<AttentionPoint> read_prefill_table(const Csv& t, LeftOut& left_out) {
-  return read_attention(t, false, left_out);
+std::vector<AttentionPoint> read_prefill_table(const Csv& t, ExcludedRows& excluded) {
+  return read_attention(t, false, excluded);
 }
 
 namespace {
@@ -108,7 +108,7 @@ struct ModuleCall {
 
 }  // namespace
 
-std::vector<AttentionPoint> read_absorbed_modules(const Csv& t, const Device& d, LeftOut& left_out) {
+std::vector<AttentionPoint> read_absorbed_modules(const Csv& t, const Device& d, ExcludedRows& excluded) {
   constexpr int kHardly = 2;            // keys at most of what the other times are counted from
   constexpr int kMostPromptRows = 128;  // beyond, that many launches of one row cost more than what is looked for
   const auto sequences = t.column("batch_size"), rows = t.column("isl"), heads = t.column("num_heads"),
@@ -120,9 +120,9 @@ std::vector<AttentionPoint> read_absorbed_modules(const Csv& t, const Device& d,
                         count(t, i, heads, 1)};
     const ModuleShape shape{count(t, i, sequences, 1), count(t, i, rows, 1), count(t, i, step)};
     const int all = all_rows(t, i, shape.sequences, shape.rows);
-    if (t.text(i, source) == "FLASH_ATTN") left_out.add("modules whose keys and values are expanded");
+    if (t.text(i, source) == "FLASH_ATTN") excluded.add("modules whose keys and values are expanded");
     else if (!modules[module].insert_or_assign(shape, ModuleCall{all, latency(t, i, time, kMillisecond)}).second)
-      left_out.add("a module and context that stands again, below");
+      excluded.add("a module and context that stands again, below");
   }
   std::vector<AttentionPoint> points;
   for (const auto& [module, calls] : modules)
@@ -131,7 +131,7 @@ std::vector<AttentionPoint> read_absorbed_modules(const Csv& t, const Device& d,
       const bool has_base = base != calls.end() && base->first.sequences == call.all_rows && base->first.rows == 1 &&
                             base->first.context <= kHardly;
       if (!has_base || (shape.rows > 1 && call.all_rows > kMostPromptRows)) {
-        left_out.add("modules that no other with as many rows and hardly a context stands beside");
+        excluded.add("modules that no other with as many rows and hardly a context stands beside");
         continue;
       }
       AttentionPoint p = absorbed_point(shape.sequences, shape.rows, shape.context, module.heads, module.cache);
@@ -140,12 +140,12 @@ std::vector<AttentionPoint> read_absorbed_modules(const Csv& t, const Device& d,
                                         span_of(launch), p.cache);
       p.time = call.time - base->second.time + launched;
       if (shape != base->first && p.time > 0.5 * launched) points.push_back(std::move(p));
-      else left_out.add("hardly a context, which the others' times are counted from, or less than half of that launch");
+      else excluded.add("hardly a context, which the others' times are counted from, or less than half of that launch");
     }
   return points;
 }
 
-std::vector<AttentionPoint> read_latent_prompts(const Csv& t, const Device& d, LeftOut& left_out) {
+std::vector<AttentionPoint> read_latent_prompts(const Csv& t, const Device& d, ExcludedRows& excluded) {
   constexpr Seconds kLeastAbsorbed{1e-3}, kLeastExpanded{0.3e-3};
   const auto sequences = t.column("batch_size"), rows = t.column("isl"), heads = t.column("num_heads"),
              cache = t.column("kv_cache_dtype"), time = t.column("latency");
@@ -157,7 +157,7 @@ std::vector<AttentionPoint> read_latent_prompts(const Csv& t, const Device& d, L
     const int all = all_rows(t, i, p.sequences, p.rows);
     const bool absorbed = p.rows <= LatentAttention{}.most_absorbed;
     if (t.text(i, cache) != "bfloat16" || took < (absorbed ? kLeastAbsorbed : kLeastExpanded)) {
-      left_out.add(t.text(i, cache) != "bfloat16"
+      excluded.add(t.text(i, cache) != "bfloat16"
                        ? "a cache that is not of 16 bits"
                        : "absorbed below 1 ms or expanded below 0.3 ms, which are the host's");
       continue;
@@ -178,12 +178,12 @@ std::vector<AttentionPoint> read_latent_prompts(const Csv& t, const Device& d, L
     }
     p.time = took - products;
     if (p.rows > 1 && p.time > 0.5 * took) points.push_back(std::move(p));
-    else left_out.add("prompts of one token, or calls most of whose time is that of products");
+    else excluded.add("prompts of one token, or calls most of whose time is that of products");
   }
   return points;
 }
 
-std::vector<GemmPoint> read_step_gemms(const Csv& t, const TransformerShape& shape, LeftOut& left_out) {
+std::vector<GemmPoint> read_step_gemms(const Csv& t, const TransformerShape& shape, ExcludedRows& excluded) {
   const AttentionHeads h = shape.usual_heads();
   const std::map<std::string, std::pair<int, int>> layers{{"qkv_proj", {shape.hidden, h.projected_columns()}},
                                                           {"o_proj", {h.result_columns(), shape.hidden}},
@@ -194,18 +194,18 @@ std::vector<GemmPoint> read_step_gemms(const Csv& t, const TransformerShape& sha
   for (std::size_t i = 0; i < t.rows(); ++i) {
     const auto layer = layers.find(std::string(t.text(i, name)));
     if (layer == layers.end()) {
-      left_out.add("layers that are no product of a transformer's layer");
+      excluded.add("layers that are no product of a transformer's layer");
       continue;
     }
     const GemmPoint p{count(t, i, rows, 1), layer->second.first, layer->second.second,
                       latency(t, i, time, kMicrosecond), kColdCopies};
     if (p.rows <= 1024) points.push_back(p);
-    else left_out.add("more than 1024 rows, beyond the model's domain");
+    else excluded.add("more than 1024 rows, beyond the model's domain");
   }
   return points;
 }
 
-std::vector<AttentionPoint> read_step_attention(const Csv& t, const TransformerShape& shape, LeftOut& left_out) {
+std::vector<AttentionPoint> read_step_attention(const Csv& t, const TransformerShape& shape, ExcludedRows& excluded) {
   const auto chunk = t.column("prefill_chunk"), before = t.column("kv_prefill"), sequences = t.column("n_decode"),
              context = t.column("kv_decode"), time = t.column("time_us");
   const AttentionHeads h = shape.usual_heads();
@@ -222,7 +222,7 @@ std::vector<AttentionPoint> read_step_attention(const Csv& t, const TransformerS
       p.context = count(t, i, before);
     }
     if (p.sequences > 0) points.push_back(p);
-    else left_out.add("steps with rows of prompts and of decoding");
+    else excluded.add("steps with rows of prompts and of decoding");
   }
   return points;
 }

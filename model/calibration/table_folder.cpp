@@ -18,92 +18,92 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using Read = void (*)(const Csv&, const TableSetting&, KernelTimes&, LeftOut&);
+using Read = void (*)(const Csv&, const TableSetting&, KernelTimes&, ExcludedRows&);
 
-void read_narrow_gemms(const Csv& t, const Device& d, KernelTimes& times, LeftOut& left_out) {
+void read_narrow_gemms(const Csv& t, const Device& d, KernelTimes& times, ExcludedRows& excluded) {
   for (const NarrowFormat format : kNarrowFormats) {
     if (!has_rate(d, format)) continue;
     GemmTable table = read_gemm_table(t, format, d.l2);
     const bool most = table.host_bound > static_cast<int>(table.points.size());
     const std::string called(name(format));
-    left_out.add("more than 1024 rows, or inputs or outputs outside of the model's domain", table.outside);
-    left_out.add(called + " launched one by one, which shows how long the host takes", table.host_bound);
-    if (most) left_out.add(called + ", too few for a fit", static_cast<int>(table.points.size()));
+    excluded.add("more than 1024 rows, or inputs or outputs outside of the model's domain", table.outside);
+    excluded.add(called + " launched one by one, which shows how long the host takes", table.host_bound);
+    if (most) excluded.add(called + ", too few for a fit", static_cast<int>(table.points.size()));
     else times.narrow_gemms[static_cast<std::size_t>(format)] = std::move(table.points);
   }
 }
 
-void read_gemms(const Csv& t, const TableSetting& s, KernelTimes& times, LeftOut& left_out) {
-  leave_out_formats(t, "gemm_dtype", s.datasheet, left_out);
+void read_gemms(const Csv& t, const TableSetting& s, KernelTimes& times, ExcludedRows& excluded) {
+  exclude_formats(t, "gemm_dtype", s.datasheet, excluded);
   GemmTable wide = read_gemm_table(t);
-  left_out.add("more than 1024 rows, or inputs or outputs outside of the model's domain", wide.outside);
+  excluded.add("more than 1024 rows, or inputs or outputs outside of the model's domain", wide.outside);
   times.gemms.insert(times.gemms.end(), wide.points.begin(), wide.points.end());
-  read_narrow_gemms(t, s.datasheet, times, left_out);
+  read_narrow_gemms(t, s.datasheet, times, excluded);
 }
 
 void add(std::vector<AttentionPoint>& to, const std::vector<AttentionPoint>& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
-void read_decode(const Csv& t, const TableSetting&, KernelTimes& times, LeftOut& left_out) {
-  add(times.attention, read_decode_table(t, left_out));
+void read_decode(const Csv& t, const TableSetting&, KernelTimes& times, ExcludedRows& excluded) {
+  add(times.attention, read_decode_table(t, excluded));
 }
-void read_prefill(const Csv& t, const TableSetting&, KernelTimes& times, LeftOut& left_out) {
-  add(times.attention, read_prefill_table(t, left_out));
-}
-
-void read_absorbed(const Csv& t, const TableSetting& s, KernelTimes& times, LeftOut& left_out) {
-  add(times.attention, read_absorbed_modules(t, s.datasheet, left_out));
-}
-void read_latent(const Csv& t, const TableSetting& s, KernelTimes& times, LeftOut& left_out) {
-  add(times.attention, read_latent_prompts(t, s.datasheet, left_out));
+void read_prefill(const Csv& t, const TableSetting&, KernelTimes& times, ExcludedRows& excluded) {
+  add(times.attention, read_prefill_table(t, excluded));
 }
 
-void leave_out(const ExpertTable& t, LeftOut& left_out) {
-  left_out.add("of another library than " + printable(t.library, 100) + ", which has most", t.other_libraries);
-  left_out.add("whole experts divided among devices, which no fit uses", t.expert_parallel);
-  left_out.add("columns that are no multiple of 16, for which kernels have slower paths", t.unaligned);
-  left_out.add("faster than three matrices can be read, so the layer has no gate, which no column says", t.not_gated);
+void read_absorbed(const Csv& t, const TableSetting& s, KernelTimes& times, ExcludedRows& excluded) {
+  add(times.attention, read_absorbed_modules(t, s.datasheet, excluded));
+}
+void read_latent(const Csv& t, const TableSetting& s, KernelTimes& times, ExcludedRows& excluded) {
+  add(times.attention, read_latent_prompts(t, s.datasheet, excluded));
 }
 
-void read_experts(const Csv& t, const TableSetting& s, KernelTimes& times, LeftOut& left_out) {
-  leave_out_formats(t, "moe_dtype", s.datasheet, left_out);
+void exclude(const ExpertTable& t, ExcludedRows& excluded) {
+  excluded.add("of another library than " + printable(t.library, 100) + ", which has most", t.other_libraries);
+  excluded.add("whole experts divided among devices, which no fit uses", t.expert_parallel);
+  excluded.add("columns that are no multiple of 16, for which kernels have slower paths", t.unaligned);
+  excluded.add("faster than three matrices can be read, so the layer has no gate, which no column says", t.not_gated);
+}
+
+void read_experts(const Csv& t, const TableSetting& s, KernelTimes& times, ExcludedRows& excluded) {
+  exclude_formats(t, "moe_dtype", s.datasheet, excluded);
   ExpertTable wide = read_expert_table(t, s.datasheet);
-  leave_out(wide, left_out);
+  exclude(wide, excluded);
   times.experts = std::move(wide.points);
   for (const NarrowFormat format : kNarrowFormats) {
     if (!has_rate(s.datasheet, format)) continue;
     ExpertTable narrow = read_expert_table(t, s.datasheet, format);
-    leave_out(narrow, left_out);
+    exclude(narrow, excluded);
     times.narrow_experts[static_cast<std::size_t>(format)] = std::move(narrow.points);
   }
 }
 
-void read_delta_nets(const Csv& t, const TableSetting&, KernelTimes& times, LeftOut& left_out) {
+void read_delta_nets(const Csv& t, const TableSetting&, KernelTimes& times, ExcludedRows& excluded) {
   DeltaNetTable table = read_delta_net_table(t);
-  left_out.add("a convolution of prompts below 16 tokens, for which the kernel takes another way", table.short_prompts);
+  excluded.add("a convolution of prompts below 16 tokens, for which the kernel takes another way", table.short_prompts);
   times.delta_nets = std::move(table.points);
 }
 
 void add(std::vector<LinkTable>& to, std::vector<LinkTable> more) {
   std::move(more.begin(), more.end(), std::back_inserter(to));
 }
-void read_nccl(const Csv& t, const TableSetting&, KernelTimes& times, LeftOut& left_out) {
-  add(times.links, read_nccl_table(t, left_out));
+void read_nccl(const Csv& t, const TableSetting&, KernelTimes& times, ExcludedRows& excluded) {
+  add(times.links, read_nccl_table(t, excluded));
 }
-void read_custom_all_reduce(const Csv& t, const TableSetting& s, KernelTimes& times, LeftOut& left_out) {
-  add(times.links, read_custom_all_reduce_table(t, s.datasheet.links, s.rules, left_out));
+void read_custom_all_reduce(const Csv& t, const TableSetting& s, KernelTimes& times, ExcludedRows& excluded) {
+  add(times.links, read_custom_all_reduce_table(t, s.datasheet.links, s.rules, excluded));
 }
 
 const TransformerShape& network_of(const TableSetting& s) {
   if (!s.of_a_rank) throw InputErrors("--transformer: step tables need the network they were measured on");
   return *s.of_a_rank;
 }
-void read_dense(const Csv& t, const TableSetting& s, KernelTimes& times, LeftOut& left_out) {
-  const auto gemms = read_step_gemms(t, network_of(s), left_out);
+void read_dense(const Csv& t, const TableSetting& s, KernelTimes& times, ExcludedRows& excluded) {
+  const auto gemms = read_step_gemms(t, network_of(s), excluded);
   times.gemms.insert(times.gemms.end(), gemms.begin(), gemms.end());
 }
-void read_steps(const Csv& t, const TableSetting& s, KernelTimes& times, LeftOut& left_out) {
-  add(times.attention, read_step_attention(t, network_of(s), left_out));
+void read_steps(const Csv& t, const TableSetting& s, KernelTimes& times, ExcludedRows& excluded) {
+  add(times.attention, read_step_attention(t, network_of(s), excluded));
 }
 
 // Tables in the order in which they are read, on which it depends which points a fit of many sees.
@@ -170,7 +170,7 @@ TableRows not_used(const fs::path& file, std::string_view why) {
   TableRows rows{printable(file.filename().string())};
   try {
     rows.rows = static_cast<int>(Csv::from_file(file).rows());
-    rows.left_out.add(why, rows.rows);
+    rows.excluded.add(why, rows.rows);
   } catch (const InputErrors&) { rows.unread = why; }
   return rows;
 }
@@ -193,7 +193,7 @@ KernelTables read_kernel_tables(const fs::path& folder, const TableSetting& sett
     any = true;
     const Csv table = Csv::from_file(file);
     TableRows rows{printable(file.filename().string()), static_cast<int>(table.rows())};
-    known.read(table, setting, all.times, rows.left_out);
+    known.read(table, setting, all.times, rows.excluded);
     all.tables.push_back(std::move(rows));
     all.files[file] = fingerprint_of_bytes(file);
   }

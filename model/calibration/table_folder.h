@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/input_files.h"
+#include "model/calibration/excluded_rows.h"
 #include "model/calibration/gpu_calibration.h"
-#include "model/calibration/left_out.h"
 #include "model/engines/link_rule.h"
 #include "model/transformers/transformer_shape.h"
 

@@ -56,7 +56,7 @@ std::string attention(const Device& truth, bool decode) {
 int left_out(const CalibratedDevice& r, const std::string& table, const std::string& why) {
   int rows = 0;
   for (const TableRows& t : r.tables)
-    for (const auto& [reason, n] : t.left_out.reasons())
+    for (const auto& [reason, n] : t.excluded.reasons())
       if (t.table == table && reason.find(why) != std::string::npos) rows += n;
   return rows;
 }

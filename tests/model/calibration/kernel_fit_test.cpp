@@ -129,7 +129,7 @@ TEST_CASE("attention's table says whose kernel it is, over which cache") {
                       << "vllm_triton_attn,2,1,32,8,128,fp8,99,0,0.01\n"             // another library
                       << "vllm_flash_attn_fa3,2,1,32,8,64,bfloat16,99,0,0.02\n"      // narrow heads
                       << "vllm_flash_attn_fa3,2,1,32,8,128,bfloat16,99,128,0.02\n";  // a window
-  LeftOut left_out;
+  ExcludedRows left_out;
   const auto points = read_decode_table(Csv::from_file(file), left_out);
   CHECK(left_out.rows() == 3);
   REQUIRE(points.size() == 3);

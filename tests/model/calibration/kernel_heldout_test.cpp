@@ -108,7 +108,7 @@ TEST_CASE("attention of unseen head layouts: decode over a cold cache, and prefi
   const auto decode_file = table_of(row.folder, "generation_attention.csv.gz");
   if (const auto why = obstacle(decode_file); !why.empty()) SKIP_TEST(why);
   std::vector<AttentionPoint> all;
-  LeftOut left_out;
+  ExcludedRows left_out;
   for (const auto& points :
        {read_decode_table(Csv::from_file(decode_file), left_out),
         read_prefill_table(Csv::from_file(table_of(row.folder, "context_attention.csv.gz")), left_out)})
@@ -151,7 +151,7 @@ TEST_CASE("where a library was not measured, the interval is what two libraries 
   const Device d = known_device("l40s");
   REQUIRE(d.gpu().attention.fits.size() == 2);
   std::vector<double> log_ratio;  // of measured over predicted, each library by the other's fit
-  LeftOut left_out;
+  ExcludedRows left_out;
   for (const auto& points :
        {read_decode_table(Csv::from_file(decode_file), left_out),
         read_prefill_table(Csv::from_file(table_of("l40s", "context_attention.csv.gz")), left_out)})
@@ -174,7 +174,7 @@ TEST_CASE("the RTX 4090 on a product of a network's layers that it has not seen"
   if (const auto why = obstacle(file); !why.empty()) SKIP_TEST(why);
   const auto shape =
       read_file(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data/transformers/llama-3.1-8b.json", read_transformer);
-  LeftOut left_out;
+  ExcludedRows left_out;
   const auto all = read_step_gemms(Csv::from_file(file), shape, left_out);
   Device d = datasheet("rtx-4090");
   Errors ours, plain;

@@ -21,7 +21,7 @@ std::vector<AttentionPoint> points_of(AttentionForm form, DType cache, const Dev
     for (const AttentionPoint& p : points)
       if (form_of(kernel_of(p)) == form && p.format == cache) all.push_back(p);
   };
-  LeftOut left_out;
+  ExcludedRows left_out;
   const auto table = [](const char* file) { return Csv::from_file(table_of("h100_sxm", file)); };
   add(read_absorbed_modules(table("mla_generation_module.csv.gz"), d, left_out));
   add(read_absorbed_modules(table("mla_context_module.csv.gz"), d, left_out));

@@ -48,7 +48,7 @@ std::string told(const KernelTables& all, const std::string& table) {
   for (const TableRows& t : all.tables) {
     if (t.table != table) continue;
     std::string text = std::to_string(t.used()) + " of " + std::to_string(t.rows);
-    for (const auto& [why, rows] : t.left_out.reasons()) text += "; " + std::to_string(rows) + " " + why;
+    for (const auto& [why, rows] : t.excluded.reasons()) text += "; " + std::to_string(rows) + " " + why;
     return text;
   }
   return "no such table";

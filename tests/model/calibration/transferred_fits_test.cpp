@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A GPU's datasheet alone is enough to be calibrated; what it borrows by name is found wherever its file lies.
-#include "model/calibration/lent_fits.h"
+#include "model/calibration/transferred_fits.h"
 
 #include "core/text_file.h"
 #include "tests/catch.h"
@@ -47,14 +47,14 @@ TEST_CASE("a datasheet alone is calibrated; the nearest shipped device stands in
   const FreshFolder folder;
   write_text_file(folder.path() / "mine.json", datasheet(""));
   const DatasheetFile read = read_datasheet_file(folder.path() / "mine.json", kShipped);
-  CHECK(read.lent == std::vector<std::string>{"gemm", "attention", "copy"});
+  CHECK(read.transferred == std::vector<std::string>{"gemm", "attention", "copy"});
   CHECK(read.relative == "l40s");  // 864 GB/s and 362 TFLOP/s
   CHECK(read.device.gpu().gemm.origin.borrowed_from == "l40s");
 
   const CalibratedDevice r = calibrated(folder.path(), (folder.path() / "mine.json").string());
-  REQUIRE(r.lent.size() == 3);
-  CHECK(contains(r.lent[0], "gemm: not measured, and no fit of "));
-  CHECK(contains(r.lent[0], "that of l40s stands in"));
+  REQUIRE(r.transferred.size() == 3);
+  CHECK(contains(r.transferred[0], "gemm: not measured, and no fit of "));
+  CHECK(contains(r.transferred[0], "that of l40s stands in"));
   const Device d = read_back(r);
   CHECK(d.links.connects(4));
   const OrderedJson& gemm = r.device.at("fits").at("gemm");
@@ -82,7 +82,7 @@ TEST_CASE("fits that are borrowed by name are found for a file in any folder, be
                   datasheet(borrowed("other") + R"(, "links": {"borrowed_from": "h100-sxm", "because": "as fast",
                     "switched": false, "compute_capability": "8.9"})"));
   const CalibratedDevice r = calibrated(folder.path(), (folder.path() / "cards/mine.json").string());
-  CHECK(r.lent.empty());
+  CHECK(r.transferred.empty());
   CHECK(r.device.at("fits").at("gemm").at("because") == "of other: why; of h200: why");
   const Device h200 = device_of(kShipped / "h200.json", kShipped);
   CHECK(read_back(r).gpu().gemm.bandwidth_share == h200.gpu().gemm.bandwidth_share);

@@ -11,7 +11,7 @@
 namespace draftline {
 
 // Reasons in the order of their first row, with the number of rows of each.
-class LeftOut {
+class ExcludedRows {
  public:
   void add(std::string_view why, int rows = 1) {
     if (rows == 0) return;
@@ -19,7 +19,7 @@ class LeftOut {
     if (known == all_.end()) all_.emplace_back(why, rows);
     else known->second += rows;
   }
-  void add(const LeftOut& other) {
+  void add(const ExcludedRows& other) {
     for (const auto& [why, rows] : other.all_) add(why, rows);
   }
   const std::vector<std::pair<std::string, int>>& reasons() const { return all_; }
@@ -33,10 +33,10 @@ class LeftOut {
 
 struct TableRows {
   std::string table;  // the file's name
-  int rows = 0;       // without the header; those that are not left out are used
-  LeftOut left_out = {};
+  int rows = 0;       // without the header; those that are not excluded are used
+  ExcludedRows excluded = {};
   std::string unread = {};  // why it is not used, of a table whose rows can't be counted
-  int used() const { return rows - left_out.rows(); }
+  int used() const { return rows - excluded.rows(); }
 };
 
 }  // namespace draftline

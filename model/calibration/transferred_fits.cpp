@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/calibration/lent_fits.h"
+#include "model/calibration/transferred_fits.h"
 
 #include <algorithm>
 #include <array>
@@ -29,7 +29,7 @@ std::vector<std::string> missing_fits(const OrderedJson& file) {
   return missing;
 }
 
-OrderedJson with_lent(OrderedJson file, const std::vector<std::string>& missing, const std::string& relative) {
+OrderedJson with_transferred(OrderedJson file, const std::vector<std::string>& missing, const std::string& relative) {
   for (const std::string& key : missing)
     file["fits"][key] = {{"borrowed_from", relative},
                          {"because",
@@ -55,7 +55,7 @@ std::vector<Relative> relatives(const fs::path& shipped) {
     Device d = device_of(entry.path(), shipped);
     if (d.can_lend_fits()) all.push_back({entry.path().stem().string(), std::move(d)});
   }
-  if (all.empty()) throw InputErrors(shipped.string() + ": has no device with fits to lend");
+  if (all.empty()) throw InputErrors(shipped.string() + ": has no device with fits of its own");
   std::sort(all.begin(), all.end(), [](const Relative& a, const Relative& b) { return a.name < b.name; });
   return all;
 }
@@ -66,7 +66,7 @@ std::vector<OrderedJson*> parts_of(OrderedJson& block) {
   if (block.contains("kernels")) {
     for (OrderedJson& kernel : block.at("kernels"))
       for (const char* use : {"decode", "prefill"})
-        if (kernel.contains(use)) parts.push_back(&kernel.at(use));  // else it borrows itself
+        if (kernel.contains(use)) parts.push_back(&kernel.at(use));  // else it is transferred itself
   } else if (block.contains("tables")) {
     for (OrderedJson& table : block.at("tables")) parts.push_back(&table);
   } else if (block.contains("groups") || (!block.contains("switched") && !block.contains("compute_capability"))) {
@@ -91,7 +91,7 @@ DatasheetFile read_datasheet_file(const fs::path& file, const fs::path& shipped)
   }
   const std::vector<Relative> all = relatives(shipped);
   const auto with = [&](const std::string& relative) {
-    return Document::from_text(with_lent(read.json, missing, relative).dump(), file);
+    return Document::from_text(with_transferred(read.json, missing, relative).dump(), file);
   };
   const Device datasheet = device_in(with(all.front().name));
   const auto nearest = std::min_element(all.begin(), all.end(), [&](const Relative& a, const Relative& b) {
@@ -99,38 +99,38 @@ DatasheetFile read_datasheet_file(const fs::path& file, const fs::path& shipped)
   });
   const Document completed = with(nearest->name);
   read.device = device_in(completed);
-  read.json = with_lent(std::move(read.json), missing, nearest->name);
+  read.json = with_transferred(std::move(read.json), missing, nearest->name);
   read.files.insert(completed.root().input_files().begin(), completed.root().input_files().end());
-  read.lent = missing;
+  read.transferred = missing;
   read.relative = nearest->name;
   return read;
 }
 
-// Replaces attention's kernels that borrow by the relative's kernels of latent attention, for which they stand.
-static void take_lent_kernels(OrderedJson& attention, const fs::path& folder, const fs::path& shipped) {
+// Replaces attention's transferred kernels by the relative's kernels of latent attention, for which they stand.
+static void take_transferred_kernels(OrderedJson& attention, const fs::path& folder, const fs::path& shipped) {
   OrderedJson kernels = OrderedJson::array();
   for (const OrderedJson& kernel : attention.at("kernels")) {
     if (!kernel.contains("borrowed_from")) {
       kernels.push_back(kernel);
       continue;
     }
-    const OrderedJson relative = lent(kernel, "attention", folder, shipped);
+    const OrderedJson relative = transferred(kernel, "attention", folder, shipped);
     for (const OrderedJson& own : relative.at("kernels"))
       if (own.contains("form")) kernels.push_back(own);
   }
   attention["kernels"] = std::move(kernels);
 }
 
-// A relative's links as read_device() lends them: what the borrower says of its own wins, and which devices they are is
-// not lent.
-static OrderedJson with_own_traits(OrderedJson links, const OrderedJson& borrower) {
+// A relative's links as read_device() transfers them: what the device has of its own wins, and which devices they are is
+// not transferred.
+static OrderedJson with_own_traits(OrderedJson links, const OrderedJson& own) {
   links.erase("compute_capability");
   for (const char* trait : {"switched", "compute_capability"})
-    if (borrower.contains(trait)) links[trait] = borrower.at(trait);
+    if (own.contains(trait)) links[trait] = own.at(trait);
   return links;
 }
 
-OrderedJson lent(OrderedJson block, const std::string& key, fs::path folder, const fs::path& shipped) {
+OrderedJson transferred(OrderedJson block, const std::string& key, fs::path folder, const fs::path& shipped) {
   std::string because;
   while (block.contains("borrowed_from")) {  // no ring: the device was read before
     const std::string relative = block.at("borrowed_from");
@@ -143,12 +143,12 @@ OrderedJson lent(OrderedJson block, const std::string& key, fs::path folder, con
     const std::string there = key == "links" && !whole.contains(key) ? "all_reduce" : key;
     if (!blocks.contains(there) && key == "links") return with_own_traits(OrderedJson::object(), block);
     if (!blocks.contains(there))
-      throw InputErrors(file.string() + "#/fits: has no \"" + key + "\" to lend" +
-                        (key.ends_with("_attention") ? "; borrow \"attention\" as a whole" : ""));
+      throw InputErrors(file.string() + "#/fits: has no \"" + key + "\" to transfer" +
+                        (key.ends_with("_attention") ? "; transfer \"attention\" as a whole" : ""));
     block = key == "links" ? with_own_traits(blocks.at(there), block) : blocks.at(there);
     folder = file.parent_path();
   }
-  if (key == "attention" && block.contains("kernels")) take_lent_kernels(block, folder, shipped);
+  if (key == "attention" && block.contains("kernels")) take_transferred_kernels(block, folder, shipped);
   if (because.empty() || block.empty()) return block;
   for (OrderedJson* part : parts_of(block)) {
     const std::string before = part->value("because", std::string());
