@@ -2,7 +2,6 @@
 #include "reports/run_charts.h"
 
 #include <array>
-#include <cmath>
 
 #include "reports/run_figures.h"
 
@@ -61,17 +60,14 @@ RunCharts::RunCharts(const Scenario& s)
       speedups_(speedup_chart(s, static_cast<std::size_t>(along_))),
       rates_(rate_chart()) {}
 
-double RunCharts::place_of(const Point& p) const {
+std::optional<double> RunCharts::place_of(const Point& p) const {
   switch (along_) {
     case Along::batch_size: return scenario_.batch_sizes[p.batch];
     case Along::prompt_tokens: return scenario_.prompt_tokens[p.prompt];
     case Along::output_tokens: return scenario_.output_tokens[p.output];
-    case Along::draft_length: {
-      const auto k = scenario_.method(p).spec.draft_length();
-      return k ? static_cast<double>(*k) : std::nan("");
-    }
+    case Along::draft_length: break;
   }
-  return NAN;
+  return scenario_.method(p).spec.draft_length();
 }
 
 void RunCharts::add(const Outcome& o) {
@@ -80,8 +76,8 @@ void RunCharts::add(const Outcome& o) {
   const std::string setup = differing_.text(o.point),
                     series = method_text(scenario_, o.point, along_ != Along::draft_length);
   const MethodChoice& method = scenario_.method(o.point);
-  if (method.spec.name() != kPlain && std::isfinite(place_of(o.point)))
-    speedups_.add(setup, series, {place_of(o.point), p->speedup, speedup_interval(*p)});
+  if (const auto place = place_of(o.point); place && method.spec.name() != kPlain)
+    speedups_.add(setup, series, {*place, p->speedup, speedup_interval(*p)});
   if (along_ != Along::batch_size) return;
   const int devices = scenario_.parallel[o.point.parallel].devices + (method.drafter_device ? 1 : 0),
             batch = scenario_.batch_sizes[o.point.batch];

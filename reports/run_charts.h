@@ -2,6 +2,7 @@
 // The charts of `draftline run --html`: the decode speedup of each method, and tokens/s of a device against tokens/s of
 // one sequence.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,7 @@ class RunCharts {
   // The first of a scenario's lists that has several values; charts are along its values.
   enum class Along { batch_size, prompt_tokens, output_tokens, draft_length };
   static Along along_of(const Scenario&);
-  double place_of(const Point&) const;
+  std::optional<double> place_of(const Point&) const;  // none: the method drafts no chain
 
   const Scenario& scenario_;
   Along along_;

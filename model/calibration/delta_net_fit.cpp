@@ -22,14 +22,20 @@ bool of_prompts(const DeltaNetPoint& p) {
   return std::visit([](const auto& k) { return k.prompts; }, p.kernel);
 }
 
-// Fits `part`, a member of DeltaNetFit, to the points of the kernel that it prices.
-template <class Kernel, class Part>
-void fit_part(DeltaNetFit& fit, Part DeltaNetFit::*part, bool prompts, const std::string& prefix,
-              const std::vector<DeltaNetPoint>& all, const Device& datasheet, FitSpread* spread) {
-  constexpr double kHold = 0.01;
+// The points of a kernel, in decode steps or of prompts.
+template <class Kernel>
+std::vector<DeltaNetPoint> calls_of(const std::vector<DeltaNetPoint>& all, bool prompts) {
   std::vector<DeltaNetPoint> points;
   for (const DeltaNetPoint& p : all)
     if (std::holds_alternative<Kernel>(p.kernel) && of_prompts(p) == prompts) points.push_back(p);
+  return points;
+}
+
+// Fits `part`, a member of DeltaNetFit, to the points of the kernel that it prices.
+template <class Part>
+void fit_part(DeltaNetFit& fit, Part DeltaNetFit::*part, const std::string& prefix,
+              const std::vector<DeltaNetPoint>& points, const Device& datasheet, FitSpread* spread) {
+  constexpr double kHold = 0.01;
   if (points.empty()) throw InputErrors("delta networks: no measured point of " + prefix);
   std::vector<Coefficient> coefficients;
   add_coefficients(coefficients, Part{}, kHold, prefix + ".");
@@ -57,10 +63,11 @@ Seconds predicted(const Device& d, const DeltaNetPoint& p) { return predicted(*d
 DeltaNetFit fit_delta_net(const std::vector<DeltaNetPoint>& points, const Device& d, FitSpread* spread) {
   if (spread != nullptr) *spread = {};
   DeltaNetFit fit;
-  fit_part<DeltaRule>(fit, &DeltaNetFit::rule, false, "rule", points, d, spread);
-  fit_part<CausalConvolution>(fit, &DeltaNetFit::convolution, false, "convolution", points, d, spread);
-  fit_part<CausalConvolution>(fit, &DeltaNetFit::prompt_convolution, true, "prompt_convolution", points, d, spread);
-  fit_part<DeltaRule>(fit, &DeltaNetFit::prompt_rule, true, "prompt_rule", points, d, spread);
+  fit_part(fit, &DeltaNetFit::rule, "rule", calls_of<DeltaRule>(points, false), d, spread);
+  fit_part(fit, &DeltaNetFit::convolution, "convolution", calls_of<CausalConvolution>(points, false), d, spread);
+  fit_part(fit, &DeltaNetFit::prompt_convolution, "prompt_convolution", calls_of<CausalConvolution>(points, true), d,
+           spread);
+  fit_part(fit, &DeltaNetFit::prompt_rule, "prompt_rule", calls_of<DeltaRule>(points, true), d, spread);
   return fit;
 }
 
