@@ -154,4 +154,22 @@ std::optional<std::string> llama_cpp_flags(const MethodSpec& method) {
   return "--spec-type " + std::string(name) + " --spec-draft-n-max " + std::to_string(*method.draft_length());
 }
 
+const EngineOptions* options_of(const Engine& engine) {
+  using Request = const SpeculationRequest&;
+  using Settings = std::optional<nlohmann::ordered_json>;
+  static const std::array all{
+      EngineOptions{"vllm", "vLLM", "--speculative-config '", "'", "vllm", "\"model\"", "vLLM of May 2026 or later",
+                    [](Request r) -> Settings { return vllm_settings(r.method, r.schedule, r.ranks); }},
+      EngineOptions{"sglang", "SGLang", "", "", "sglang", "--speculative-draft-model-path", "",
+                    [](Request r) -> Settings { return sglang_flags(r.method, r.running); }},
+      EngineOptions{"tensorrt-llm", "TensorRT-LLM", "speculative_config: ", "", "tensorrt_llm", "\"speculative_model\"",
+                    "", [](Request r) -> Settings { return tensorrt_llm_settings(r.method, r.most_sequences); }},
+      EngineOptions{"llama.cpp", "llama.cpp", "", "", "llama_cpp", "--spec-draft-model", "",
+                    [](Request r) -> Settings { return llama_cpp_flags(r.method); }},
+  };
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const EngineOptions& o) { return o.family == engine.family; });
+  return found == all.end() ? nullptr : &*found;
+}
+
 }  // namespace draftline

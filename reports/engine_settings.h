@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "inputs/scenario.h"
@@ -31,6 +32,27 @@ std::optional<nlohmann::ordered_json> tensorrt_llm_settings(const MethodSpec& me
 
 // llama-server's flags: the method's own chain, whatever the batch. None if llama.cpp has no such method.
 std::optional<std::string> llama_cpp_flags(const MethodSpec& method);
+
+// What an engine is to run: a method, its draft lengths by batch (empty: its own length at every batch), the ranks that
+// share the target, and limits on sequences where the engine's own would lose.
+struct SpeculationRequest {
+  const MethodSpec& method;
+  const std::vector<ScheduledLength>& schedule;
+  int ranks = 1;
+  std::optional<int> running = {}, most_sequences = {};
+};
+
+// How an engine's options are written: a row of the table in the source is all that an engine needs.
+struct EngineOptions {
+  std::string_view family;            // Engine::family of its profiles
+  std::string_view title;             // "vLLM"
+  std::string_view before, after;     // around the settings on a command line
+  std::string_view json_key;          // of the settings in JSON
+  std::string_view weights;           // the option that has the drafter's weights
+  std::string_view lengths_by_batch;  // the versions that take a schedule; "": none
+  std::optional<nlohmann::ordered_json> (*settings)(const SpeculationRequest&);  // an object, or flags as a string
+};
+const EngineOptions* options_of(const Engine&);  // null: its options are not known here
 
 // Whether an engine needs the path of the drafter's weights: not for look-ups in texts, nor for a module in the
 // target's checkpoint.

@@ -217,62 +217,50 @@ std::string setup_text(const Scenario& s, const Point& p) {
 
 namespace {
 
-// The option of the scenario's engine for the method; draft lengths are the best at that engine's costs.
+// The engine's options for the method; draft lengths are the best at that engine's costs.
 struct Setting {
-  std::string engine, option;    // "vLLM", "--speculative-config"
-  std::string key;               // of JSON
-  std::string weights;           // option with the path of the drafter's weights
+  const EngineOptions* options;
   nlohmann::ordered_json value;  // an object, or flags as a string
+
   std::string text() const {
     const std::string shown = value.is_string() ? value.get<std::string>() : value.dump();
-    const std::string line = "  " + engine + ": " + option + (engine == "vLLM" ? "'" + shown + "'" : shown) + "\n";
+    const std::string line = "  " + std::string(options->title) + ": " + std::string(options->before) + shown +
+                             std::string(options->after) + "\n";
     if (!value.is_object() || !value.contains("num_speculative_tokens_per_batch_size")) return line;
-    return line + "  Lengths by batch need vLLM of May 2026 or later; leave them out before.\n";
+    return line + "  Lengths by batch need " + std::string(options->lengths_by_batch) + "; leave them out before.\n";
   }
 };
-template <class Value>
-std::optional<Setting> setting(Setting names, const std::optional<Value>& value) {
-  if (!value) return std::nullopt;
-  names.value = *value;
-  return names;
-}
 
-// vLLM takes a schedule, unless attention is data parallel; the others take one length for all batches: the method's
-// own, if it pays.
+// An engine that takes a schedule does so unless attention is data parallel; otherwise one length holds for all batches:
+// the method's own, if it pays.
+bool takes_schedules(const EngineOptions* options) { return options && !options->lengths_by_batch.empty(); }
 bool takes_schedule(const Scenario& s, const Point& p) {
-  return s.engines[p.engine]->family == "vllm" && s.parallel[p.parallel].attention_replicas == 1;
-}
-bool has_settings(const Engine& e) {
-  return e.family == "vllm" || e.family == "sglang" || e.family == "tensorrt-llm" || e.family == "llama.cpp";
+  return takes_schedules(options_of(*s.engines[p.engine])) && s.parallel[p.parallel].attention_replicas == 1;
 }
 std::optional<Setting> setting_of(const Scenario& s, const Advice& a, const std::vector<ScheduledLength>& schedule) {
   const MethodSpec& own = s.method(a.point).spec;
   const auto with_length =
       a.draft_length ? own.with_draft_length(*a.draft_length, *s.transformers[a.point.transformer]) : std::nullopt;
-  const MethodSpec& m = with_length ? *with_length : own;
-  const std::string& engine = s.engines[a.point.engine]->family;
+  const EngineOptions* options = options_of(*s.engines[a.point.engine]);
   const bool by_batch = takes_schedule(s, a.point);
-  if (!pays(a) || (!by_batch && a.pays_at.empty())) return std::nullopt;
-  if (engine == "vllm")
-    return setting(
-        {"vLLM", "--speculative-config ", "vllm", "\"model\"", {}},
-        vllm_settings(m, by_batch ? schedule : std::vector<ScheduledLength>{}, s.parallel[a.point.parallel].devices));
-  if (engine == "sglang")
-    return setting({"SGLang", "", "sglang", "--speculative-draft-model-path", {}}, sglang_flags(m, more_running(a)));
-  if (engine == "tensorrt-llm")
-    return setting({"TensorRT-LLM", "speculative_config: ", "tensorrt_llm", "\"speculative_model\"", {}},
-                   tensorrt_llm_settings(m, a.pays_at_every_batch() ? std::nullopt : std::optional(a.pays_to_batch())));
-  if (engine == "llama.cpp")
-    return setting({"llama.cpp", "", "llama_cpp", "--spec-draft-model", {}}, llama_cpp_flags(m));
-  return std::nullopt;
+  if (!options || !pays(a) || (!by_batch && a.pays_at.empty())) return std::nullopt;
+  const std::vector<ScheduledLength> one_length;
+  const auto value =
+      options->settings({.method = with_length ? *with_length : own,
+                         .schedule = by_batch ? schedule : one_length,
+                         .ranks = s.parallel[a.point.parallel].devices,
+                         .running = more_running(a),
+                         .most_sequences = a.pays_at_every_batch() ? std::nullopt : std::optional(a.pays_to_batch())});
+  return value ? std::optional(Setting{options, *value}) : std::nullopt;
 }
 
-// The limits that vLLM needs to run as many sequences as speculation pays for; none if its defaults suffice.
-struct VllmLimits {
+// The limits that an engine with a schedule needs to run as many sequences as speculation pays for; none if its own are
+// high enough.
+struct RunningLimits {
   int sequences = 0, verified_rows = 0;
 };
-std::optional<VllmLimits> vllm_limits(const Scenario& s, const Advice& a) {
-  VllmLimits most;
+std::optional<RunningLimits> running_limits(const Scenario& s, const Advice& a) {
+  RunningLimits most;
   for (const ScheduledLength& one : a.schedule) {
     if (one.draft_length == 0) continue;
     most.sequences = std::max(most.sequences, one.to_batch);
@@ -303,16 +291,17 @@ std::string schedule_text(const Scenario& s, const Advice& a) {
         "(docs/recipes/your_acceptance.md).\n";
   if (all.empty()) last = setting_of(s, a, {});
   if (last && (all.empty() || !takes_schedule(s, a.point))) {
-    if (!all.empty() && engine.family == "vllm") text += "  vLLM takes no schedule where attention is data parallel.\n";
+    if (!all.empty() && takes_schedules(last->options))
+      text += "  " + std::string(last->options->title) + " takes no schedule where attention is data parallel.\n";
     text += last->text();
   }
-  if (const auto limits = vllm_limits(s, a); last && limits)
-    text += "  For that many sequences vLLM needs --max-num-seqs " + std::to_string(limits->sequences) +
-            " and --max-num-batched-tokens above " + std::to_string(limits->verified_rows) +
-            ", beyond which prompts have room.\n";
+  if (const auto limits = running_limits(s, a); last && limits)
+    text += "  For that many sequences " + std::string(last->options->title) + " needs --max-num-seqs " +
+            std::to_string(limits->sequences) + " and --max-num-batched-tokens above " +
+            std::to_string(limits->verified_rows) + ", beyond which prompts have room.\n";
   if (last && has_drafter_weights(s.method(a.point).spec))
-    text += "  Add the drafter's weights: " + last->weights + ".\n";
-  if (!a.pays_at.empty() && !last && has_settings(engine))
+    text += "  Add the drafter's weights: " + std::string(last->options->weights) + ".\n";
+  if (!a.pays_at.empty() && !last && options_of(engine))
     text += "  No setting of " + engine.name + " is known for " + s.method(a.point).spec.label() + ".\n";
   return text;
 }
@@ -327,9 +316,9 @@ void write_verdict(JsonWriter& w, const PointInputs& inputs, const Scenario& s, 
   if (all.empty()) all.emplace_back();  // of no chain: the method's own setting
   w.objects("settings", all, [&](const std::vector<ScheduledLength>& one) {
     w.member("prompt_tokens", one.empty() ? s.prompt_tokens[a.point.prompt] : one.front().prompt_tokens);
-    if (const auto own = setting_of(s, a, one)) w.member(own->key, nlohmann::json(own->value));
+    if (const auto own = setting_of(s, a, one)) w.member(own->options->json_key, nlohmann::json(own->value));
   });
-  if (const auto limits = vllm_limits(s, a))
+  if (const auto limits = running_limits(s, a))
     w.object("vllm_limits", [&] {
       w.member("max_num_seqs", limits->sequences);
       w.member("max_num_batched_tokens_above", limits->verified_rows);
