@@ -2,7 +2,6 @@
 #include "gate/figures.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <set>
 #include <string_view>
@@ -10,6 +9,7 @@
 
 #include "core/nearest_word.h"
 #include "gate/renamed.h"
+#include "reports/figure_lists.h"
 
 namespace draftline::gate {
 
@@ -19,22 +19,10 @@ constexpr const char* kNumber = " #";
 
 // The members that identify the elements of a list. Elements of other lists are identified by "name" or position.
 const std::vector<std::string>& names_of_elements(const std::string& list) {
-  static const std::map<std::string, std::vector<std::string>, std::less<>> known{
-      {"papers", {"paper"}},
-      {"tables", {"table"}},
-      {"cells", {"row", "column", "transformer", "method", "draft_length", "batch_size", "context"}},
-      {"batches", {"batch_size"}},
-      {"best_draft_lengths", {"prompt_tokens", "batch_size"}},
-      {"schedule", {"prompt_tokens", "draft_length"}},
-      {"settings", {"prompt_tokens"}},
-      {"ops", {"op", "phase"}},
-      {"kernels", {"phase", "op", "shape"}},
-      {"serving", {"batching", "method"}},
-      {"stops_paying", {"transformer", "method", "context"}},
-      {"points", {"op", "shape"}}};
+  static const auto lists = identifying_members();
   static const std::vector<std::string> otherwise{"name"};
-  const auto found = known.find(list);
-  return found == known.end() ? otherwise : found->second;
+  const auto found = std::find_if(lists.begin(), lists.end(), [&](const auto& known) { return known.first == list; });
+  return found == lists.end() ? otherwise : found->second;
 }
 
 // Members of the document that describe the program and the question.

@@ -7,6 +7,7 @@
 
 #include "core/build_info.h"
 #include "core/errors.h"
+#include "reports/figure_lists.h"
 
 namespace draftline::gate {
 
@@ -61,7 +62,7 @@ std::string name_of(const PinFile& file, const Pin& pin) {
 std::vector<std::pair<std::string, std::string>> lacking_figures(const Pin& pin,
                                                                  const std::vector<PointFigures>& points) {
   std::vector<std::pair<std::string, std::string>> lacking;
-  if (pin.figures == usual_figures(pin.question.verb)) return lacking;
+  if (pin.figures == pinned_figures(pin.question.verb)) return lacking;
   const bool others = std::any_of(pin.figures.begin(), pin.figures.end(),
                                   [&](const std::string& name) { return has_figure(points, name); });
   for (std::size_t i = 0; i < pin.figures.size(); ++i) {

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <map>
 #include <sstream>
 
 #include "core/errors.h"
 #include "core/json_writer.h"
 #include "core/text_file.h"
 #include "gate/renamed.h"
+#include "reports/figure_lists.h"
 
 namespace draftline::gate {
 
@@ -89,7 +89,7 @@ Pin read_pin(const Reader& in, const Tolerance& usual, Missing missing) {
   if (const auto seed = in.find("seed")) q.seed = read_seed(*seed);
   p.tolerance = usual;
   if (const auto own = in.find("tolerance")) p.tolerance = read_tolerance(*own), p.own_tolerance = true;
-  p.figures = in.has("figures") ? figure_names(in.at("figures")) : usual_figures(q.verb);
+  p.figures = in.has("figures") ? figure_names(in.at("figures")) : pinned_figures(q.verb);
   if (const auto inputs = in.find("inputs")) p.inputs = texts(*inputs);
   const auto where = in.find("where");
   const PointKey shared = where ? read_key(*where) : PointKey{};
@@ -143,7 +143,7 @@ void write_pin(JsonWriter& w, const Pin& p, const fs::path& folder) {
   else w.member(q.verb == "calibrate" ? "measured" : "scenario", input_name(q.file, "/nowhere", folder));
   if (q.seed != 0) w.member("seed", q.seed);
   if (p.own_tolerance) write_tolerance(w, p.tolerance);
-  if (p.figures != usual_figures(q.verb)) w.list("figures", p.figures);
+  if (p.figures != pinned_figures(q.verb)) w.list("figures", p.figures);
   w.list("inputs", p.inputs);
   const PointKey shared = shared_by(p.points);
   if (!shared.empty()) write_key(w, "where", shared);
@@ -193,44 +193,10 @@ std::optional<std::string> verb_for(const fs::path& file) try {
 
 bool follows_scenario(const Pin& p) {
   const std::string& verb = p.question.verb;
-  return (verb == "run" || verb == "simulate") && p.figures == usual_figures(verb);
+  return (verb == "run" || verb == "simulate") && p.figures == pinned_figures(verb);
 }
 
 }  // namespace
-
-std::vector<std::string> usual_figures(const std::string& verb) {
-  static const std::map<std::string, std::vector<std::string>> known{
-      {"run",
-       {"skipped", "verified_rows", "throughput", "throughput_with_prefill", "speedup", "speedup_with_prefill", "ttft",
-        "step_time", "prefill_time", "acceptance_length", "peak_memory", "drafter_busy", "breakdown.", "warnings"}},
-      {"simulate",
-       {"skipped",
-        "requests",
-        "steps",
-        "throughput",
-        "goodput",
-        "ttft.mean",
-        "ttft.p99",
-        "tpot.mean",
-        "tpot.p99",
-        "e2e.mean",
-        "acceptance_length",
-        "utilization",
-        "kv_utilization",
-        "cost_per_million_tokens",
-        "kv_blocks",
-        "batch_limit",
-        "preemptions",
-        "event_fingerprint",
-        "diverges",
-        "warnings"}},
-      {"plan",
-       {"recommended", "meets_targets", "replicas", "devices", "nodes", "cost", "cost_per_million_tokens",
-        "fleet_capacity", "capacity_at_least", "headroom", "ttft_p99", "tpot_p99", "e2e_mean", "pareto"}},
-      {"papers", {"ours", "fitted.ours", "fitted_cost.value"}}};
-  const auto found = known.find(verb);
-  return found == known.end() ? std::vector<std::string>{"all"} : found->second;
-}
 
 PinFile read_pins(const fs::path& file, Missing missing) {
   return read_file(file, [&](const Reader& in) { return read(in, missing); });
@@ -288,7 +254,7 @@ std::vector<NotPinned> pin_folder(const fs::path& folder, PinFile& pinned) {
       known = true;
       if (!verb || verb->empty() || !follows_scenario(p)) continue;
       p.question.verb = *verb;
-      p.figures = usual_figures(*verb);
+      p.figures = pinned_figures(*verb);
     }
     if (known) continue;
     if (!verb) {
@@ -298,7 +264,7 @@ std::vector<NotPinned> pin_folder(const fs::path& folder, PinFile& pinned) {
     Pin p;
     p.question.verb = verb->empty() ? "run" : *verb;
     p.question.file = file;
-    p.figures = usual_figures(p.question.verb);
+    p.figures = pinned_figures(p.question.verb);
     p.tolerance = pinned.tolerance;
     pinned.pins.push_back(std::move(p));
   }

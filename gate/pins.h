@@ -37,9 +37,6 @@ struct PinFile {
   Inputs inputs;
 };
 
-// The figures of a verb that are pinned unless a pin names its own; {"all"} for verbs without a list.
-std::vector<std::string> usual_figures(const std::string& verb);
-
 // Throws InputErrors with all mistakes. A scenario that does not exist is a mistake, or marks its pin as gone.
 enum class Missing { mistake, gone };
 PinFile read_pins(const std::filesystem::path&, Missing = Missing::mistake);

@@ -3,27 +3,30 @@
 
 #include <array>
 #include <utility>
+#include <vector>
+
+#include "reports/figure_lists.h"
 
 namespace draftline::gate {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kRenamed{{
-    {"breakdown.host", "breakdown.cpu"},
-    {"busy_share", "utilization"},
-    {"host_share", "cpu_share"},
-    {"kv_share", "kv_utilization"},
-    {"kv_share_peak", "kv_utilization_peak"},
-    {"acceptance_length_needed", "break_even_acceptance_length"},
-    {"losses.products", "losses.gemm"},
-    {"losses.host", "losses.cpu"},
-    {"set_apart", "excluded"},
-    // Lists of a scenario, which identify its points.
-    {"max_batch_size", "max_num_seqs"},
-    {"max_batched_tokens", "max_num_batched_tokens"},
-    {"memory_share", "gpu_memory_utilization"},
-    {"variation", "cv"},
-}};
+// Lists of a scenario, which identify its points.
+constexpr std::array<std::pair<const char*, const char*>, 4> kRenamedKeys{
+    {{"max_batch_size", "max_num_seqs"},
+     {"max_batched_tokens", "max_num_batched_tokens"},
+     {"memory_share", "gpu_memory_utilization"},
+     {"variation", "cv"}}};
+
+using Names = std::vector<std::pair<std::string, std::string>>;
+const Names& renamed() {
+  static const Names all = [] {
+    Names names = renamed_figures();
+    names.insert(names.end(), kRenamedKeys.begin(), kRenamedKeys.end());
+    return names;
+  }();
+  return all;
+}
 
 // The position of `part` as whole segments of a path, possibly followed by a number " #2".
 std::size_t find_segments(std::string_view path, std::string_view part) {
@@ -36,7 +39,7 @@ std::size_t find_segments(std::string_view path, std::string_view part) {
 }  // namespace
 
 std::string current_name(std::string_view name) {
-  for (const auto& [was, is] : kRenamed)
+  for (const auto& [was, is] : renamed())
     if (const std::size_t at = find_segments(name, was); at != std::string_view::npos)
       return std::string(name.substr(0, at)).append(is).append(name.substr(at + was.size()));
   return std::string(name);

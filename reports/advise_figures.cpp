@@ -57,7 +57,7 @@ const Figures<Advice>& advise_figures() {
 
 const Figures<BatchAdvice, Advice>& loss_figures() {
   using Part = double StepLosses::*;
-  const auto part = [](const char* json, const char* title, Part loss, const char* meaning) {
+  const auto part = [](const char* json, const char* title, Part loss, const char* meaning, Checking check = {}) {
     const auto shows = [loss](const Advice& a) {
       return std::any_of(a.batches.begin(), a.batches.end(),
                          [&](const BatchAdvice& b) { return std::lround(100 * (b.losses.*loss)) != 0; });
@@ -65,14 +65,14 @@ const Figures<BatchAdvice, Advice>& loss_figures() {
     // clang-format off
     return Figure<BatchAdvice, Advice>{json, "", title, "plain steps", FigureKind::predicted,
                                        [loss](const BatchAdvice& b) { return b.losses.*loss; }, meaning,
-                                       {.text = percent, .show_if = shows, .detail = true}};
+                                       {.text = percent, .show_if = shows, .detail = true}, check};
     // clang-format on
   };
   static const Figures<BatchAdvice, Advice> all{
       part("losses/draft", "draft", &StepLosses::draft,
            "what the drafter takes, in plain steps (157 %: 1.57 plain steps)"),
       part("losses/gemm", "GEMM", &StepLosses::products,
-           "what GEMMs and elementwise ops of more verified rows take, in plain steps"),
+           "what GEMMs and elementwise ops of more verified rows take, in plain steps", {.was = "losses/products"}),
       part("losses/cache_reads", "KV reads", &StepLosses::cache_reads,
            "what attention of more query rows takes, in plain steps"),
       part("losses/experts", "experts", &StepLosses::experts, "what more activated experts take, in plain steps"),
@@ -80,7 +80,8 @@ const Figures<BatchAdvice, Advice>& loss_figures() {
       part("losses/commit", "commit", &StepLosses::commit,
            "what verification and moving cache entries take, in plain steps"),
       part("losses/cpu", "CPU", &StepLosses::host,
-           "waiting for the CPU: draft passes, lost overlap, cost per emitted token; in plain steps"),
+           "waiting for the CPU: draft passes, lost overlap, cost per emitted token; in plain steps",
+           {.was = "losses/host"}),
   };
   return all;
 }
@@ -90,7 +91,7 @@ Figures<BatchAdvice, Advice> batch_figures(const Advice& advice) {
   constexpr auto predicted = FigureKind::predicted, input = FigureKind::input;
   Figures<BatchAdvice, Advice> all{
       // clang-format off
-      {"batch_size", "", "batch", "", {}, [](B b) { return b.batch_size; }, "sequences in one step"},
+      {"batch_size", "", "batch", "", {}, [](B b) { return b.batch_size; }, "sequences in one step", {}, kIdentifies},
       {"plain_step_time", "", "plain step", "s", predicted, [](B b) { return b.plain_step; }, "step of plain decoding"},
       {"step_time", "", "its step", "s", predicted, [](B b) { return b.step; },
        "step of the method, drafting included"},
@@ -99,7 +100,8 @@ Figures<BatchAdvice, Advice> batch_figures(const Advice& advice) {
       {"speedup_with_prefill", "", "request speedup", "", predicted, [](B b) { return b.request_speedup; },
        "what a request sees of it, its prompt included"},
       {"break_even_acceptance_length", "", "break-even", "tokens", predicted, [](B b) { return b.break_even_length; },
-       "tokens that a step must emit for a speedup of 1: its cost in plain steps"},
+       "tokens that a step must emit for a speedup of 1: its cost in plain steps",
+       {}, {.was = "acceptance_length_needed"}},
       {"acceptance_length", "", "tok/step", "tokens", input, [](B b) { return b.acceptance_length; },
        "tokens that a step emits by the given acceptance"},
       // clang-format on
@@ -128,8 +130,8 @@ const Figures<BestLength>& best_length_figures() {
   using B = const BestLength&;
   static const Figures<BestLength> all{
       // clang-format off
-      {"prompt_tokens", "", "", "", {}, [](B b) { return b.prompt_tokens; }, "tokens of the prompt"},
-      {"batch_size", "", "", "", {}, [](B b) { return b.batch_size; }, "sequences in one step"},
+      {"prompt_tokens", "", "", "", {}, [](B b) { return b.prompt_tokens; }, "tokens of the prompt", {}, kIdentifies},
+      {"batch_size", "", "", "", {}, [](B b) { return b.batch_size; }, "sequences in one step", {}, kIdentifies},
       {"draft_length", "", "", "", {}, [](B b) { return b.draft_length; }, "the best one; 0: better not to draft"},
       {"speedup", "", "", "", FigureKind::predicted, [](B b) { return b.speedup; },
        "what a request sees of it, its prompt included"},
@@ -151,10 +153,11 @@ const Figures<ScheduledLength>& schedule_figures() {
   using S = const ScheduledLength&;
   static const Figures<ScheduledLength> all{
       // clang-format off
-      {"prompt_tokens", "", "", "", {}, [](S s) { return s.prompt_tokens; }, "tokens of the prompt"},
+      {"prompt_tokens", "", "", "", {}, [](S s) { return s.prompt_tokens; }, "tokens of the prompt", {}, kIdentifies},
       {"from_batch", "", "", "", {}, [](S s) { return s.from_batch; }, "from this batch size on"},
       {"to_batch", "", "", "", {}, [](S s) { return s.to_batch; }, "up to this one; the last: the largest that fits"},
-      {"draft_length", "", "", "", {}, [](S s) { return s.draft_length; }, "the best one, to 3 %; 0: better not to draft"},
+      {"draft_length", "", "", "", {}, [](S s) { return s.draft_length; }, "the best one, to 3 %; 0: better not to draft",
+       {}, kIdentifies},
       // clang-format on
   };
   return all;

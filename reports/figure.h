@@ -64,6 +64,14 @@ struct ColumnStyle {
   bool mark = false;                                 // left out of tables in which no row has it
 };
 
+// How `check` treats a figure.
+struct Checking {
+  std::optional<bool> pinned = {};  // whether pins hold it unless they name their figures; none: if it is in tables
+  bool identifies = false;          // it tells the elements of its list apart, with the others of the list that do
+  std::string_view was = {};        // its path in JSON that older versions wrote
+};
+inline constexpr Checking kPinned{.pinned = true}, kNotPinned{.pinned = false}, kIdentifies{.identifies = true};
+
 template <class T, class About = Scenario>
 struct Figure {
   JsonPath json;                         // "": not in JSON
@@ -73,6 +81,9 @@ struct Figure {
   std::function<Reading(const T&)> get;  // the value in a result
   std::string meaning;                   // its documentation in docs/reference/output.md
   ColumnStyle<T, About> column = {};
+  Checking check = {};
+
+  bool pinned() const { return !json.member.empty() && check.pinned.value_or(!title.empty()); }
 };
 
 template <class T, class About = Scenario>

@@ -24,9 +24,11 @@ Figures<PlannedFleet> plan_figures(bool priced) {
   using std::literals::operator""sv;
   Figures<PlannedFleet> all{
       // clang-format off
-      {"meets_targets", "", "", "", {}, [](P p) { return p.meets_targets(); }, "some number of replicas meets them"},
-      {"recommended", "", "", "", {}, [](P p) { return p.best; }, "it is the recommended fleet"},
-      {"replicas", "replicas", "", "", {}, of([](O o) { return o.replicas; }), "the smallest number that will do"},
+      {"meets_targets", "", "", "", {}, [](P p) { return p.meets_targets(); }, "some number of replicas meets them",
+       {}, kPinned},
+      {"recommended", "", "", "", {}, [](P p) { return p.best; }, "it is the recommended fleet", {}, kPinned},
+      {"replicas", "replicas", "", "", {}, of([](O o) { return o.replicas; }), "the smallest number that will do",
+       {}, kPinned},
       {"devices", "devices", "devices", "", {}, of([](O o) { return o.devices; }), "of all replicas, drafters' own included"},
       {"nodes", "nodes", "nodes", "", {}, of([](O o) { return o.nodes; }),
        "with `devices_per_node`: whole nodes that hold the devices", {.show_if = comes_in_nodes}},
@@ -48,7 +50,7 @@ Figures<PlannedFleet> plan_figures(bool priced) {
        "the largest load that the fleet serves within the latency targets",
        {.text = [](double rate) { return to_text(PerSecond{rate}); }, .detail = true}},
       {"capacity_at_least", "capacity_at_least", "", "", {}, of([](O o) { return o.capacity_at_least; }),
-       "the fleet may bear more: the requests are too few to fill it"},
+       "the fleet may bear more: the requests are too few to fill it", {}, kPinned},
       {"headroom", "headroom", "headroom", "", predicted, of([](O o) { return o.headroom(); }),
        "how much more load the fleet bears, as a share of the workload's", {.text = percent, .detail = true}},
       {"slowest_step", "slowest_step", "", "", predicted, of([](O o) { return o.slowest_step; }),
@@ -66,13 +68,13 @@ Figures<PlannedFleet> plan_figures(bool priced) {
       {"", "", "Pareto", "", {}, [](P p) { return p.pareto ? Reading("*"sv) : Reading(); },
        "`*`: no other option is cheaper and faster"},
       {"why", "why", "why", "", {}, [](P p) { return p.why; },
-       "cost and speed beside those recommended, or what misses"},
+       "cost and speed beside those recommended, or what misses", {}, kNotPinned},
       {"recommended_in", "recommended_in", "", "", {},
        [](P p) { return p.meets_targets() ? Reading(p.recommended) : Reading(); },
        "replications that alone would recommend it, with as many replicas"},
       {"", "pareto", "", "", {}, [](P p) { return p.pareto; }, "no other option is cheaper and faster"},
       {"pareto", "", "", "", {}, [](P p) { return p.meets_targets() ? Reading(p.pareto) : Reading(); },
-       "the same, of options that meet the targets"},
+       "the same, of options that meet the targets", {}, kPinned},
       // clang-format on
   };
   return all;

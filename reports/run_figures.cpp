@@ -75,7 +75,8 @@ const Figures<Outcome>& run_figures() {
        "output tokens of the whole batch, prefill excluded", {.text = token_rate}},
       {"throughput_with_prefill", "throughput_with_prefill_per_s", "", "tokens/s", predicted,
        of([](P p) { return p.throughput_with_prefill; }),
-       "output tokens of the whole batch, with each request's prompt computed in the steps in which others decode"},
+       "output tokens of the whole batch, with each request's prompt computed in the steps in which others decode",
+       {}, kPinned},
       {"speedup", "speedup", "decode speedup", "", predicted,
        of([](P p) { return Reading(p.speedup, speedup_interval(p)); }),
        "throughput over that of plain decoding: same device, batch and precision"},
@@ -99,16 +100,17 @@ const Figures<Outcome>& run_figures() {
        of([](P p) { return p.breakdown.of(Phase::verify) + p.breakdown.of(Phase::commit); }),
        "time of a step that the target and the commit of its tokens take", {.whole = step, .detail = true}},
       {"breakdown/verify", "", "", "s", predicted, of([](P p) { return p.breakdown.of(Phase::verify); }),
-       "time of a step that the target takes"},
+       "time of a step that the target takes", {}, kPinned},
       {"breakdown/commit", "", "", "s", predicted, of([](P p) { return p.breakdown.of(Phase::commit); }),
-       "time of a step that committing the accepted tokens takes"},
+       "time of a step that committing the accepted tokens takes", {}, kPinned},
       {"breakdown/communication", "communication_s", "comm", "s", predicted,
        of([](P p) { return p.breakdown.communication(); }),
        "time of a step that all-reduces take, and messages to a drafter's own device; only with several devices",
        {.whole = step, .show_if = [](const Scenario& s) { return several_devices(s) || drafter_devices(s); }, .detail = true}},
       {"breakdown/cpu", "cpu_s", "CPU", "s", predicted,
        of([](P p) { return std::max(Seconds{}, p.breakdown.host() - p.breakdown.drafting); }),
-       "time of a step that the device waits for the CPU side of the engine, but while drafting", {.whole = step, .detail = true}},
+       "time of a step that the device waits for the CPU side of the engine, but while drafting", {.whole = step, .detail = true},
+       {.was = "breakdown/host"}},
       {"peak_memory", "peak_memory_bytes", "memory", "B", predicted, of([](P p) { return p.memory.total(); }),
        "of each device; of the target's, where the drafter has one of its own", {.detail = true}},
       {"drafter_memory", "drafter_memory_bytes", "", "B", predicted,
@@ -118,10 +120,10 @@ const Figures<Outcome>& run_figures() {
        of([](P p) { return p.drafter ? Reading(p.drafter->busy) : Reading(); }),
        "share of the time that the drafter's own device works; where a scenario has one",
        {.text = percent, .show_if = drafter_devices, .in_csv_if = drafter_devices, .detail = true}},
-      {"prefill_time", "", "", "s", predicted, of([](P p) { return p.prefill_time; }), "of one prompt"},
+      {"prefill_time", "", "", "s", predicted, of([](P p) { return p.prefill_time; }), "of one prompt", {}, kPinned},
       {"arithmetic_intensity", "", "", "FLOP/B", predicted, of([](P p) { return p.work.flops / p.work.bytes(); }),
        "of a step in the middle of the output"},
-      {"skipped", "skipped", "", "", {}, skipped, "why the point could not run"},
+      {"skipped", "skipped", "", "", {}, skipped, "why the point could not run", {}, kPinned},
       {"", "step_time_low_s", "", "s", predicted, end_of(step_interval, &Interval::low),
        "90 % interval of the step time: its lower end"},
       {"", "step_time_high_s", "", "s", predicted, end_of(step_interval, &Interval::high),
@@ -142,7 +144,7 @@ const Figures<Outcome>& run_figures() {
          if (p.warnings.empty()) return Reading();
          return Reading(Reading::Tree(std::make_shared<const nlohmann::json>(nlohmann::json(p.warnings))));
        }),
-       "what a reader should know of the point, as sentences; only where there are any"},
+       "what a reader should know of the point, as sentences; only where there are any", {}, kPinned},
       // clang-format on
   };
   return all;
@@ -152,9 +154,11 @@ const Figures<KernelTime>& kernel_figures() {
   using K = const KernelTime&;
   static const Figures<KernelTime> all{
       // clang-format off
-      {"phase", "", "", "", {}, [](K k) { return name_of(kPhaseNames, k.phase); }, "draft, verify or commit"},
-      {"op", "", "", "", {}, [](K k) { return k.op; }, "operation of the decoder"},
-      {"shape", "", "", "", {}, [](K k) { return k.shape; }, "of a GEMM: rows x in x out, and the format of weights"},
+      {"phase", "", "", "", {}, [](K k) { return name_of(kPhaseNames, k.phase); }, "draft, verify or commit",
+       {}, kIdentifies},
+      {"op", "", "", "", {}, [](K k) { return k.op; }, "operation of the decoder", {}, kIdentifies},
+      {"shape", "", "", "", {}, [](K k) { return k.shape; }, "of a GEMM: rows x in x out, and the format of weights",
+       {}, kIdentifies},
       {"count", "", "", "", {}, [](K k) { return k.count; }, "of such kernels in a step"},
       {"time", "", "", "s", FigureKind::predicted, [](K k) { return k.time; }, "of all of them on the device"},
       // clang-format on

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "reports/figure_lists.h"
 #include "reports/plan_figures.h"
 #include "reports/run_figures.h"
 #include "reports/simulate_figures.h"
@@ -31,7 +32,7 @@ TEST_CASE("a pin file that was written and read again says the same, and is writ
   Pin run;
   run.question.verb = "run";
   run.question.file = rig.path("s.json");
-  run.figures = usual_figures("run");
+  run.figures = pinned_figures("run");
   run.tolerance = f.tolerance;
   run.inputs = {"s.json", "data/devices/h100-sxm.json"};
   const double third = 1.0 / 3;
@@ -90,7 +91,7 @@ TEST_CASE("figures are named with points or, as docs/reference/output.md writes 
 
 TEST_CASE("the usual figures are all that a verb prints in its table, but for sentences about them") {
   const auto left_out = [](const auto& figures, const std::string& verb) {
-    const std::vector<std::string> usual = usual_figures(verb);
+    const std::vector<std::string> usual = pinned_figures(verb);
     std::string all;
     for (const auto& f : figures) {
       const std::string name = dotted(f.json.text());
@@ -205,14 +206,14 @@ TEST_CASE("a pin of a folder's scenario follows its workload, unless it names a 
     Pin pin;
     pin.question.verb = verb;
     pin.question.file = rig.path("f/./s.json");
-    pin.figures = usual_figures(verb);
+    pin.figures = pinned_figures(verb);
     pinned.pins.push_back(pin);
   }
   pinned.pins[2].figures = {"throughput"};
   CHECK(pin_folder(rig.path("f"), pinned).empty());
   REQUIRE(pinned.pins.size() == 3);
   CHECK(pinned.pins[0].question.verb == "simulate");
-  CHECK(pinned.pins[0].figures == usual_figures("simulate"));
+  CHECK(pinned.pins[0].figures == pinned_figures("simulate"));
   CHECK(pinned.pins[1].question.verb == "plan");
   CHECK(pinned.pins[2].question.verb == "run");
   rig.write("f/s.json", "{");  // and stays what it is while the file is broken

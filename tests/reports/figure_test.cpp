@@ -2,6 +2,7 @@
 // One list of figures makes tables, CSV, JSON and docs/reference/output.md.
 #include "reports/figure.h"
 
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -9,7 +10,7 @@
 #include <set>
 #include <sstream>
 
-#include "reports/columns.h"
+#include "reports/figure_lists.h"
 #include "tests/catch.h"
 #include "tests/core/messages.h"
 
@@ -96,6 +97,38 @@ TEST_CASE("no two figures of a kind of result share a name, each is documented, 
       object = now;
     }
   }
+}
+
+TEST_CASE("a figure of a table is pinned unless its row says otherwise, and others where it says so") {
+  F shown{"a", "", "a", "", {}, [](const Trip&) { return 1; }, "shown"};
+  F hidden{"b", "", "", "", {}, [](const Trip&) { return 1; }, "hidden"};
+  CHECK(shown.pinned());
+  CHECK_FALSE(hidden.pinned());
+  shown.check = kNotPinned, hidden.check = kPinned;
+  CHECK_FALSE(shown.pinned());
+  CHECK(hidden.pinned());
+  CHECK(pinned_figures("advise") == std::vector<std::string>{"all"});
+  CHECK(pinned_figures("no verb") == std::vector<std::string>{"all"});
+  const auto run = pinned_figures("run");
+  CHECK(std::find(run.begin(), run.end(), "breakdown.commit") != run.end());
+  CHECK(std::find(run.begin(), run.end(), "arithmetic_intensity") == run.end());
+}
+
+TEST_CASE("rows say which members identify the elements of a list, and what older versions called a figure") {
+  using Members = std::vector<std::string>;
+  const auto lists = identifying_members();
+  const auto of = [&](const std::string& name) {
+    return std::find_if(lists.begin(), lists.end(), [&](const auto& l) { return l.first == name; })->second;
+  };
+  CHECK(of("kernels") == Members{"phase", "op", "shape"});
+  CHECK(of("batches") == Members{"batch_size"});
+  CHECK(of("best_draft_lengths") == Members{"prompt_tokens", "batch_size"});
+  CHECK(of("schedule") == Members{"prompt_tokens", "draft_length"});
+  const auto renamed = renamed_figures();
+  for (const auto& names : {std::pair<std::string, std::string>("busy_share", "utilization"),
+                            {"breakdown.host", "breakdown.cpu"},
+                            {"losses.products", "losses.gemm"}})
+    CHECK(std::find(renamed.begin(), renamed.end(), names) != renamed.end());
 }
 
 TEST_CASE("docs/reference/output.md has the row of every figure as the lists have it") {
