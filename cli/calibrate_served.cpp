@@ -20,8 +20,8 @@ namespace {
 
 std::string signed_percent(double share) { return (share > 0 ? "+" : "") + significant(100 * share, 2) + " %"; }
 
-std::string value_text(const EngineTerm& term, double v) {
-  return term.unit == EngineTerm::Unit::seconds ? to_text(Seconds{v}) : significant(v);
+std::string value_text(const EngineField& field, double v) {
+  return std::holds_alternative<Seconds Engine::*>(field.member) ? to_text(Seconds{v}) : significant(v);
 }
 
 void print_runs(std::ostream& out, const ServedPoints& served, const ServedFit& fit, std::size_t width) {
@@ -62,11 +62,13 @@ void print_summary(std::ostream& out, const ServedFit& fit) {
 }
 
 void print_terms(std::ostream& out, const Engine& shipped, const ServedFit& fit, std::size_t width) {
-  Table table({"term", "is", "shipped", "fitted", "90 % interval", "learned"});
-  for (const FittedTerm& t : fit.terms)
-    table.add({std::string(t.term.key), std::string(t.term.title), value_text(t.term, t.term.get(shipped)),
-               value_text(t.term, t.value), value_text(t.term, t.low) + " to " + value_text(t.term, t.high),
+  Table table({"term", "charged", "shipped", "fitted", "90 % interval", "learned"});
+  for (const FittedTerm& t : fit.terms) {
+    const EngineField& field = *t.term.field;
+    table.add({std::string(field.key), field.title(), value_text(field, field.fitted_value(shipped)),
+               value_text(field, t.value), value_text(field, t.low) + " to " + value_text(field, t.high),
                significant(100 * t.learned, 2) + " %"});
+  }
   out << table.to_text(width);
 }
 

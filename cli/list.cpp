@@ -13,6 +13,7 @@
 #include "methods/decoder.h"
 #include "methods/table.h"
 #include "papers/all_papers.h"
+#include "reports/engine_reference.h"
 #include "reports/figure.h"
 
 namespace draftline::cli {
@@ -20,7 +21,7 @@ namespace draftline::cli {
 namespace {
 
 struct ListOptions {
-  std::string kind;
+  std::string kind, name;
   bool json = false;
 };
 
@@ -200,18 +201,20 @@ void print(const Facts<T>& facts, std::span<const T> all, bool json) {
     w.finish();
     return;
   }
+  const auto columns = columns_of(facts, std::monostate{}, Format::table);
   std::vector<Table::Column> titles;
-  add_titles(titles, facts);
+  add_titles(titles, columns);
   Table table(std::move(titles));
   for (const T& one : all) {
     std::vector<Cell> row;
-    add_cells(row, facts, one);
+    add_cells(row, columns, one);
     table.add(std::move(row));
   }
   std::cout << table.to_text(static_cast<std::size_t>(text_width()));
 }
 
 int list(const ListOptions& o, const Common& common) {
+  if (!o.name.empty() && o.kind != "engines") throw InputErrors("list " + o.kind + " takes no name");
   Catalogue catalogue(common.data);
   const auto print_all = [&]<class T>(const Facts<T>& facts, const std::vector<T>& all) {
     print(facts, std::span<const T>(all), o.json);
@@ -229,6 +232,9 @@ int list(const ListOptions& o, const Common& common) {
     print_all(facts_of_devices(), named([&](const std::string& name) { return catalogue.device(name); }));
   } else if (o.kind == "transformers") {
     print_all(facts_of_transformers(), named([&](const std::string& name) { return catalogue.transformer(name); }));
+  } else if (o.kind == "engines" && !o.name.empty()) {
+    const auto engine = catalogue.engine(o.name);
+    print(values_of(*engine), engine_fields(), o.json);
   } else if (o.kind == "engines") {
     print_all(facts_of_engines(), named([&](const std::string& name) { return catalogue.engine(name); }));
   } else {
@@ -245,6 +251,7 @@ void add_list(CLI::App& app, Action& chosen) {
   verb->add_option("kind", o->kind, "methods, devices, transformers, engines or papers")
       ->required()
       ->check(CLI::IsMember({"methods", "devices", "transformers", "engines", "papers"}));
+  verb->add_option("name", o->name, "of an engine, or a file: its terms, their values, and what they mean");
   verb->add_flag("--json", o->json, "a JSON array on standard output");
   verb->callback([o, &chosen] { chosen = {AcrossRanks::first_alone, [o](const Common& c) { return list(*o, c); }}; });
 }

@@ -112,25 +112,24 @@ ServedFit fit_served(const std::vector<ServedPoint>& points) {
   return out;
 }
 
-// A profile's step_speculating is the whole of such a step's; where no run speculated, what it costs beyond a step is
-// as shipped.
+// A profile has the whole of a value whose prior is of what it adds to another one. Where no run told how much, it is as
+// much as in the shipped profile.
 std::vector<ProfileValue> profile_values(const ServedFit& fit) {
   constexpr double kLittle = 0.1;
-  const double step = fit.engine.step.value, more = fit.engine.step_speculating.value - step;
   std::vector<ProfileValue> all;
-  bool speculated = false;
-  for (const FittedTerm& t : fit.terms) {
-    ProfileValue v{std::string(t.term.key), t.value, t.low, t.high, t.term.unit == EngineTerm::Unit::seconds,
-                   t.learned > kLittle};
-    if (v.key == "step_speculating") {
-      v.value += step, v.low += step, v.high += step;
-      speculated = true;
+  for (const FittedTerm& t : fit.terms) all.push_back({t.term.field, t.value, t.low, t.high, t.learned > kLittle});
+  for (std::size_t i = 0; i < fit.terms.size(); ++i)
+    for (const EngineField& field : engine_fields()) {
+      const ProfileValue base = all[i];
+      if (!field.adds_to(*base.field)) continue;
+      const auto own = std::find_if(all.begin(), all.end(), [&](const ProfileValue& v) { return v.field == &field; });
+      if (own != all.end()) {
+        own->value += base.value, own->low += base.value, own->high += base.value;
+      } else {
+        const double added = field.fitted_value(fit.engine);
+        all.push_back({&field, base.value + added, base.low + added, base.high + added, base.learned});
+      }
     }
-    all.push_back(v);
-  }
-  const ProfileValue plain = all.front();
-  if (!speculated)
-    all.push_back({"step_speculating", plain.value + more, plain.low + more, plain.high + more, true, plain.learned});
   return all;
 }
 

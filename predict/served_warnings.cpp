@@ -2,34 +2,12 @@
 #include "predict/served_warnings.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <set>
 
 namespace draftline {
 
 namespace {
-
-// What would tell two terms apart.
-std::string_view remedy_for(std::string_view one, std::string_view other) {
-  struct Remedy {
-    std::string_view one, other, runs;
-  };
-  static constexpr std::array<Remedy, 10> all{
-      {{"step", "layer", "a run of a network with another number of layers, or a speculative run"},
-       {"step", "issue", "a run of a network with another number of layers"},
-       {"step", "bandwidth_share", "runs with long contexts and large batches"},
-       {"layer", "bandwidth_share", "runs with long contexts and large batches"},
-       {"issue", "bandwidth_share", "runs with long contexts and large batches"},
-       {"step", "token", "runs with larger batches"},
-       {"layer", "token", "runs with larger batches"},
-       {"token", "bandwidth_share", "two contexts at the same batch"},
-       {"step_speculating", "draft_pass", "a speculative run with another draft length"},
-       {"step_speculating", "draft_pass_exposed", "a speculative run with another draft length"}}};
-  for (const Remedy& r : all)
-    if ((r.one == one && r.other == other) || (r.one == other && r.other == one)) return r.runs;
-  return "runs in which they differ";
-}
 
 std::string percent(double share) { return significant(100 * share) + " %"; }
 
@@ -43,13 +21,13 @@ std::vector<std::string> warnings_of(const std::vector<ServedPoint>& points, con
     for (std::size_t b = a + 1; b < terms.size(); ++b)
       if (fit.confused(a, b))
         all.push_back(
-            "\"" + std::string(terms[a].key) + "\" and \"" + std::string(terms[b].key) +
+            "\"" + std::string(terms[a].field->key) + "\" and \"" + std::string(terms[b].field->key) +
             "\" can't be told apart by these runs: together they are known, each alone is as its prior splits them; " +
-            std::string(remedy_for(terms[a].key, terms[b].key)) + " would tell");
+            std::string(terms[b].field->prior->other_runs) + " would tell");
   for (std::size_t i = 0; i < terms.size(); ++i)
     if (const double x = fit.at[i]; std::abs(x) > kFar)
       all.push_back(
-          "\"" + std::string(terms[i].key) + "\" is " + significant(std::abs(x), 2) + " standard deviations " +
+          "\"" + std::string(terms[i].field->key) + "\" is " + significant(std::abs(x), 2) + " standard deviations " +
           (x > 0 ? "above" : "below") +
           " what the shipped profile lets expect: are device, network, precision and engine those of the runs?");
   if (fit.noise > kScattered)

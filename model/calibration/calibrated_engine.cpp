@@ -3,6 +3,7 @@
 
 #include "core/text_file.h"
 #include "model/calibration/calibrated_files.h"
+#include "model/engines/engine_fields.h"
 
 namespace draftline {
 
@@ -25,6 +26,10 @@ OrderedJson known(OrderedJson value, const char* because, const CalibrationInput
                      {"because", because}};
 }
 
+OrderedJson& entry_of(OrderedJson& profile, const EngineField::Member& member) {
+  return profile[std::string(engine_field(member).key)];
+}
+
 // The profile of our decoder on a CPU: one thread is host and device.
 OrderedJson engine_of(const HostFit& f, const CalibrationInput& o) {
   const auto measured = [&](Seconds t) { return measured_time(t, o); };
@@ -33,14 +38,14 @@ OrderedJson engine_of(const HostFit& f, const CalibrationInput& o) {
                 {"title", "our own decoder on one thread of a CPU"},
                 {"source", o.source},
                 {"locator", o.locator}};
-  e["graphs"] = known(false, "an interpreter walks the tape", o);
-  e["overlap"] = known(false, "one thread records, then runs", o);
-  e["issue"] = measured(f.op);
-  e["graph_launch"] = measured(f.segment);
-  e["step"] = e["step_speculating"] = measured(f.step);
-  e["draft_pass"] = known("0 s", "its ops are counted one by one", o);
-  e["token"] = measured(f.token);
-  e["sync"] = known("0 s", "what the one thread has written it can read", o);
+  entry_of(e, &Engine::graphs) = known(false, "an interpreter walks the tape", o);
+  entry_of(e, &Engine::overlap) = known(false, "one thread records, then runs", o);
+  entry_of(e, &Engine::issue) = measured(f.op);
+  entry_of(e, &Engine::graph_launch) = measured(f.segment);
+  for (const auto step : {&Engine::step_speculating, &Engine::step}) entry_of(e, step) = measured(f.step);
+  entry_of(e, &Engine::draft_pass) = known("0 s", "its ops are counted one by one", o);
+  entry_of(e, &Engine::token) = measured(f.token);
+  entry_of(e, &Engine::sync) = known("0 s", "what the one thread has written it can read", o);
   e["ops"] = OrderedJson::object();
   return e;
 }
@@ -54,16 +59,16 @@ OrderedJson engine_of(const GpuHostFit& f, const std::optional<LayerFit>& layer,
                 {"title", "our own decoder beside " + gpu},
                 {"source", o.source},
                 {"locator", o.locator}};
-  e["graphs"] = known(true, "every tape is captured on second sight", o);
-  e["issue"] = measured_time(f.issue, o);
-  e["record"] = measured_time(f.record, o);
-  e["graph_launch"] = measured_time(f.graph_launch, o);
-  e["step"] = e["step_speculating"] = measured_time(f.step, o);
-  e["draft_pass"] = known("0 s", "a draft pass is part of its tape's graph", o);
-  if (layer && layer->of_one_row) e["layer"] = calibrated_time(*layer->of_one_row, o);
-  if (layer && layer->of_rows) e["layer_rows"] = calibrated_time(*layer->of_rows, o);
-  e["token"] = measured_time(f.token, o);
-  e["sync"] = measured_time(f.sync, o);
+  entry_of(e, &Engine::graphs) = known(true, "every tape is captured on second sight", o);
+  entry_of(e, &Engine::issue) = measured_time(f.issue, o);
+  entry_of(e, &Engine::record) = measured_time(f.record, o);
+  entry_of(e, &Engine::graph_launch) = measured_time(f.graph_launch, o);
+  for (const auto step : {&Engine::step_speculating, &Engine::step}) entry_of(e, step) = measured_time(f.step, o);
+  entry_of(e, &Engine::draft_pass) = known("0 s", "a draft pass is part of its tape's graph", o);
+  if (layer && layer->of_one_row) entry_of(e, &Engine::layer) = calibrated_time(*layer->of_one_row, o);
+  if (layer && layer->of_rows) entry_of(e, &Engine::layer_rows) = calibrated_time(*layer->of_rows, o);
+  entry_of(e, &Engine::token) = measured_time(f.token, o);
+  entry_of(e, &Engine::sync) = measured_time(f.sync, o);
   const OrderedJson shipped = OrderedJson::parse(read_text_file(shipped_engine(o.data)));
   for (const char* of_the_code : {"attention", "ops"}) e[of_the_code] = shipped.at(of_the_code);
   return e;

@@ -7,6 +7,7 @@
 
 #include "core/json_parse.h"
 #include "model/devices/origin.h"
+#include "model/engines/engine_fields.h"
 
 namespace draftline {
 
@@ -26,108 +27,18 @@ constexpr auto kOpKeys = std::to_array<std::string_view>({
 // clang-format on
 constexpr std::string_view kDraft = "draft/";
 
-OpCost read_op(const Reader& row) {
-  constexpr double kMost = 1e6;
-  OpCost c;
-  const auto number = [&](std::string_view key, double& to, double most) {
-    if (const auto value = row.find(key)) to = value->number(0, most);
-  };
-  number("launches", c.launches, kMost);
-  number("group_launches", c.group_launches, kMost);
-  number("host_launches", c.host_launches, kMost);
-  number("traffic", c.traffic, kMost);
-  number("weight_traffic", c.weight_traffic, kMost);
-  number("cache_traffic", c.cache_traffic, kMost);
-  number("group_traffic", c.group_traffic, kMost);
-  if (const auto value = row.find("bytes_per_pair")) c.bytes_per_pair = value->quantity<Bytes>(0.0);
-  if (const auto value = row.find("waits")) c.waits = value->integer(0, 1000);
-  if (const auto value = row.find("fixed")) c.fixed = value->quantity<Seconds>(0.0);
-  return c;
+std::vector<ExpertPadding> read_padding(const Reader& in) {
+  std::vector<ExpertPadding> all;
+  for (const Reader& rule : in.at("rules").items()) {
+    ExpertPadding& p = all.emplace_back();
+    const Reader named = rule.at("format");
+    if (const NamedFormat* format = format_named(named.text())) p.format = format->layers;
+    else named.fail("unknown format " + in_quotes(named.text()));
+    read_row(padding_fields(), rule, p);
+    rule.done();
+  }
+  return all;
 }
-
-ExpertPadding read_expert_padding(const Reader& in) {
-  constexpr int kMost = 1 << 16;
-  ExpertPadding p;
-  const Reader named = in.at("format");
-  if (const NamedFormat* format = format_named(named.text())) p.format = format->layers;
-  else named.fail("unknown format " + in_quotes(named.text()));
-  if (const auto capability = in.find("compute_capability")) p.compute_capability = capability->text();
-  p.hidden = in.at("hidden").positive_int(kMost);
-  p.intermediate = in.at("intermediate").positive_int(kMost);
-  in.done();
-  return p;
-}
-
-class Profile {
- public:
-  Profile(Reader in, Engine& engine) : in_(std::move(in)), engine_(engine) {}
-
-  Seconds seconds(std::string_view key) {
-    const auto value = entry(key);
-    return value ? value->quantity<Seconds>(0.0) : Seconds{};
-  }
-  Seconds signed_seconds(std::string_view key) {
-    constexpr double kLeast = -1e-3;
-    const auto value = entry(key);
-    return value ? value->quantity<Seconds>(kLeast) : Seconds{};
-  }
-  Bytes memory(std::string_view key) {
-    const auto value = entry(key);
-    return value ? value->quantity<Bytes>(0.0) : Bytes{};
-  }
-  double number(std::string_view key, double most) {
-    const auto value = entry(key);
-    return value ? value->number(0, most) : 0;
-  }
-  double share(std::string_view key) {  // 1 where the profile does not speak of it
-    constexpr double kLeast = 0.05, kMost = 2;
-    const auto value = entry(key);
-    return value ? std::clamp(value->number(kLeast, kMost), kLeast, kMost) : 1;
-  }
-  std::optional<int> count(std::string_view key, int least, int most) {
-    const auto value = entry(key);
-    return value ? std::optional(value->integer(least, most)) : std::nullopt;
-  }
-  bool flag(std::string_view key) {
-    const auto value = entry(key);
-    return value && value->boolean();
-  }
-  std::vector<ExpertPadding> padding(std::string_view key) {
-    std::vector<ExpertPadding> all;
-    const auto found = in_.find(key);
-    if (!found) return all;
-    for (const Reader& rule : found->at("rules").items()) all.push_back(read_expert_padding(rule));
-    if (read_profile_origin(*found)) engine_.guesses.emplace_back(key);
-    found->done();
-    return all;
-  }
-  std::vector<int> sizes(std::string_view key) {
-    std::vector<int> sizes;
-    const auto value = entry(key);
-    if (!value) return sizes;
-    for (const Reader& item : value->items()) {
-      const int size = item.positive_int();
-      if (!sizes.empty() && size <= sizes.back()) item.fail("captured sizes must increase");
-      sizes.push_back(size);
-    }
-    return sizes;
-  }
-
- private:
-  // The "value" of an entry with its origin; none where the profile does not speak of it.
-  std::optional<Reader> entry(std::string_view key) {
-    const auto found = in_.find(key);
-    if (!found) return std::nullopt;
-    const Reader value = found->at("value");
-    for (const std::string_view bound : {"low", "high"}) found->find(bound);  // of a fit, for people
-    if (read_profile_origin(*found)) engine_.guesses.emplace_back(key);
-    found->done();
-    return value;
-  }
-
-  Reader in_;
-  Engine& engine_;
-};
 
 }  // namespace
 
@@ -160,9 +71,9 @@ OpCost Engine::cost_of(std::string_view op_key, bool drafting) const {
 void read_op_costs(Reader ops, Engine& engine) {
   for (const auto& [name, row] : ops.entries()) {
     const std::string_view op_name = std::string_view(name).substr(name.starts_with(kDraft) ? kDraft.size() : 0);
-    if (std::find(kOpKeys.begin(), kOpKeys.end(), op_name) == kOpKeys.end())
-      row.fail("unknown op \"" + std::string(op_name) + "\"" + did_you_mean(op_name, kOpKeys));
-    engine.ops[name] = read_op(row);
+    if (!std::binary_search(op_keys().begin(), op_keys().end(), op_name))
+      row.fail("unknown op \"" + std::string(op_name) + "\"" + did_you_mean(op_name, op_keys()));
+    read_row(op_fields(), row, engine.ops[name] = {});
     if (read_profile_origin(row)) engine.guesses.push_back("ops/" + name);
     row.done();
   }
@@ -179,36 +90,23 @@ Engine read_engine(Reader in) {
   if (const auto title = in.find("title")) title->text();
   if (const auto model = in.find("model")) model->text();  // of the draftline that calibrated it, and from what
   if (const auto files = in.find("input_files")) files->entries();
-  Profile profile(in, e);
-  e.graphs = profile.flag("graphs");
-  if (in.has("overlap")) e.overlap = profile.flag("overlap");
+  const auto noted = [&](const Reader& entry, std::string_view key) {
+    if (read_profile_origin(entry)) e.guesses.emplace_back(key);
+    entry.done();
+  };
+  for (const EngineField& field : engine_fields())
+    if (const auto entry = in.find(field.key)) {
+      read_value(field, entry->at("value"), e);
+      for (const std::string_view bound : {"low", "high"}) entry->find(bound);  // of a fit, for people
+      noted(*entry, field.key);
+    }
+  if (const auto padding = in.find("expert_padding")) {
+    e.expert_padding = read_padding(*padding);
+    noted(*padding, "expert_padding");
+  }
+  e.runtime_memory_nvlink = std::max(e.runtime_memory, e.runtime_memory_nvlink);
   if (e.graphs && !e.overlap) in.fail("\"graphs\" are launched beside the host: they need \"overlap\"");
-  e.issue = profile.seconds("issue");
-  e.record = profile.seconds("record");
-  e.graph_launch = profile.seconds("graph_launch");
-  e.step = profile.seconds("step");
-  e.step_speculating = profile.seconds("step_speculating");
-  e.step_searching = profile.seconds("step_searching");
-  e.search = profile.seconds("search");
-  e.launches_speculating = profile.number("launches_speculating", 1e6);
-  e.layer_tree = profile.seconds("layer_tree");
-  e.draft_pass = profile.seconds("draft_pass");
-  e.draft_pass_exposed = profile.seconds("draft_pass_exposed");
-  e.layer = profile.signed_seconds("layer");
-  if (in.has("layer_rows")) e.layer_rows = profile.seconds("layer_rows");
   if (e.layer_rows && e.layer.value < 0) in.fail("\"layer_rows\" needs a \"layer\" that is not below 0");
-  e.bandwidth_share = profile.share("bandwidth_share");
-  e.token = profile.seconds("token");
-  e.sync = profile.seconds("sync");
-  e.graph_sizes = profile.sizes("graph_sizes");
-  e.prompt_graphs = profile.count("prompt_graphs", 0, 1 << 20);
-  e.chain = profile.count("chain", 1, 64);
-  e.shards_drafts = profile.flag("shards_drafts");
-  e.sampler_copies = profile.number("sampler_copies", 100);
-  e.expert_buffers = profile.flag("expert_buffers");
-  e.runtime_memory = profile.memory("runtime_memory");
-  e.expert_padding = profile.padding("expert_padding");
-  e.runtime_memory_nvlink = std::max(e.runtime_memory, profile.memory("runtime_memory_nvlink"));
   if (const auto scheduler = in.find("scheduler")) e.scheduler = read_engine_scheduler(*scheduler, e.guesses);
   if (const auto attention = in.find("attention")) e.attention = read_attention_rules(*attention, e.guesses);
   if (const auto links = in.find("links")) e.links = read_engine_links(*links, e.guesses);

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "model/devices/origin.h"
+#include "model/engines/engine_fields.h"
 
 namespace draftline {
 
@@ -21,11 +22,7 @@ EngineScheduler read_engine_scheduler(const Reader& in, std::vector<std::string>
   if (const auto cards = in.find("cards"))
     for (const Reader& row : cards->items()) {
       CardLimits c;
-      if (const auto memory = row.find("memory")) c.memory = memory->quantity<Bytes>();
-      if (const auto except = row.find("except")) c.except = except->text();
-      if (const auto n = row.find("max_num_seqs")) c.max_num_seqs = n->positive_int(1 << 16);
-      if (const auto n = row.find("max_num_seqs_speculating")) c.max_num_seqs_speculating = n->positive_int(1 << 16);
-      if (const auto n = row.find("max_num_batched_tokens")) c.max_num_batched_tokens = n->positive_int(1 << 20);
+      read_row(card_fields(), row, c);
       row.done();
       s.cards.push_back(std::move(c));
     }

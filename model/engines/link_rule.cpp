@@ -7,6 +7,7 @@
 
 #include "core/errors.h"
 #include "model/devices/origin.h"
+#include "model/engines/engine_fields.h"
 #include "model/order_statistics.h"
 
 namespace draftline {
@@ -22,13 +23,8 @@ const LinkTable* chosen_all_reduce(const Links& links, const EngineLinks& engine
 
 LinkRule read_link_rule(const Reader& in) {
   LinkRule rule;
-  rule.library = in.at("library").text();
-  if (const auto ranks = in.find("ranks"))
-    for (const Reader& n : ranks->items()) rule.ranks.push_back(n.integer(2, 1024));
-  if (const auto below = in.find("below")) rule.below = below->quantity<Bytes>(0.0);
+  read_row(link_rule_fields(), in, rule);
   if (const auto up_to = in.find("up_to")) rule.below = up_to->quantity<Bytes>(0.0) + Bytes{1};  // whole bytes
-  if (const auto switched = in.find("switched")) rule.switched = switched->boolean();
-  if (const auto capability = in.find("compute_capability")) rule.compute_capability = capability->text();
   in.done();
   return rule;
 }

@@ -10,8 +10,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json written(double x, bool is_time) {
-  if (is_time) return significant(1e6 * x, 5) + " us";
+Json written(double x, const EngineField& field) {
+  if (std::holds_alternative<Seconds Engine::*>(field.member)) return significant(1e6 * x, 5) + " us";
   return std::stod(significant(x, 5));
 }
 
@@ -20,9 +20,9 @@ Json written(double x, bool is_time) {
 Json profile_of(const ServedProfile& p) {
   const Json shipped = Json::parse(read_text_file(p.shipped));
   const auto fitted = [&](const ProfileValue& v) {
-    Json entry{{"value", written(v.value, v.is_time)},
-               {"low", written(v.low, v.is_time)},
-               {"high", written(v.high, v.is_time)},
+    Json entry{{"value", written(v.value, *v.field)},
+               {"low", written(v.low, *v.field)},
+               {"high", written(v.high, *v.field)},
                {"kind", v.learned ? "calibrated" : "guess"}};
     if (!v.learned)
       entry["because"] = "the benchmark says next to nothing of it: as " + shipped.at("name").get<std::string>() +
@@ -41,7 +41,7 @@ Json profile_of(const ServedProfile& p) {
     if (!out.contains(key) && key != "ops" && key != "model" && key != "input_files" &&
         (p.padded || key != "graph_sizes"))
       out[key] = value;
-  for (const ProfileValue& v : p.values) out[v.key] = fitted(v);
+  for (const ProfileValue& v : p.values) out[std::string(v.field->key)] = fitted(v);
   out["ops"] = shipped.at("ops");
   return out;
 }

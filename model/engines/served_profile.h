@@ -7,13 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "model/engines/engine_fields.h"
+
 namespace draftline {
 
 struct ProfileValue {
-  std::string key;
-  double value, low, high;  // seconds, or a ratio; 90 % interval
-  bool is_time;
-  bool learned = true;  // false: the benchmark says next to nothing of it, so that it is the prior's guess
+  const EngineField* field;
+  double value, low, high;  // in base units; 90 % interval
+  bool learned = true;      // false: the benchmark says next to nothing of it, so that it is the prior's guess
 };
 
 struct ServedProfile {

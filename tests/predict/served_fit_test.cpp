@@ -45,7 +45,7 @@ Engine shipped() { return *Catalogue(kData).engine(kSetting.engine); }
 
 const FittedTerm& term(const ServedFit& fit, std::string_view key) {
   for (const FittedTerm& t : fit.terms)
-    if (t.term.key == key) return t;
+    if (t.term.field->key == key) return t;
   FAIL("no term " << key);
   throw Bug("unreachable");
 }

@@ -53,8 +53,8 @@ void check_shipped(const Fitted& f, const Engine& shipped) {
   for (std::size_t i = 0; i < f.terms.size(); ++i) {
     const EngineTerm& t = f.terms[i];
     const double wide = f.fit.spread() * f.fit.deviation(i), low = t.at(f.fit.at[i] - wide),
-                 high = t.at(f.fit.at[i] + wide), value = t.get(shipped);
-    std::printf("  %-18s %9.3g us (%.3g to %.3g), shipped %.3g, learned %.0f %%\n", std::string(t.key).c_str(),
+                 high = t.at(f.fit.at[i] + wide), value = t.field->fitted_value(shipped);
+    std::printf("  %-18s %9.3g us (%.3g to %.3g), shipped %.3g, learned %.0f %%\n", std::string(t.field->key).c_str(),
                 1e6 * t.at(f.fit.at[i]), 1e6 * low, 1e6 * high, 1e6 * value, 100 * f.fit.learned(i));
     CHECK(value >= low);
     CHECK(value <= high);

@@ -138,7 +138,7 @@ TEST_CASE("a profile with mistakes names them all") {
   INFO(all);
   for (const char* part :
        {"engine.json#/issue/value", "engine.json#/sync", "\"source\"", "engine.json#/step", "\"because\"",
-        "engine.json#/token/kind", "did you mean \"guess\"", "captured sizes must increase",
+        "engine.json#/token/kind", "did you mean \"guess\"", "must be above the number before it",
         "did you mean \"attention\"", "engine.json#/ops/add/launches"})
     CHECK(all.find(part) != std::string::npos);
 }

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/engines/profile_field.h"
+
+#include <cmath>
+
+namespace draftline::profile_field {
+
+void read(const Reader& in, const ValueRange&, bool& to) { to = in.boolean(); }
+void read(const Reader& in, const ValueRange& range, int& to) {
+  to = in.integer(static_cast<int>(range.least), static_cast<int>(range.most));
+}
+void read(const Reader& in, const ValueRange& range, double& to) { to = in.number(range.least, range.most); }
+void read(const Reader& in, const ValueRange&, std::string& to) { to = in.text(); }
+void read(const Reader& in, const ValueRange& range, std::vector<int>& to) {
+  to.clear();
+  for (const Reader& item : in.items()) {
+    int n = 0;
+    read(item, range, n);
+    if (!to.empty() && n <= to.back()) item.fail("must be above the number before it");
+    to.push_back(n);
+  }
+}
+
+std::string text(bool v) { return v ? "yes" : "no"; }
+std::string text(int v) { return std::to_string(v); }
+std::string text(double v) { return v == std::floor(v) ? std::to_string(std::lround(v)) : significant(v); }
+std::string text(const std::string& v) { return v.empty() ? "none" : v; }
+std::string text(const std::vector<int>& v) {
+  constexpr int kFew = 4;
+  if (v.empty()) return "none";
+  std::string all;
+  for (const int n : v) {
+    if (v.size() > kFew && &n == &v[kFew - 1]) return all + "..., " + std::to_string(v.back());
+    all += std::to_string(n) + (&n == &v.back() ? "" : ", ");
+  }
+  return all;
+}
+
+}  // namespace draftline::profile_field
