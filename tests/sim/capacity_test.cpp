@@ -246,7 +246,7 @@ TEST_CASE("a fleet that must refuse requests is no option") {
   CHECK(o.obstacle.find(" tokens do not fit the KV pool of ") != std::string::npos);
 }
 
-TEST_CASE("a fleet meets the targets in every replication, and each alone has its own smallest fleet") {
+TEST_CASE("a fleet meets the targets in every replication, and each alone has its own smallest fleet", "[once]") {
   const std::string load = R"({"arrivals": {"process": "gamma", "rate": "30 /s", "cv": 4}, "requests": 200})",
                     targets = R"({"ttft_p99": "120 ms"}, "replications": )";
   const FleetOption one = fleet_of(load, targets + "1"), many = fleet_of(load, targets + "8");

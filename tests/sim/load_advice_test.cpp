@@ -78,7 +78,7 @@ TEST_CASE("the load is not asked of a closed loop, nor found by a recording that
   CHECK(few->outcome == LoadAdvice::Outcome::too_few_requests);
 }
 
-TEST_CASE("where experts are read anyway it pays, though it does not with few sequences") {
+TEST_CASE("where experts are read anyway it pays, though it does not with few sequences", "[once]") {
   const std::string more = R"("transformer": "qwen3-30b-a3b", "prompt_tokens": 500, "output_tokens": 500)",
                     eagle = R"({"name": "eagle3", "draft_length": 6, "acceptance": {"rate": 0.62}})";
   const std::string text = R"({"device": "h100-sxm", "engine": "vllm", "method": )" + eagle + ", " + more;
@@ -128,7 +128,7 @@ TEST_CASE("a workload's shared prefix is cached in advice, where its network sha
   CHECK(cached("mistral-7b-v0.1", "") == 0);  // all its layers have windows
 }
 
-TEST_CASE("a batch of prompts that share a prefix is larger") {
+TEST_CASE("a batch of prompts that share a prefix is larger", "[once]") {
   const std::string lengths = R"("prompt_tokens": 2300, "output_tokens": 300)";
   const Advice own = advice_of(lengths + R"(, "cached_prompt_tokens": 2000)"),
                shared = advice_of(lengths + R"(, "shared_prefix": 2000)"),
