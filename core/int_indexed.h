@@ -3,7 +3,9 @@
 // an index needs no cast. As in the standard containers, an index out of range is undefined behaviour.
 #pragma once
 #include <array>
+#include <concepts>
 #include <cstddef>
+#include <iterator>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -11,22 +13,21 @@
 
 namespace draftline {
 
-// An index for a standard container.
-constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
-// A number of values, for a standard container.
-constexpr std::size_t count_of(int n) { return static_cast<std::size_t>(n); }
-// The number of a standard container's values.
-template <class Values>
-constexpr int number_of(const Values& values) {
-  return static_cast<int>(values.size());
-}
+// An index for a standard container, or its size: an int, or an enumerator of an array with one item for each.
+template <class T>
+concept Index = std::signed_integral<T> || std::is_enum_v<T>;
+constexpr std::size_t at(Index auto i) { return static_cast<std::size_t>(i); }
+// A number of items, for a standard container.
+constexpr std::size_t count_of(int n) { return at(n); }
+// The number of a container's items.
+constexpr int count(const auto& items) { return static_cast<int>(std::size(items)); }
 
 // An array with a value for each value of an enumeration, which counts from 0.
 template <class Enum, class T, std::size_t size>
 struct EnumArray : std::array<T, size> {
   using std::array<T, size>::operator[];
-  constexpr T& operator[](Enum e) { return (*this)[static_cast<std::size_t>(e)]; }
-  constexpr const T& operator[](Enum e) const { return (*this)[static_cast<std::size_t>(e)]; }
+  constexpr T& operator[](Enum e) { return (*this)[at(e)]; }
+  constexpr const T& operator[](Enum e) const { return (*this)[at(e)]; }
 };
 
 // A view of contiguous values.
@@ -35,8 +36,8 @@ class IntSpan {
  public:
   template <class Range>
   IntSpan(Range& values) : values_(values) {}
-  int size() const { return static_cast<int>(values_.size()); }
-  T& operator[](int i) const { return values_[static_cast<std::size_t>(i)]; }
+  int size() const { return count(values_); }
+  T& operator[](int i) const { return values_[at(i)]; }
   T* begin() const { return values_.data(); }
   T* end() const { return values_.data() + values_.size(); }
 
@@ -51,11 +52,11 @@ template <class T>
 class IntVector {
  public:
   IntVector() = default;
-  explicit IntVector(int size, const T& value = T()) : values_(static_cast<std::size_t>(size), value) {}
-  int size() const { return static_cast<int>(values_.size()); }
+  explicit IntVector(int size, const T& value = T()) : values_(at(size), value) {}
+  int size() const { return count(values_); }
   bool empty() const { return values_.empty(); }
-  T& operator[](int i) { return values_[static_cast<std::size_t>(i)]; }
-  const T& operator[](int i) const { return values_[static_cast<std::size_t>(i)]; }
+  T& operator[](int i) { return values_[at(i)]; }
+  const T& operator[](int i) const { return values_[at(i)]; }
   T& back() { return values_.back(); }
   const T& back() const { return values_.back(); }
   void push_back(T value) { values_.push_back(std::move(value)); }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/int_indexed.h"
 #include "decoder/priced/backend.h"
 #include "model/acceptance/acceptance.h"
 #include "model/devices/fit_quality.h"
@@ -15,7 +16,7 @@ namespace {
 template <class Of>
 double mean(const std::vector<MeasuredTurn>& turns, Of of) {
   double sum = 0;
-  for (const MeasuredTurn& t : turns) sum += of(t) / static_cast<double>(turns.size());
+  for (const MeasuredTurn& t : turns) sum += of(t) / count(turns);
   return sum;
 }
 
@@ -37,7 +38,7 @@ struct Replay {
   static constexpr int kSlots = 1 << 12;
   double length() const {
     const auto& all = decoder.generator.session().lengths;
-    return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
+    return std::accumulate(all.begin(), all.end(), 0.0) / count(all);
   }
   const std::vector<SegmentRun>& next(const std::vector<std::vector<int>>& answers) {
     segments.clear();
@@ -77,7 +78,7 @@ StepBreakdown CellComparison::plain_step() {
 }
 
 void CellComparison::add_ops(Steps& steps, const std::vector<SegmentRun>& segments, double weight) const {
-  const std::vector<int> lengths(static_cast<std::size_t>(m_.batch_size), static_cast<int>(std::lround(length_)));
+  const std::vector<int> lengths(at(m_.batch_size), static_cast<int>(std::lround(length_)));
   for (OpPrice& op : op_prices(segments, lengths, *setup_.device, *setup_.engine, speculation_with(depth_))) {
     op.time = weight * op.time;
     steps.ops.push_back(op);
@@ -99,7 +100,7 @@ CellComparison::Steps CellComparison::steered_steps() {
   std::map<int, std::size_t> turn_of;  // the turn of each step in the history that was counted
   for (std::size_t t = 0; t < m_.turns.size(); ++t)
     for (const int step : m_.turns[t].steered) turn_of[step] = t;
-  const double share = 1.0 / static_cast<double>(turn_of.size());
+  const double share = 1.0 / count(turn_of);
   Steps all;
   std::vector<double> by_turn(m_.turns.size());
   Replay replay(*setup_.transformer, setup_.precision.activations, m_.method, find_, m_.batch_size, m_.context);
@@ -112,12 +113,12 @@ CellComparison::Steps CellComparison::steered_steps() {
     StepBreakdown step =
         StepPrice(segments, *setup_.device, *setup_.engine, speculation_with(depth_)).breakdown(before);
     step.time += of_tokens(turn.emitted);
-    by_turn[counted->second] += step.time.value / static_cast<double>(turn.steered.size());
+    by_turn[counted->second] += step.time.value / count(turn.steered);
     all.predicted.add(step, share);
     add_ops(all, segments, share);
   }
   double mean_turn = 0;
-  for (const double t : by_turn) mean_turn += t / static_cast<double>(by_turn.size());
+  for (const double t : by_turn) mean_turn += t / count(by_turn);
   all.predicted.time = Seconds{mean_turn};
   for (std::size_t i = 0; i < by_turn.size(); ++i)
     all.measured.push_back(m_.turns[i].time.value / by_turn[i] * mean_turn);

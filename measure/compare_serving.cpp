@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "core/build_info.h"
+#include "core/int_indexed.h"
 #include "core/text_file.h"
 #include "measure/live_server.h"
 #include "model/devices/fit_quality.h"
@@ -23,7 +24,7 @@ struct Means {
 Means means(const std::vector<LiveRequest>& requests, const std::vector<LiveServed>& served) {
   Means m;
   double tokens = 0, end = 0;
-  const auto n = static_cast<double>(requests.size());
+  const double n = count(requests);
   for (std::size_t i = 0; i < requests.size(); ++i) {
     m.ttft += (served[i].first - requests[i].arrival) / n;
     m.tpot += (served[i].last - served[i].first) / (requests[i].output - 1) / n;
@@ -108,7 +109,7 @@ class Comparing {
     }
     double steps = 0, emitted = 0;
     for (const LiveServed& s : served) {
-      steps += static_cast<double>(s.steps.size());
+      steps += count(s.steps);
       emitted += std::accumulate(s.steps.begin(), s.steps.end(), 0.0);
     }
     if (steps > 0) c.acceptance_length = emitted / steps;
@@ -179,7 +180,7 @@ class Comparing {
     for (std::size_t i = 0; i < offered_.size(); ++i) {
       TracedPrompt p;
       p.prompt_tokens = offered_[i].prompt;
-      p.tokens.assign(static_cast<std::size_t>(offered_[i].output), 1);
+      p.tokens.assign(at(offered_[i].output), 1);
       p.steps = served[i].steps;
       prompts.push_back(std::move(p));
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/cuda_decoding.h"
 
+#include "core/int_indexed.h"
 #include "decoder/priced/backend.h"
 #include "measure/decode_device.h"
 #include "measure/dry_step.h"
@@ -66,7 +67,7 @@ CudaDecoding::CudaDecoding(const Networks& networks, const std::string& target, 
                               .filled = true});
   });
   if (steady && !step.relaxed && dry->method->depth() > 0) {
-    const auto depth = static_cast<std::size_t>(dry->method->depth());
+    const auto depth = at(dry->method->depth());
     decoder->generator.force_acceptance(accept_by_rates(std::vector<double>(depth, rate), *decoder->method, 1));
   }
   auto meter = std::make_unique<CudaMeter>(*decoder->backend);

@@ -49,11 +49,11 @@ void DecodeTiming::print(std::ostream& out, const Device* limits, DType format) 
     out << "no step was timed: the first " << s.left_out << " were left out\n";
     return;
   }
-  const auto each = [&](double seconds) { return to_text(Seconds{seconds / static_cast<double>(s.steps)}); };
+  const auto each = [&](double seconds) { return to_text(Seconds{seconds / s.steps}); };
   out << "step " << each(s.wall);
   if (s.phases()) out << ": draft " << each(s.draft) << ", verify " << each(s.verify) << ", commit " << each(s.commit);
   out << ", device " << each(s.device) << ", host " << each(std::max(0.0, s.wall - s.device)) << "; "
-      << static_cast<double>(s.emitted) / s.wall << " tokens/s while decoding (" << s.steps << " steps, " << s.left_out
+      << s.emitted / s.wall << " tokens/s while decoding (" << s.steps << " steps, " << s.left_out
       << " before them left out)\n";
   const BytesPerSecond bandwidth = s.work.bytes() / Seconds{s.wall};
   const FlopsPerSecond rate = s.work.flops / Seconds{s.wall};
@@ -77,7 +77,7 @@ void DecodeTiming::write(JsonWriter& w, const Device* limits, DType format) cons
   w.figure("prefill_time", s.prefill_wall, "s", FigureKind::measured);
   if (s.steps > 0) {
     const auto each = [&](const char* key, double seconds) {
-      w.figure(key, seconds / static_cast<double>(s.steps), "s", FigureKind::measured);
+      w.figure(key, seconds / s.steps, "s", FigureKind::measured);
     };
     each("step_time", s.wall);
     each("device", s.device);
@@ -87,8 +87,8 @@ void DecodeTiming::write(JsonWriter& w, const Device* limits, DType format) cons
       each("verify", s.verify);
       each("commit", s.commit);
     }
-    w.figure("decode_throughput", static_cast<double>(s.emitted) / s.wall, "tokens/s", FigureKind::measured);
-    const auto counts = static_cast<double>(s.steps);
+    w.figure("decode_throughput", s.emitted / s.wall, "tokens/s", FigureKind::measured);
+    const double counts = s.steps;
     w.figure("bytes_per_step", Bytes{s.work.bytes().value / counts}, FigureKind::predicted);
     w.figure("flop_per_step", Flops{s.work.flops.value / counts}, FigureKind::predicted);
     const BytesPerSecond bandwidth = s.work.bytes() / Seconds{s.wall};

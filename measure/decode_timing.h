@@ -27,7 +27,7 @@ class DecodeTiming {
  private:
   struct Sums {  // over the measured steps; times in seconds
     double wall = 0, device = 0, draft = 0, verify = 0, commit = 0, prefill_wall = 0;
-    long steps = 0, emitted = 0, left_out = 0, prefills = 0;
+    int steps = 0, emitted = 0, left_out = 0, prefills = 0;
     Work work;
     // Whether the phases of every step are known, not only those of some.
     bool phases() const { return draft + verify + commit > 0.999 * device && device > 0; }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/int_indexed.h"
 #include "model/devices/fit_quality.h"
 
 namespace draftline::measure {
@@ -30,7 +31,7 @@ void Decoding::start_batch(int batch_size, int context) {
     for (const int end = std::min(batch_size, s + at_once); s < end; ++s) {
       ids.push_back(s);
       prompts.emplace_back();
-      const int length = lengths[static_cast<std::size_t>(s)];
+      const int length = lengths[at(s)];
       for (int i = 0; i < length; ++i) prompts.back().push_back((s * 37 + i * 101 + 5) % target_.vocabulary);
     }
     g.join(prompts, ids);
@@ -71,7 +72,7 @@ MeasuredCell measure(const GridCell& cell, Decoding& plain, Decoding& method, in
     for (const auto& op : one) {
       auto& [times, calls] = by_kind[{op.key, op.phase}];
       times.push_back(op.time.value);
-      calls += op.calls / static_cast<double>(timed.ops.size());
+      calls += op.calls / count(timed.ops);
     }
   for (const auto& [kind, op] : by_kind)
     m.ops.push_back({kind.first, kind.second, Seconds{quantile(op.first, 0.5)}, op.second});

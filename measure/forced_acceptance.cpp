@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/errors.h"
+#include "core/int_indexed.h"
 #include "core/rng.h"
 #include "trace/trace.h"
 #include "trace/tracing.h"
@@ -11,7 +12,7 @@
 namespace draftline::measure {
 
 ForcedAcceptance accept_by_rates(const std::vector<double>& rates, const Method& method, std::uint64_t seed) {
-  if (static_cast<int>(rates.size()) < method.depth())
+  if (count(rates) < method.depth())
     throw InputErrors("--accept: this method drafts " + std::to_string(method.depth()) + " tokens deep, but only " +
                       std::to_string(rates.size()) + " rates are given");
   for (const double r : rates)
@@ -46,8 +47,8 @@ ForcedAcceptance accept_by_trace(const Trace& trace, const std::string& file, co
   std::erase_if(steps, [](const auto& s) { return s.empty(); });
   if (steps.empty()) throw InputErrors(file + ": no prompt has a step");
   return [steps](int id, int step) {  // prompts and steps beyond the trace's take its first again
-    const auto& of_prompt = steps[static_cast<std::size_t>(id) % steps.size()];
-    return of_prompt[static_cast<std::size_t>(step) % of_prompt.size()];
+    const auto& of_prompt = steps[at(id) % steps.size()];
+    return of_prompt[at(step) % of_prompt.size()];
   };
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/int_indexed.h"
 #include "core/rng.h"
 #include "probes/samples.h"
 #include "probes/stopwatch.h"
@@ -25,9 +26,7 @@ std::vector<int> prompt_of(int request, int tokens, int vocabulary) {
 
 std::vector<LiveRequest> live_requests(int n, double rate, int prompt, int output, std::uint64_t seed) {
   Rng rng(seed, "live requests");
-  const auto around = [&](int middle) {
-    return middle / 2 + static_cast<int>(rng.below(static_cast<std::uint64_t>(middle)));
-  };
+  const auto around = [&](int middle) { return middle / 2 + static_cast<int>(rng.below(at(middle))); };
   std::vector<LiveRequest> all;
   double t = 0;
   for (int i = 0; i < n; ++i) {
@@ -39,7 +38,7 @@ std::vector<LiveRequest> live_requests(int n, double rate, int prompt, int outpu
 }
 
 LiveServer::LiveServer(Decoding& decoding, int max_batch_size, int longest_prompt)
-    : decoding_(decoding), generator_(decoding.generator()), limit_(static_cast<std::size_t>(max_batch_size)) {
+    : decoding_(decoding), generator_(decoding.generator()), limit_(at(max_batch_size)) {
   const int vocabulary = decoding.target().vocabulary;
   constexpr int kShort = 2;
   const auto join = [&](int n, int tokens) {

@@ -2,6 +2,7 @@
 // Reads and writes the file of measured steps. Unknown keys and values out of range are refused.
 #include <nlohmann/json.hpp>
 
+#include "core/int_indexed.h"
 #include "core/json_writer.h"
 #include "measure/validation.h"
 
@@ -59,7 +60,7 @@ MeasuredCell read_cell(const Reader& in) {
   for (const MeasuredTurn& t : c.turns) {
     if (t.steered.empty() != c.turns.front().steered.empty()) in.at("turns").fail("all of them are steered, or none");
     for (const int step : t.steered)
-      if (static_cast<std::size_t>(step) >= c.history.size()) in.at("turns").fail("a step that the history lacks");
+      if (at(step) >= c.history.size()) in.at("turns").fail("a step that the history lacks");
   }
   in.done();
   return c;

@@ -6,17 +6,18 @@
 #include <cstdint>
 
 #include "core/errors.h"
+#include "core/int_indexed.h"
 
 namespace draftline {
 namespace {
 
 // Choice j of a row lies `stride` experts after choice j - 1; the rows' first choices walk over the first stride.
 std::vector<int> balanced(int rows, int experts, int per_token) {
-  std::vector<int> load(static_cast<std::size_t>(experts));
+  std::vector<int> load(at(experts));
   const std::int64_t stride = (experts + per_token - 1) / per_token;
   for (std::int64_t row = 0; row < rows; ++row) {
     const std::int64_t first = rows >= stride ? row : row * stride / rows;
-    for (std::int64_t j = 0; j < per_token; ++j) ++load[static_cast<std::size_t>((first + j * stride) % experts)];
+    for (std::int64_t j = 0; j < per_token; ++j) ++load[at((first + j * stride) % experts)];
   }
   return load;
 }
@@ -62,21 +63,19 @@ double misses(const Experts& e, const GroupsOfDevice& d) {
   const int group = e.count / e.groups;
   const auto any = [](int experts) { return experts > 0 ? 1 : 0; };
   using OfPartial = std::array<std::array<double, 2>, 2>;  // [end met][beginning met]
-  std::vector<OfPartial> now(static_cast<std::size_t>(e.groups_per_token) + 1);
+  std::vector<OfPartial> now(at(e.groups_per_token) + 1);
   now[0][0][0] = 1;
   for (int drawn = 0; drawn < e.per_token; ++drawn) {
     std::vector<OfPartial> next(now.size());
     for (int met = 0; met <= std::min(drawn, e.groups_per_token); ++met)
       for (const int end : {0, 1})
         for (const int beginning : {0, 1}) {
-          const double here =
-              now[static_cast<std::size_t>(met)][static_cast<std::size_t>(end)][static_cast<std::size_t>(beginning)];
+          const double here = now[at(met)][at(end)][at(beginning)];
           if (here <= 0) continue;
           const bool more_groups = met < e.groups_per_token;
           const double one = here / ((more_groups ? e.count : met * group) - drawn);
           const auto draw = [&](int groups, int with_end, int with_beginning, int experts) {
-            next[static_cast<std::size_t>(groups)][static_cast<std::size_t>(with_end)]
-                [static_cast<std::size_t>(with_beginning)] += std::max(0, experts) * one;
+            next[at(groups)][at(with_end)][static_cast<std::size_t>(with_beginning)] += std::max(0, experts) * one;
           };
           draw(met, end, beginning, met * group - drawn - end * d.end - beginning * d.beginning);
           if (!more_groups) continue;

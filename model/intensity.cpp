@@ -29,7 +29,7 @@ double step_cost_ratio(double draft_efficiency, double speedup) { return draft_e
 namespace draft_parameters {
 namespace {
 
-double square(const TransformerShape& s) { return static_cast<double>(s.hidden) * s.hidden; }     // d^2
+double square(const TransformerShape& s) { return 1.0 * s.hidden * s.hidden; }                    // d^2
 double attention_of(const TransformerShape& s) { return attention_parameters(s.usual_layer()); }  // A
 double layer_of(const TransformerShape& s) { return layer_parameters(s.usual_layer()); }          // Y
 
@@ -53,8 +53,8 @@ DraftParameters eagle1(const TransformerShape& s) {
 
 DraftParameters eagle3(const TransformerShape& s, int draft_vocabulary) {
   const AttentionHeads h = s.usual_heads();
-  const double wider = static_cast<double>(s.hidden) * h.projected_columns();  // q, k, v read 2 d columns
-  return {3 * square(s), layer_of(s) + wider + static_cast<double>(s.hidden) * draft_vocabulary};
+  const double wider = 1.0 * s.hidden * h.projected_columns();  // q, k, v read 2 d columns
+  return {3 * square(s), layer_of(s) + wider + 1.0 * s.hidden * draft_vocabulary};
 }
 
 DraftParameters hydra(const TransformerShape& s, int heads) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/errors.h"
+#include "core/int_indexed.h"
 
 namespace draftline {
 
@@ -29,11 +30,11 @@ double expected_largest(int n) {
   constexpr int kKept = 64;
   static const auto kept = [] {
     std::array<double, kKept + 1> largest{};
-    for (int i = 2; i <= kKept; ++i) largest[static_cast<std::size_t>(i)] = integrated_largest(i);
+    for (int i = 2; i <= kKept; ++i) largest[at(i)] = integrated_largest(i);
     return largest;
   }();
   check(n >= 1, "the largest of no values");
-  return n <= kKept ? kept[static_cast<std::size_t>(n)] : integrated_largest(n);
+  return n <= kKept ? kept[at(n)] : integrated_largest(n);
 }
 
 // Shares of a given sum are independent normal values less the mean of all of them, which takes 1/n off their variance.

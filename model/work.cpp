@@ -29,7 +29,7 @@ double busiest_experts_touched(const ExpertMlp& k) {
 }
 
 double busiest_expert_rows(const ExpertMlp& k) {
-  const double rows = static_cast<double>(k.rows) * k.per_token;
+  const double rows = 1.0 * k.rows * k.per_token;
   if (k.devices == 1) return rows;
   const double mean = rows / k.devices, whole = k.experts, share = 1.0 / k.devices;
   const double most = k.rows * std::min<double>(k.per_token, std::ceil(whole * share));
@@ -44,7 +44,7 @@ Bytes weight_bytes(DType t, double elements, double scale_bits) {
 }
 
 Work work(const Gemm& k) {
-  const double rows = static_cast<double>(k.rows) * k.count, in = k.in, out = k.out;
+  const double rows = 1.0 * k.rows * k.count, in = k.in, out = k.out;
   const DType results = result_format(k.activations);
   return {Flops{2 * rows * in * out},
           bytes_of(k.activations, rows * in) + weight_bytes(k.weights, k.count * in * out, k.scale_bits) +
@@ -53,7 +53,7 @@ Work work(const Gemm& k) {
 }
 
 Work work(const Attention& k, Span s) {
-  const double queries = static_cast<double>(k.heads) * k.head_dim, results = static_cast<double>(k.heads) * k.values();
+  const double queries = 1.0 * k.heads * k.head_dim, results = 1.0 * k.heads * k.values();
   const Bytes scores = bytes_of(DType::fp32, k.scores() ? s.pairs : 0),
               chosen = bytes_of(DType::int32, k.scores() ? 1.0 * k.rows * k.value_dim : 0);
   return {Flops{2 * (queries + results) * s.pairs},
@@ -89,9 +89,7 @@ Work work(const CausalConvolution& k) {
   return {Flops{}, rows + weights + k.index_bytes + (k.prompts ? Bytes{} : kept), rows + (k.prompts ? kept : rows)};
 }
 
-Bytes state_bytes(const DeltaRule& k) {
-  return bytes_of(k.state, static_cast<double>(k.value_heads) * k.key_dim * k.value_dim);
-}
+Bytes state_bytes(const DeltaRule& k) { return bytes_of(k.state, 1.0 * k.value_heads * k.key_dim * k.value_dim); }
 
 Work work(const DeltaRule& k) {
   const double heads = k.value_heads, values = heads * k.value_dim, rows = k.rows;

@@ -59,7 +59,7 @@ struct Attention {
   constexpr bool scores() const { return key_bytes.value > 0; }
   constexpr int values() const { return scores() ? 0 : value_dim > 0 ? value_dim : head_dim; }
   constexpr double key_columns() const {  // that are read for one key, its value included
-    return static_cast<double>(kv_heads) * (latent ? head_dim : head_dim + values());
+    return 1.0 * kv_heads * (latent ? head_dim : head_dim + values());
   }
   constexpr Bytes keys_read(double keys) const {
     return scores() ? keys * key_bytes : bytes_of(cache, key_columns() * keys);

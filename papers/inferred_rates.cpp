@@ -127,7 +127,7 @@ InferredRates::Beyond InferredRates::line_through(const PaperTable& home, const 
     if (!shape) continue;
     const int b = batch_of(c);
     const double y = (b / *throughput_of(c) - stack_.step(*s, home, *shape, PaperStack::kPlain, 0, b, {}).time).value;
-    n += 1, sx += b, sy += y, sxx += static_cast<double>(b) * b, sxy += b * y;
+    n += 1, sx += b, sy += y, sxx += 1.0 * b * b, sxy += b * y;
   }
   Beyond line;
   const double spread = n * sxx - sx * sx, slope = spread > 0 ? std::max(0.0, (n * sxy - sx * sy) / spread) : 0;

@@ -32,10 +32,10 @@ PeakMemory::Drafter PeakMemory::drafter(const System& s, const Reader& code) {
                         stack_.finder(), [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
     d.parameters = (built.weights.bytes() - built.target_bytes) / bytes_of(DType::bf16, 1);
     for (const Cache& c : built.ops.caches())
-      if (!built.target.owns(c)) d.cache_elements_per_token += static_cast<double>(c.layers) * c.columns();
+      if (!built.target.owns(c)) d.cache_elements_per_token += 1.0 * c.layers * c.columns();
   }
   if (const auto own = code.find("own_embedding"); own && own->boolean())
-    d.parameters += static_cast<double>(s.target.vocabulary) * s.target.hidden;
+    d.parameters += 1.0 * s.target.vocabulary * s.target.hidden;
   return d;
 }
 

@@ -28,7 +28,7 @@ class CpuGrid {
   void attention(const CpuLayout& l, int sequences, int rows, int context, int tree,
                  std::optional<int> reuse_kib = {}) {
     constexpr double kMostPairColumns = 5e7;
-    if (static_cast<double>(sequences) * rows * (context + rows) * l.heads * l.head_dim > kMostPairColumns) return;
+    if (1.0 * sequences * rows * (context + rows) * l.heads * l.head_dim > kMostPairColumns) return;
     std::map<std::string, int> shape{
         {"sequences", sequences}, {"rows", rows},           {"context", context}, {"heads", l.heads},
         {"kv_heads", l.kv_heads}, {"head_dim", l.head_dim}, {"tree", tree}};

@@ -6,6 +6,7 @@
 #include <memory>
 #include <numeric>
 
+#include "core/int_indexed.h"
 #include "decoder/cpu/huge_pages.h"
 #include "decoder/generate.h"
 #include "probes/cpu_bench.h"
@@ -30,17 +31,14 @@ void probe_gemm(MeasuredPoint& p, Seconds time_budget, ClockReference& reference
   std::vector<Weight> w;
   for (int c = 0; c < copies; ++c) w.push_back(b.store.matrix("w" + std::to_string(c), in, out));
   const auto y = b.value_of(b.ops.linear(x, w[0]));
-  std::vector<float> values(static_cast<std::size_t>(in) * static_cast<std::size_t>(out));
+  std::vector<float> values(at(in) * at(out));
   b.weights.load(b.store.name(w[0]), in, out, values);
   for (int sample = 0; sample < 32; ++sample) {
     const int r = sample * 7 % rows, c = static_cast<int>(std::int64_t{sample} * 2654435761 % out);
     double sum = 0;
     for (int i = 0; i < in; ++i)
-      sum += static_cast<double>(noise(1 + static_cast<std::uint64_t>(r) * static_cast<std::uint64_t>(in) +
-                                       static_cast<std::uint64_t>(i))) *
-             values[static_cast<std::size_t>(i) * static_cast<std::size_t>(out) + static_cast<std::size_t>(c)];
-    if (!close(y[static_cast<std::size_t>(r) * static_cast<std::size_t>(out) + static_cast<std::size_t>(c)], sum,
-               std::sqrt(in))) {
+      sum += static_cast<double>(noise(1 + at(r) * at(in) + at(i))) * values[at(i) * at(out) + at(c)];
+    if (!close(y[at(r) * at(out) + at(c)], sum, std::sqrt(in))) {
       p.skipped = "its result differs from the reference";
       return;
     }
@@ -65,7 +63,7 @@ BatchSlots batch_of(Ops& ops, int sequences, int length) {
   const BatchSlots slots{ops.persistent_per_slot("kv_slots", 1, 1, DType::int32),
                          ops.persistent_per_slot("lengths", 1, 1, DType::int32),
                          ops.persistent_per_slot("ids", 1, 1, DType::int32)};
-  std::vector<int> kv_slots(static_cast<std::size_t>(sequences));
+  std::vector<int> kv_slots(at(sequences));
   std::iota(kv_slots.begin(), kv_slots.end(), 0);
   ops.upload(slots.kv_slots, kv_slots);
   ops.upload(slots.ids, kv_slots);
@@ -85,7 +83,7 @@ float read_all(const std::pmr::vector<float>& from) {
 // Other data that is accessed before each sample: as much as the point's reuse distance demands.
 struct OtherData {
   explicit OtherData(const MeasuredPoint& p)
-      : data(static_cast<std::size_t>(p.at("reuse_kib", 0)) * 1024 / sizeof(float), 1.0F, huge_pages()) {}
+      : data(at(p.at("reuse_kib", 0)) * 1024 / sizeof(float), 1.0F, huge_pages()) {}
   SamplingPlan plan() {
     if (data.empty()) return {};
     return {.before = [this] { sink = read_all(data); }};
@@ -145,19 +143,16 @@ void probe_attention(MeasuredPoint& p, Seconds time_budget, ClockReference& refe
   const auto queries = b.value_of(q);
   const int row = sequences * rows - 1, head = heads - 1, kv = head / (heads / kv_heads);
   const auto words_of = tree != 0 ? tree_words(1, rows, words) : std::vector<int>{};
-  std::vector<double> score, result(static_cast<std::size_t>(dim), 0.0);
+  std::vector<double> score, result(at(dim), 0.0);
   double top = -INFINITY, sum = 0;
   for (int key = 0; key < longest + rows; ++key) {
     const int tail = key - longest;
-    const bool seen =
-        tail < 0 || tree == 0 ||
-        (static_cast<unsigned>(words_of[static_cast<std::size_t>((rows - 1) * words + tail / 32)]) >> (tail % 32) &
-         1U) != 0;
+    const bool seen = tail < 0 || tree == 0 ||
+                      (static_cast<unsigned>(words_of[at((rows - 1) * words + tail / 32)]) >> (tail % 32) & 1U) != 0;
     const auto both = b.backend.cache_entry(cache, 0, sequences - 1, key);
     const float* entry = both.data() + kv * dim;
     double dot = 0;
-    for (int c = 0; c < dim; ++c)
-      dot += static_cast<double>(queries[static_cast<std::size_t>((row * heads + head) * dim + c)]) * entry[c];
+    for (int c = 0; c < dim; ++c) dot += static_cast<double>(queries[at((row * heads + head) * dim + c)]) * entry[c];
     score.push_back(seen ? dot / std::sqrt(dim) : -INFINITY);
     top = std::max(top, score.back());
   }
@@ -165,11 +160,10 @@ void probe_attention(MeasuredPoint& p, Seconds time_budget, ClockReference& refe
   for (int key = 0; key < longest + rows; ++key) {
     const auto both = b.backend.cache_entry(cache, 0, sequences - 1, key);
     const float* entry = both.data() + (kv_heads + kv) * dim;
-    for (int c = 0; c < dim; ++c)
-      result[static_cast<std::size_t>(c)] += score[static_cast<std::size_t>(key)] / sum * entry[c];
+    for (int c = 0; c < dim; ++c) result[at(c)] += score[at(key)] / sum * entry[c];
   }
   for (int c = 0; c < dim; ++c)
-    if (!close(y[static_cast<std::size_t>((row * heads + head) * dim + c)], result[static_cast<std::size_t>(c)], 1)) {
+    if (!close(y[at((row * heads + head) * dim + c)], result[at(c)], 1)) {
       p.skipped = "its result differs from the reference";
       return;
     }
@@ -191,19 +185,17 @@ void probe_elementwise(MeasuredPoint& p, Seconds time_budget, ClockReference& re
   };
   const auto result = b.value_of(op());
   const auto a = b.value_of(x), c = b.value_of(y);
-  std::vector<float> norm(static_cast<std::size_t>(columns));
+  std::vector<float> norm(at(columns));
   b.weights.load(b.store.name(w), 1, columns, norm);
   double squares = 0;
-  for (int i = 0; i < columns; ++i)
-    squares += static_cast<double>(a[static_cast<std::size_t>(i)]) * a[static_cast<std::size_t>(i)];
+  for (int i = 0; i < columns; ++i) squares += static_cast<double>(a[at(i)]) * a[at(i)];
   for (int i = 0; i < columns; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    const double left = a[at];
-    const double expected = p.op == "add" ? left + c[at]
-                            : p.op == "silu_mul"
-                                ? left / (1 + std::exp(-left)) * a[at + static_cast<std::size_t>(columns)]
-                                : left / std::sqrt(squares / columns + 1e-5) * norm[at];
-    if (!close(result[at], expected, 2)) {
+    const std::size_t place = at(i);
+    const double left = a[place];
+    const double expected = p.op == "add"        ? left + c[place]
+                            : p.op == "silu_mul" ? left / (1 + std::exp(-left)) * a[place + at(columns)]
+                                                 : left / std::sqrt(squares / columns + 1e-5) * norm[place];
+    if (!close(result[place], expected, 2)) {
       p.skipped = "its result differs from the reference";
       return;
     }
@@ -237,11 +229,11 @@ void probe_rope_append(MeasuredPoint& p, Seconds time_budget, ClockReference& re
   };
   const auto result = b.value_of(op(layers - 1));
   const auto from = b.value_of(q);
-  const int half = dim / 2, at = (all_rows * heads - 1) * dim;  // the last head of the last row
+  const int half = dim / 2, begin = (all_rows * heads - 1) * dim;  // the last head of the last row
   for (int i = 0; i < half; ++i) {
     const double angle = (kContext + rows - 1) * std::pow(kTheta, -2.0 * i / dim);
-    const double x = from[static_cast<std::size_t>(at + i)], y = from[static_cast<std::size_t>(at + i + half)];
-    if (!close(result[static_cast<std::size_t>(at + i)], x * std::cos(angle) - y * std::sin(angle), 2)) {
+    const double x = from[at(begin + i)], y = from[at(begin + i + half)];
+    if (!close(result[at(begin + i)], x * std::cos(angle) - y * std::sin(angle), 2)) {
       p.skipped = "its result differs from the reference";
       return;
     }
@@ -251,7 +243,7 @@ void probe_rope_append(MeasuredPoint& p, Seconds time_budget, ClockReference& re
 }
 
 void probe_memory(MeasuredPoint& p, Seconds time_budget, ClockReference& reference) {
-  const auto n = static_cast<std::size_t>(p.at("kib")) * 1024 / sizeof(float);
+  const auto n = at(p.at("kib")) * 1024 / sizeof(float);
   std::pmr::vector<float> from(n, huge_pages()), to(p.op == "copy" ? n : 0, huge_pages());
   for (std::size_t i = 0; i < n; ++i) from[i] = noise(i);
   volatile float sink = 0;

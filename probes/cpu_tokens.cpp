@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/int_indexed.h"
 #include "probes/cpu_bench.h"
 
 namespace draftline {
@@ -42,9 +43,9 @@ void probe_top_k(MeasuredPoint& p, Seconds time_budget, ClockReference& referenc
   const auto last = values.end() - columns;
   for (auto v = last; v != values.end(); ++v) sum += std::exp(static_cast<double>(*v));
   for (int j = 0; j < k; ++j) {
-    const auto at = static_cast<std::size_t>((rows - 1) * k + j);
+    const std::size_t place = at((rows - 1) * k + j);
     const auto top = std::max_element(last, values.end());
-    if (chosen[at] != top - last || !close(log_probs[at], *top - std::log(sum), std::log(columns))) {
+    if (chosen[place] != top - last || !close(log_probs[place], *top - std::log(sum), std::log(columns))) {
       p.skipped = "its result differs from the reference";
       return;
     }
@@ -64,7 +65,7 @@ void probe_sample(MeasuredPoint& p, Seconds time_budget, ClockReference& referen
   const BatchSlots slots{ops.persistent_per_slot("kv_slots", 1, 1, DType::int32),
                          ops.persistent_per_slot("lengths", 1, 1, DType::int32),
                          ops.persistent_per_slot("ids", 1, 1, DType::int32)};
-  std::vector<int> kv_slots(static_cast<std::size_t>(rows));
+  std::vector<int> kv_slots(at(rows));
   std::iota(kv_slots.begin(), kv_slots.end(), 0);
   for (const Tensor& t : {slots.kv_slots, slots.lengths, slots.ids}) ops.upload(t, kv_slots);
   b.finish();
@@ -78,8 +79,7 @@ void probe_sample(MeasuredPoint& p, Seconds time_budget, ClockReference& referen
   for (auto v = last; v != values.end(); ++v) sum += std::exp(static_cast<double>(*v));
   bool right = chosen.back() >= 0 && chosen.back() < columns;
   for (int i = 0; i < columns && right; ++i)
-    right = close(q[q.size() - static_cast<std::size_t>(columns - i)], std::exp(static_cast<double>(last[i])) / sum,
-                  std::exp(1.0) / sum);
+    right = close(q[q.size() - at(columns - i)], std::exp(static_cast<double>(last[i])) / sum, std::exp(1.0) / sum);
   if (!right) {
     p.skipped = "its result differs from the reference";
     return;

@@ -24,7 +24,7 @@ class CudaGrid {
   }
   void attention(const CudaLayout& l, int sequences, int rows, int context, int tree) {
     constexpr double kMostCache = 24e9, kMostPairColumns = 4e11;  // bytes; some tens of milliseconds of arithmetic
-    const double keys = static_cast<double>(sequences) * (context + rows);
+    const double keys = 1.0 * sequences * (context + rows);
     if (4.0 * keys * l.kv_heads * l.head_dim > kMostCache || keys * rows * l.heads * l.head_dim > kMostPairColumns)
       return;
     const double bytes = 4.0 * keys * l.kv_heads * l.head_dim;

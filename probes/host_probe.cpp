@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/int_indexed.h"
 #include "decoder/cpu/backend.h"
 #include "decoder/random_weights.h"
 #include "probes/samples.h"
@@ -56,7 +57,7 @@ void probe_step(MeasuredPoint& p, Seconds time_budget, ClockReference& reference
   ops.on_segment = [&](const SegmentRun& run) { tape = run.tape; };
   generator.step();
   ops.on_segment = nullptr;
-  if (static_cast<int>(tape->ops.size()) != p.at("ops")) {
+  if (count(tape->ops) != p.at("ops")) {
     p.skipped = "its step has another number of ops";
     return;
   }

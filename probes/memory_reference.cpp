@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/int_indexed.h"
 #include "model/devices/fit_quality.h"
 #include "probes/cpu_bench.h"
 #include "probes/machine.h"
@@ -58,7 +59,7 @@ struct MemoryReference::Weights {
     p.low = Seconds{quantile(times, 0.25)};
     p.median = Seconds{quantile(times, 0.5)};
     p.high = Seconds{quantile(times, 0.75)};
-    p.samples = static_cast<int>(times.size());
+    p.samples = count(times);
     return p;
   }
 };

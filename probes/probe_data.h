@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/int_indexed.h"
+
 namespace draftline {
 
 // Value i of a fixed sequence of numbers, uniform in [-1, 1).
@@ -17,11 +19,10 @@ constexpr float noise(std::uint64_t i) {
 // The tree mask of a binary tree of `rows` rows for each sequence, [sequences * rows, words]: every row attends to
 // itself and to its ancestors.
 inline std::vector<int> tree_words(int sequences, int rows, int words) {
-  std::vector<unsigned> tree_mask(static_cast<std::size_t>(rows * words), 0);
+  std::vector<unsigned> tree_mask(at(rows * words), 0);
   for (int r = 0; r < rows; ++r) {
-    for (int w = 0; w < words && r > 0; ++w)
-      tree_mask[static_cast<std::size_t>(r * words + w)] = tree_mask[static_cast<std::size_t>((r - 1) / 2 * words + w)];
-    tree_mask[static_cast<std::size_t>(r * words + r / 32)] |= 1U << (r % 32);
+    for (int w = 0; w < words && r > 0; ++w) tree_mask[at(r * words + w)] = tree_mask[at((r - 1) / 2 * words + w)];
+    tree_mask[at(r * words + r / 32)] |= 1U << (r % 32);
   }
   std::vector<int> all;
   for (int s = 0; s < sequences; ++s)

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/errors.h"
+#include "core/int_indexed.h"
 
 namespace draftline {
 
@@ -64,7 +65,7 @@ void summarise(MeasuredPoint& p, const std::vector<TimedSample>& samples, double
   for (const TimedSample& s : all)
     if (kept.size() < kLeastSamples || s.undisturbed(usual)) kept.push_back(s.took);
   std::sort(kept.begin(), kept.end());
-  p.samples = static_cast<int>(kept.size());
+  p.samples = count(kept);
   p.discarded = static_cast<int>(all.size() - kept.size());
   p.low = Seconds{kept[kept.size() / 4]};
   p.median = Seconds{kept[kept.size() / 2]};

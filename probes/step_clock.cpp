@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "probes/step_clock.h"
 
+#include "core/int_indexed.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -25,7 +27,7 @@ double median(std::vector<double> v) {
 
 double StepClock::length() const {
   const auto& lengths = generator_.session().lengths;
-  return std::accumulate(lengths.begin(), lengths.end(), 0.0) / static_cast<double>(lengths.size());
+  return std::accumulate(lengths.begin(), lengths.end(), 0.0) / count(lengths);
 }
 
 std::vector<int> StepClock::one_step() {
@@ -93,16 +95,16 @@ TimedSteps StepClock::steps(int n) {
     const Stopwatch watch;
     const auto emitted = one_step();
     const Seconds took = meter_.time(watch);
-    return [&all, &times, this, before, took, emitted, at = static_cast<int>(history_.size()) - 1](double factor) {
+    return [&all, &times, this, before, took, emitted, at = count(history_) - 1](double factor) {
       times.push_back(factor * took.value);
       all.length += before;
-      all.emitted += std::accumulate(emitted.begin(), emitted.end(), 0.0) / static_cast<double>(emitted.size());
+      all.emitted += std::accumulate(emitted.begin(), emitted.end(), 0.0) / count(emitted);
       if (!context_) all.steered.push_back(at);
     };
   });
   all.clock_mhz = meter_.clock_mhz();
   if (times.empty()) return all;
-  const auto kept = static_cast<double>(times.size());
+  const double kept = count(times);
   all.length /= kept;
   all.emitted /= kept;
   all.time = Seconds{context_ ? median(times) : std::accumulate(times.begin(), times.end(), 0.0) / kept};
@@ -121,7 +123,7 @@ std::vector<StepClock::OpTime> StepClock::ops(int n) {
   meter_.clock_ops([&](const Tape& tape, std::size_t op, Seconds t) { now.push_back({&tape, op, t}); });
   std::vector<OpTime> kinds;
   std::map<std::pair<std::string_view, Phase>, std::vector<std::pair<double, int>>> by_kind;  // of each kept step
-  std::size_t kept = 0;
+  int kept = 0;
   measure(n, [&]() -> std::function<void(double)> {
     now.clear();
     one_step();
@@ -129,7 +131,7 @@ std::vector<StepClock::OpTime> StepClock::ops(int n) {
       ++kept;
       for (const Clocked& c : step) {
         auto& steps = by_kind[{op_key(c.tape->ops[c.op], *c.tape), c.tape->phases[c.op]}];
-        steps.resize(kept);
+        steps.resize(at(kept));
         steps.back().first += factor * std::max(c.time - clock, Seconds{}).value;
         ++steps.back().second;
       }
@@ -137,15 +139,14 @@ std::vector<StepClock::OpTime> StepClock::ops(int n) {
   });
   meter_.clock_ops(nullptr);
   for (auto& [kind, steps] : by_kind) {
-    steps.resize(kept);
+    steps.resize(at(kept));
     std::vector<double> times;
     OpTime one{.key = std::string(kind.first), .phase = kind.second, .time = {}};
     for (const auto& [time, calls] : steps) {
       times.push_back(time);
-      one.calls += static_cast<double>(calls) / static_cast<double>(kept);
+      one.calls += 1.0 * calls / kept;
     }
-    one.time = Seconds{context_ ? median(times)
-                                : std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(kept)};
+    one.time = Seconds{context_ ? median(times) : std::accumulate(times.begin(), times.end(), 0.0) / kept};
     kinds.push_back(one);
   }
   return kinds;

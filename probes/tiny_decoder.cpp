@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "core/int_indexed.h"
 #include "decoder/priced/backend.h"
 
 namespace draftline {
@@ -24,17 +25,16 @@ int ops_of_plain_step(int layers) {
   OneToken method;
   Generator generator(ops, target, method);
   int recorded = 0;
-  ops.on_segment = [&](const SegmentRun& run) { recorded += static_cast<int>(run.tape->ops.size()); };
+  ops.on_segment = [&](const SegmentRun& run) { recorded += count(run.tape->ops); };
   generator.assume(1, 1);
   generator.step();
   return recorded;
 }
 
 void join_all(Generator& generator, int sequences, int context) {
-  std::vector<int> ids(static_cast<std::size_t>(sequences));
+  std::vector<int> ids(at(sequences));
   std::iota(ids.begin(), ids.end(), 0);
-  generator.join(std::vector<std::vector<int>>(ids.size(), std::vector<int>(static_cast<std::size_t>(context), 1)),
-                 ids);
+  generator.join(std::vector<std::vector<int>>(ids.size(), std::vector<int>(at(context), 1)), ids);
 }
 
 }  // namespace draftline

@@ -6,6 +6,7 @@
 
 #include "core/errors.h"
 #include "core/fingerprint.h"
+#include "core/int_indexed.h"
 #include "core/rng.h"
 
 namespace draftline {
@@ -31,7 +32,7 @@ int index_of(double context) {
 DraftOutcomes DraftOutcomes::from_rates(std::span<const double> rates) {
   DraftOutcomes out;
   out.survival_ = survival_of(rates);
-  out.depth_ = static_cast<int>(rates.size());
+  out.depth_ = count(rates);
   return out;
 }
 
@@ -61,8 +62,8 @@ DraftOutcomes DraftOutcomes::from_trace(std::shared_ptr<const Trace> trace, cons
     if (out.recorded_steps_) {
       for (const int emitted : trace->steps(prompt)) out.places_.push_back(static_cast<std::uint16_t>(emitted - 1));
     } else {
-      for (int at = 0; at < trace->positions(prompt); ++at)
-        out.places_.push_back(static_cast<std::uint16_t>(trace->accepted(prompt, at, plan) - 1));
+      for (int p = 0; p < trace->positions(prompt); ++p)
+        out.places_.push_back(static_cast<std::uint16_t>(trace->accepted(prompt, p, plan) - 1));
     }
     if (out.places_.size() == out.begin_.back()) out.places_.push_back(0);  // a text of one token
     // Acceptance near the end of a text is limited by the end, so random positions do not include it.
@@ -82,7 +83,7 @@ DraftOutcomes::Text DraftOutcomes::text(std::uint64_t seed, std::int64_t request
                                         int output_tokens) const {
   Fingerprint name;
   name.add(seed);
-  name.add(static_cast<std::uint64_t>(request));
+  name.add(request);
   Text t;
   t.prompt_tokens = prompt_tokens;
   t.key[0] = static_cast<std::uint32_t>(name.value());
@@ -90,11 +91,11 @@ DraftOutcomes::Text DraftOutcomes::text(std::uint64_t seed, std::int64_t request
   if (kept_ && output_tokens > 0) t.kept = kept_->text(seed, request, output_tokens);
   if (begin_.empty()) return t;
   if (from_start_) {
-    t.prompt = static_cast<std::uint32_t>(static_cast<std::uint64_t>(request) % begin_.size());
+    t.prompt = static_cast<std::uint32_t>(at(request) % begin_.size());
   } else {
     // A text by its share of all tokens, so that the steps of requests of any length have the mean of the trace's
     // steps.
-    Rng rng(seed, "place in a trace", static_cast<std::uint64_t>(request));
+    Rng rng(seed, "place in a trace", at(request));
     const std::uint64_t token = rng.below(tokens_until_.back());
     const auto drawn = std::upper_bound(tokens_until_.begin(), tokens_until_.end(), token);
     t.prompt = static_cast<std::uint32_t>(drawn - tokens_until_.begin());
@@ -105,26 +106,26 @@ DraftOutcomes::Text DraftOutcomes::text(std::uint64_t seed, std::int64_t request
 
 std::uint8_t* DraftOutcomes::Kept::text(std::uint64_t seed, std::int64_t request, int positions) {
   auto& rows = requests_[seed];
-  const auto at = static_cast<std::size_t>(request);
-  const int known = at < rows.size() ? rows[at].size : 0;
+  const std::size_t row = at(request);
+  const int known = row < rows.size() ? rows[row].size : 0;
   if (positions > known) {
     if (positions - known > room_) return nullptr;
     room_ -= positions - known;
-    if (at >= rows.size()) rows.resize(at + 1);
-    rows[at] = {std::make_unique_for_overwrite<std::uint8_t[]>(static_cast<std::size_t>(positions)), positions};
-    std::fill_n(rows[at].places.get(), positions, kUnknown);
+    if (row >= rows.size()) rows.resize(row + 1);
+    rows[row] = {std::make_unique_for_overwrite<std::uint8_t[]>(at(positions)), positions};
+    std::fill_n(rows[row].places.get(), positions, kUnknown);
   }
-  return rows[at].places.get();
+  return rows[row].places.get();
 }
 
 std::vector<double> DraftOutcomes::conditional_rates() const {
   check(!tables_, "a table's rates depend on the context");
   std::vector<double> rates;
-  double before = begin_.empty() ? 0x1p32 : static_cast<double>(places_.size());
+  double before = begin_.empty() ? 0x1p32 : count(places_);
   for (int j = 0; j < depth_; ++j) {
-    const double more = begin_.empty() ? static_cast<double>(survival_[static_cast<std::size_t>(j)])
-                                       : static_cast<double>(std::count_if(places_.begin(), places_.end(),
-                                                                           [&](int accepted) { return accepted > j; }));
+    const auto is_more = [&](int accepted) { return accepted > j; };
+    const double more = begin_.empty() ? static_cast<double>(survival_[at(j)])
+                                       : static_cast<double>(std::count_if(places_.begin(), places_.end(), is_more));
     rates.push_back(before > 0 ? more / before : 0);
     before = more;
   }
@@ -136,10 +137,9 @@ void DraftOutcomes::keep_draws() {
 }
 
 int DraftOutcomes::drawn_from_table(const Text& t, int position, int drafts) const {
-  const std::size_t length = drafts == 0 || !by_length() ? tables_->size() : static_cast<std::size_t>(drafts);
-  const OfContexts& of_length = (*tables_)[length - 1];
-  const int context = of_length.size() > 1 ? index_of(static_cast<double>(t.prompt_tokens) + position) : 0;
-  return draw(t, position, of_length[static_cast<std::size_t>(context)]);
+  const OfContexts& of_length = drafts == 0 || !by_length() ? tables_->back() : (*tables_)[at(drafts - 1)];
+  const int context = of_length.size() > 1 ? index_of(1.0 * t.prompt_tokens + position) : 0;
+  return draw(t, position, of_length[at(context)]);
 }
 
 int DraftOutcomes::draw(const Text& t, int position, const std::vector<std::uint64_t>& survival) const {

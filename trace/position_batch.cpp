@@ -40,7 +40,7 @@ Pass PositionBatch::pass(Pass p) {
 
 void PositionBatch::record(const std::vector<Text>& texts, int first_id, int positions, int at_once,
                            std::vector<TracedPrompt*> to) {
-  texts_ = static_cast<int>(texts.size());
+  texts_ = count(texts);
   first_id_ = first_id;
   std::vector<std::vector<int>> prompts;
   std::vector<int> ids(texts.size()), lengths;
@@ -77,7 +77,7 @@ void PositionBatch::take(const std::vector<Text>& texts, int from, const std::ve
       truth.emplace_back(root + 1, root + 1 + depth_);
       prompt_of.push_back(to[t]);
       s.lengths.push_back(texts[t].prompt + from + i);
-      s.ids.push_back(static_cast<int>(s.ids.size()));
+      s.ids.push_back(count(s.ids));
       s.text.emplace_back();
       doubted = doubted || from + i < texts[t].given;
     }

@@ -48,7 +48,7 @@ Tensor RankTeacher::best(Tensor logits) {
     ops_.teacher = this;
     return own;
   }
-  const int b = static_cast<int>(truth_.size()), levels = logits.rows / b, k = std::min(kTraceCandidates, logits.cols);
+  const int b = count(truth_), levels = logits.rows / b, k = std::min(kTraceCandidates, logits.cols);
   if (levels * b != logits.rows || next_level_ + levels > depth_) throw NotByRank{};
   const std::string name = "trace." + std::to_string(next_level_);
   const TopK top = ops_.top_k(logits, k);

@@ -148,7 +148,7 @@ DraftPlan DraftPlan::recorded(const TraceHeader& h) {
   return p;
 }
 
-DraftPlan::DraftPlan(const RankTree& t) : depth_(t.tree.depth()), children_(at(t.tree.rows() * kTraceCandidates), -1) {
+DraftPlan::DraftPlan(const RankTree& t) : depth_(t.tree.depth()), children_(at(t.tree.rows() * kTraceCandidates)) {
   for (int row = 1; row < t.tree.rows(); ++row) {
     const int rank = t.ranks[at(row)];
     highest_ = std::max(highest_, rank);
@@ -156,9 +156,9 @@ DraftPlan::DraftPlan(const RankTree& t) : depth_(t.tree.depth()), children_(at(t
   }
 }
 
-int DraftPlan::child(int node, int rank) const {
-  if (is_chain()) return rank == 0 && node < depth_ ? node + 1 : -1;
-  return rank < kTraceCandidates ? children_[at(node * kTraceCandidates + rank)] : -1;
+std::optional<int> DraftPlan::child(int node, int rank) const {
+  if (is_chain()) return rank == 0 && node < depth_ ? std::optional(node + 1) : std::nullopt;
+  return rank < kTraceCandidates ? children_[at(node * kTraceCandidates + rank)] : std::nullopt;
 }
 
 int Trace::positions(int prompt) const { return static_cast<int>(starts_[at(prompt) + 1] - starts_[at(prompt)]); }
@@ -213,8 +213,9 @@ int Trace::accepted(int prompt, int position, const DraftPlan& plan) const {
   const std::uint8_t* rank = ranks_.data() + (starts_[at(prompt)] + at(position)) * at(header_.depth);
   int node = 0, length = 1;
   for (int level = 0; level < plan.depth(); ++level, ++length) {
-    node = plan.child(node, rank[level]);
-    if (node < 0) break;
+    const std::optional<int> child = plan.child(node, rank[level]);
+    if (!child) break;
+    node = *child;
   }
   return length;
 }

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "core/int_indexed.h"
 #include "decoder/sampling.h"
 #include "decoder/token_tree.h"
 #include "model/acceptance/tree_search.h"
@@ -73,8 +74,8 @@ class DraftPlan {
   static DraftPlan chain(int length);
   static DraftPlan recorded(const TraceHeader&);
   explicit DraftPlan(const RankTree&);
-  int depth() const { return depth_; }  // drafts on the longest path
-  int child(int node, int rank) const;  // the node below `node` for the candidate of this rank; -1 if there is none
+  int depth() const { return depth_; }                 // drafts on the longest path
+  std::optional<int> child(int node, int rank) const;  // the node below `node` for the candidate of this rank
   bool is_chain() const { return children_.empty() && !recorded_; }
   bool is_recorded() const { return recorded_; }
   int highest_rank() const { return highest_; }
@@ -83,7 +84,7 @@ class DraftPlan {
   DraftPlan() = default;
   int depth_ = 0, highest_ = 0;
   bool recorded_ = false;
-  std::vector<int> children_;  // [nodes, kTraceCandidates]; empty for a chain
+  std::vector<std::optional<int>> children_;  // [nodes, kTraceCandidates]; empty for a chain
 };
 
 // A trace in memory. Texts and probabilities are not kept. All functions are safe for several threads.
@@ -91,9 +92,9 @@ class Trace {
  public:
   static Trace read(const std::filesystem::path&);  // throws InputErrors "FILE:LINE: .."
   const TraceHeader& header() const { return header_; }
-  int prompts() const { return static_cast<int>(starts_.size()) - 1; }
+  int prompts() const { return count(starts_) - 1; }
   int positions(int prompt) const;  // output tokens of the prompt
-  int prompt_tokens(int prompt) const { return prompt_tokens_[static_cast<std::size_t>(prompt)]; }
+  int prompt_tokens(int prompt) const { return prompt_tokens_[at(prompt)]; }
 
   // The reason why this trace can't replay the plan, or has another target or other weights; none if it can.
   std::optional<std::string> refuses(const DraftPlan&) const;
@@ -107,7 +108,7 @@ class Trace {
   // The tokens of each step that together emit the prompt's output; the last step may exceed it. Recorded steps are
   // returned as they are.
   std::vector<int> replay(int prompt, const DraftPlan&) const;
-  const std::vector<int>& steps(int prompt) const { return steps_[static_cast<std::size_t>(prompt)]; }
+  const std::vector<int>& steps(int prompt) const { return steps_[at(prompt)]; }
   double mean_length(const DraftPlan&) const;  // mean acceptance length of replay() over all prompts
   // [levels][ranks]: the share of all positions at which the target's token has this rank; empty without ranks. For
   // building optimal trees.

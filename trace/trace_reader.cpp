@@ -4,6 +4,7 @@
 
 #include "core/fingerprint.h"
 #include "core/gzip_lines.h"
+#include "core/int_indexed.h"
 #include "core/json_parse.h"
 #include "trace/trace.h"
 
@@ -38,6 +39,9 @@ class LineReader {
     const double x = number(v, what, least, most);
     if (x != std::floor(x)) lines_.fail("\"" + std::string(what) + "\" must be a whole number");
     return static_cast<std::int64_t>(x);
+  }
+  int count(const json& v, const char* what, double least, double most) const {
+    return static_cast<int>(integer(v, what, least, most));
   }
   std::string text(const json& v, const char* what) const {
     if (!v.is_string()) lines_.fail("\"" + std::string(what) + "\" must be text");
@@ -77,16 +81,16 @@ TraceHeader read_header(const GzipLines& lines, const std::string& text) {
   h.task = in.text(in.at("task"), "task");
   if (!in.at("steps_because").is_null()) h.steps_because = in.text(in.at("steps_because"), "steps_because");
   if (in.has("own_depth") && in.at("own_depth") != 0) {
-    h.own_depth = static_cast<int>(in.integer(in.at("own_depth"), "own_depth", 1, 1024));
+    h.own_depth = in.count(in.at("own_depth"), "own_depth", 1, 1024);
     h.lengths_because = in.text(in.at("lengths_because"), "lengths_because");
   }
-  h.depth = static_cast<int>(in.integer(in.at("depth"), "depth", h.steps() || h.lengths() ? 0 : 1, 1024));
+  h.depth = in.count(in.at("depth"), "depth", h.steps() || h.lengths() ? 0 : 1, 1024);
   if (in.integer(in.at("candidates"), "candidates", 1, 1e6) != kTraceCandidates)
     lines.fail("\"candidates\" must be " + std::to_string(kTraceCandidates));
   const json& sampling = in.at("sampling");
   h.sampling.temperature =
       static_cast<decltype(h.sampling.temperature)>(in.number(in.at(sampling, "temperature"), "temperature", 0, 100));
-  h.sampling.top_k = static_cast<int>(in.integer(in.at(sampling, "top_k"), "top_k", 0, 1 << 30));
+  h.sampling.top_k = in.count(in.at(sampling, "top_k"), "top_k", 0, 1 << 30);
   h.sampling.top_p = static_cast<decltype(h.sampling.top_p)>(in.number(in.at(sampling, "top_p"), "top_p", 0, 1));
   const json& seed = in.at(sampling, "seed");
   if (!seed.is_number_unsigned()) lines.fail("\"seed\" must be a whole number, not negative");
@@ -105,7 +109,7 @@ Trace Trace::read(const std::filesystem::path& path) {
   t.header_ = read_header(lines, text);
   Fingerprint sum;
   sum.add(text);
-  const auto depth = static_cast<std::size_t>(t.header_.depth);
+  const std::size_t depth = at(t.header_.depth);
   bool any_step = false;  // a text of n tokens has n - 1 positions with a step
   for (;;) {
     if (!lines.next(text)) lines.fail("the last line, with count and checksum, is missing");
@@ -122,7 +126,7 @@ Trace Trace::read(const std::filesystem::path& path) {
     }
     sum.add(text);
     if (in.integer(in.at("prompt"), "prompt", 0, 1e9) != t.prompts()) lines.fail("\"prompt\" is out of order");
-    t.prompt_tokens_.push_back(static_cast<int>(in.integer(in.at("prompt_tokens"), "prompt_tokens", 1, 1e9)));
+    t.prompt_tokens_.push_back(in.count(in.at("prompt_tokens"), "prompt_tokens", 1, 1e9));
     const std::size_t positions = in.array(in.at("tokens"), "tokens").size();
     if (positions == 0) lines.fail("\"tokens\" is empty: a text has at least the token of its prefill");
     for (const json& token : in.at("tokens")) in.integer(token, "tokens", 0, 2e9);
@@ -130,7 +134,7 @@ Trace Trace::read(const std::filesystem::path& path) {
     t.steps_.emplace_back();
     if (t.header_.steps()) {
       for (const json& a : in.array(in.at("steps"), "steps"))
-        t.steps_.back().push_back(static_cast<int>(in.integer(a, "steps", 1, t.header_.depth + 1)));
+        t.steps_.back().push_back(in.count(a, "steps", 1, t.header_.depth + 1));
       any_step = any_step || !t.steps_.back().empty();
       continue;
     }

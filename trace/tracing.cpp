@@ -47,8 +47,7 @@ std::vector<TracedPrompt> record_steps(const Tracing& t, const std::vector<std::
   const auto texts = generate(decoder->generator, prompts, {t.new_tokens, t.end_of_text, t.slots}, t.progress);
   std::vector<TracedPrompt> all(prompts.size());
   for (std::size_t i = 0; i < prompts.size(); ++i)
-    all[i] = {
-        .prompt_tokens = static_cast<int>(prompts[i].size()), .tokens = texts[i].tokens, .steps = texts[i].accepted};
+    all[i] = {.prompt_tokens = count(prompts[i]), .tokens = texts[i].tokens, .steps = texts[i].accepted};
   return all;
 }
 
@@ -58,10 +57,10 @@ std::vector<PositionBatch::Text> texts_of(const Tracing& t, Decoder& decoder,
   std::vector<PositionBatch::Text> all(prompts.size());
   std::map<int, std::vector<std::size_t>> lacking;  // texts by the number of missing tokens; these decode together
   for (std::size_t i = 0; i < prompts.size(); ++i) {
-    all[i] = {prompts[i], static_cast<int>(prompts[i].size())};
+    all[i] = {prompts[i], count(prompts[i])};
     if (i < t.continuations.size()) {
       const auto& given = t.continuations[i];
-      all[i].given = std::min(static_cast<int>(given.size()), tokens);
+      all[i].given = std::min(count(given), tokens);
       all[i].tokens.insert(all[i].tokens.end(), given.begin(), given.begin() + all[i].given);
     }
     if (all[i].given < tokens) lacking[tokens - all[i].given].push_back(i);
@@ -90,7 +89,7 @@ void record_one_by_one(const Tracing& t, Decoder& decoder, Noted noted, const st
   std::vector<int> ids;
   for (const auto& text : texts) {
     prompts.emplace_back(text.tokens.begin(), text.tokens.begin() + text.prompt);
-    ids.push_back(first_id + static_cast<int>(ids.size()));
+    ids.push_back(first_id + count(ids));
   }
   const auto check_newest = [&](int position) {
     for (std::size_t i = 0; i < texts.size(); ++i)
@@ -136,7 +135,7 @@ std::vector<TracedPrompt> record_positions(const Tracing& t, Decoder& decoder, N
   }
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     TracedPrompt& p = all[i];
-    p.prompt_tokens = static_cast<int>(prompts[i].size());
+    p.prompt_tokens = count(prompts[i]);
     p.tokens.assign(texts[i].tokens.begin() + p.prompt_tokens, texts[i].tokens.end());
     p.tokens.resize(kept(p.tokens, t));
     if (noted == Noted::ranks) p.ranks.resize(p.tokens.size() * at(depth));

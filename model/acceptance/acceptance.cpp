@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/errors.h"
+#include "core/int_indexed.h"
 
 namespace draftline {
 
@@ -25,7 +26,7 @@ LengthDistribution::LengthDistribution(std::span<const double> survival) : proba
 }
 
 double LengthDistribution::probability(int length) const {
-  return length < 1 || length > longest() ? 0 : probability_[static_cast<std::size_t>(length - 1)];
+  return length < 1 || length > longest() ? 0 : probability_[at(length - 1)];
 }
 
 double LengthDistribution::mean() const {
@@ -94,7 +95,7 @@ LengthDistribution tree_lengths(std::span<const std::vector<int>> paths, std::sp
       continue;
     }
     for (std::size_t level = 0; level < path.size(); ++level)
-      if (path[level] < 0 || static_cast<std::size_t>(path[level]) >= ranks[level].size())
+      if (path[level] < 0 || path[level] >= count(ranks[level]))
         mistakes.push_back("tree path " + text + ": rank " + std::to_string(path[level]) + " of level " +
                            std::to_string(level + 1) + " is not known");
   }
@@ -106,8 +107,7 @@ LengthDistribution tree_lengths(std::span<const std::vector<int>> paths, std::sp
   std::vector<double> survival;  // nodes of one level exclude each other
   for (const auto& path : nodes) {
     double reached = 1;
-    for (std::size_t level = 0; level < path.size(); ++level)
-      reached *= ranks[level][static_cast<std::size_t>(path[level])];
+    for (std::size_t level = 0; level < path.size(); ++level) reached *= ranks[level][at(path[level])];
     if (path.size() > survival.size()) survival.resize(path.size());
     survival[path.size() - 1] += reached;
   }
@@ -140,7 +140,7 @@ S3dOptimum best_layer_ratio(const S3dFormulas& f, int draft_length) {
   constexpr int kSteps = 200;
   int best = 0;
   for (int i = 1; i <= kSteps; ++i)
-    if (loss(static_cast<double>(i) / kSteps) < loss(static_cast<double>(best) / kSteps)) best = i;
+    if (loss(1.0 * i / kSteps) < loss(1.0 * best / kSteps)) best = i;
   const double low = std::max(0.0, (best - 1.0) / kSteps), high = std::min(1.0, (best + 1.0) / kSteps);
   const double ratio =
       boost::math::tools::brent_find_minima(loss, low, high, std::numeric_limits<double>::digits / 2).first;

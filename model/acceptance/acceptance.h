@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/int_indexed.h"
 #include "core/quantity.h"
 #include "core/reader.h"
 
@@ -17,7 +18,7 @@ class LengthDistribution {
   // `survival[j]`: probability that at least j + 1 draft tokens are accepted; falls from at most 1 to at least 0.
   explicit LengthDistribution(std::span<const double> survival);
   double probability(int length) const;  // 0 outside [1, longest]
-  int longest() const { return static_cast<int>(probability_.size()); }
+  int longest() const { return count(probability_); }
   double mean() const;
   double variance() const;
 

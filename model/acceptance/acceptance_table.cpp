@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/errors.h"
+#include "core/int_indexed.h"
 #include "model/acceptance/acceptance.h"
 
 namespace draftline {
@@ -44,7 +45,7 @@ AcceptanceTable::AcceptanceTable(const std::vector<Row>& rows)
   check(!rows.empty(), "a table of acceptance without rows");
   for (const Row& row : rows) {
     check((row.context > 0) == by_context_ && (row.draft_length > 0) == by_length_, "rows that tell different things");
-    const int drafts = static_cast<int>(row.conditional.size());
+    const int drafts = count(row.conditional);
     auto of_length = std::find_if(lengths_.begin(), lengths_.end(),
                                   [&](const OfLength& known) { return known.draft_length == drafts; });
     if (of_length == lengths_.end()) of_length = lengths_.insert(lengths_.end(), {drafts, {}});
@@ -69,7 +70,7 @@ std::vector<double> AcceptanceTable::rates(double context, int drafts) const {
   check(drafts >= 1 && drafts <= longest(), "a table of acceptance for shorter chains");
   const auto [low, high, share] = between(lengths_, drafts, [](const OfLength& of) { return of.draft_length; });
   auto rates = mixed(lengths_[low].at(context), lengths_[high].at(context), share);
-  rates.resize(static_cast<std::size_t>(drafts));
+  rates.resize(draftline::at(drafts));
   return rates;
 }
 
@@ -122,7 +123,7 @@ std::vector<double> read_rates(const Reader& row, int draft_length) {
   if (list || shares) {
     auto rates = list ? list->numbers(0, 1) : read_per_position(*shares);
     if (list && rates.empty()) list->fail("at least one rate is needed");
-    if (draft_length > 0 && rates.size() != static_cast<std::size_t>(draft_length))
+    if (draft_length > 0 && rates.size() != draftline::at(draft_length))
       row.fail(std::to_string(rates.size()) + " rates of " + std::to_string(draft_length) + " drafts");
     if (rates.size() > kMostDrafts) row.fail("more than " + std::to_string(kMostDrafts) + " rates");
     return rates;
@@ -132,8 +133,7 @@ std::vector<double> read_rates(const Reader& row, int draft_length) {
     return {};
   }
   const double length = mean ? mean->number(1, draft_length + 1.0) : 1;
-  return std::vector<double>(static_cast<std::size_t>(draft_length),
-                             rate ? rate->ratio() : iid_rate(length, draft_length));
+  return std::vector<double>(draftline::at(draft_length), rate ? rate->ratio() : iid_rate(length, draft_length));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/errors.h"
+#include "core/int_indexed.h"
 #include "core/quantity_text.h"
 #include "model/acceptance/acceptance.h"
 
@@ -14,9 +15,7 @@ DraftAhead::DraftAhead(std::span<const double> rates) : rates_(rates.begin(), ra
   check(rates_.size() >= 2, "a window that is drafted ahead has at least two drafts");
 }
 
-DraftAhead DraftAhead::alike(double rate, int window) {
-  return DraftAhead(std::vector<double>(static_cast<std::size_t>(window), rate));
-}
+DraftAhead DraftAhead::alike(double rate, int window) { return DraftAhead(std::vector<double>(at(window), rate)); }
 
 DraftAhead DraftAhead::of_mean_length(double mean_length, int window) {
   if (!(mean_length >= 1 && mean_length <= window))

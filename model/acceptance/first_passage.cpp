@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/errors.h"
+#include "core/int_indexed.h"
 
 namespace draftline {
 
@@ -29,8 +30,7 @@ double expected_steps(int tokens, const LengthDistribution& lengths) {
   int close = 0;
   for (int n = 1; n <= tokens; ++n) {
     double sum = 1;
-    for (int j = 1; j <= std::min(longest, n - 1); ++j)
-      sum += share[static_cast<std::size_t>(j)] * steps[static_cast<std::size_t>(n - j)];
+    for (int j = 1; j <= std::min(longest, n - 1); ++j) sum += share[at(j)] * steps[at(n - j)];
     steps.push_back(sum);
     close = std::abs(sum - line(n)) < kClose ? close + 1 : 0;
     if (close == longest) return line(tokens);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/acceptance/tree_search.h"
 
+#include "core/int_indexed.h"
+
 #include <queue>
 
 namespace draftline {
@@ -55,7 +57,7 @@ std::vector<std::vector<int>> best_tree(const RankAcceptance& accepted, int node
   };
   offer_children({1, {}});
   std::vector<std::vector<int>> paths;
-  while (!open.empty() && static_cast<int>(paths.size()) < nodes) {
+  while (!open.empty() && count(paths) < nodes) {
     const Node best = open.top();
     open.pop();
     paths.push_back(best.path);
@@ -69,7 +71,7 @@ double tree_length(const RankAcceptance& accepted, const std::vector<std::vector
   for (const auto& path : paths) {
     double share = path.size() <= accepted.size() ? 1 : 0;
     for (std::size_t level = 0; level < path.size() && share > 0; ++level) {
-      const auto rank = static_cast<std::size_t>(path[level]);
+      const std::size_t rank = at(path[level]);
       share *= rank < accepted[level].size() ? accepted[level][rank] : 0;
     }
     length += share;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/int_indexed.h"
 #include "model/calibration/least_squares.h"
 
 namespace draftline {
@@ -24,14 +25,14 @@ double unknown_of(const Coefficient& c) {
 
 FittedValues fitted(std::span<const Coefficient> coefficients, std::span<const double> starts, Eigen::Index points,
                     const LogErrors& log_errors) {
-  const Eigen::Index n = static_cast<Eigen::Index>(coefficients.size());
+  const Eigen::Index n = std::ssize(coefficients);
   const auto values = [&](const Eigen::VectorXd& unknowns) {
     std::vector<double> v;
-    for (Eigen::Index i = 0; i < n; ++i) v.push_back(value_of(coefficients[static_cast<std::size_t>(i)], unknowns[i]));
+    for (Eigen::Index i = 0; i < n; ++i) v.push_back(value_of(coefficients[at(i)], unknowns[i]));
     return v;
   };
   Eigen::VectorXd start(n);
-  for (Eigen::Index i = 0; i < n; ++i) start[i] = unknown_of(coefficients[static_cast<std::size_t>(i)]);
+  for (Eigen::Index i = 0; i < n; ++i) start[i] = unknown_of(coefficients[at(i)]);
   LeastSquaresResult best;
   best.loss = std::numeric_limits<double>::infinity();
   for (std::size_t s = 0; s < std::max<std::size_t>(starts.size(), 1); ++s) {
@@ -43,8 +44,7 @@ FittedValues fitted(std::span<const Coefficient> coefficients, std::span<const d
         [&](const Eigen::VectorXd& unknowns) {
           Residuals r{Eigen::VectorXd(points), Eigen::VectorXd(n)};
           log_errors(values(unknowns), r.data);
-          for (Eigen::Index i = 0; i < n; ++i)
-            r.prior[i] = coefficients[static_cast<std::size_t>(i)].hold * (unknowns[i] - start[i]);
+          for (Eigen::Index i = 0; i < n; ++i) r.prior[i] = coefficients[at(i)].hold * (unknowns[i] - start[i]);
           return r;
         },
         here);
@@ -53,12 +53,12 @@ FittedValues fitted(std::span<const Coefficient> coefficients, std::span<const d
   // The covariance is taken from the unknowns to the logarithms of the coefficients by the slope of the logistic curve.
   FittedValues b{values(best.at), {}};
   const auto slope = [&](Eigen::Index i) {
-    const Coefficient& c = coefficients[static_cast<std::size_t>(i)];
+    const Coefficient& c = coefficients[at(i)];
     const double share = 1 / (1 + std::exp(-best.at[i]));
     return std::log(c.most / c.least) * share * (1 - share);
   };
   for (Eigen::Index i = 0; i < n; ++i) {
-    b.spread.names.emplace_back(coefficients[static_cast<std::size_t>(i)].name);
+    b.spread.names.emplace_back(coefficients[at(i)].name);
     b.spread.covariance.emplace_back();
     for (Eigen::Index j = 0; j < n; ++j)
       b.spread.covariance.back().push_back(slope(i) * slope(j) * best.covariance(i, j));

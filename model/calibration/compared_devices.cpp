@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/errors.h"
+#include "core/int_indexed.h"
 #include "model/calibration/cpu_fit.h"
 #include "model/calibration/measured_work.h"
 #include "model/kernels/kernel_time.h"
@@ -98,8 +99,8 @@ class Compared {
 };
 
 ComparedKind summed_up(std::string kind, const std::vector<const ComparedPoint*>& points) {
-  ComparedKind k{std::move(kind), static_cast<int>(points.size()), {}, {}, {}, 0, 1};
-  const auto n = static_cast<double>(points.size());
+  ComparedKind k{std::move(kind), count(points), {}, {}, {}, 0, 1};
+  const double n = count(points);
   for (std::size_t d = 0; d < 2; ++d) {
     std::vector<double> errors;
     double logs = 0;
@@ -151,8 +152,8 @@ std::vector<ComparedPoint> compare_devices(const KernelTimes& times, const std::
   if (both_have({})) compared.add(times.experts);
   for (const NarrowFormat format : kNarrowFormats) {
     const std::string more = ", " + std::string(name(format));
-    compared.add(times.narrow_gemms[static_cast<std::size_t>(format)], more);
-    if (both_have(operands_of(format))) compared.add(times.narrow_experts[static_cast<std::size_t>(format)], more);
+    compared.add(times.narrow_gemms[at(format)], more);
+    if (both_have(operands_of(format))) compared.add(times.narrow_experts[at(format)], more);
   }
   for (const LinkTable& table : times.links) compared.add(table);
   return std::move(compared.all);

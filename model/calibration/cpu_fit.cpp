@@ -7,6 +7,7 @@
 #include <map>
 
 #include "core/fingerprint.h"
+#include "core/int_indexed.h"
 #include "model/calibration/coefficient_fit.h"
 #include "model/calibration/least_squares.h"
 #include "model/calibration/measured_work.h"
@@ -43,17 +44,17 @@ using Predict = std::function<double(const std::vector<double>&, const MeasuredP
 
 Fitted fit(const std::vector<CpuCoefficient>& coefficients, const std::vector<MeasuredPoint>& points,
            const Predict& predict) {
-  const auto n = static_cast<Eigen::Index>(coefficients.size());
+  const auto n = std::ssize(coefficients);
   Eigen::VectorXd start(n);
-  for (Eigen::Index i = 0; i < n; ++i) start[i] = coefficients[static_cast<std::size_t>(i)].place();
+  for (Eigen::Index i = 0; i < n; ++i) start[i] = coefficients[draftline::at(i)].place();
   const auto values_of = [&](const Eigen::VectorXd& logs) {
     std::vector<double> values;
-    for (Eigen::Index i = 0; i < n; ++i) values.push_back(coefficients[static_cast<std::size_t>(i)].at(logs[i]));
+    for (Eigen::Index i = 0; i < n; ++i) values.push_back(coefficients[draftline::at(i)].at(logs[i]));
     return values;
   };
   const auto result = least_squares(
       [&](const Eigen::VectorXd& logs) {
-        Residuals r{Eigen::VectorXd(static_cast<Eigen::Index>(points.size())), kHold * (logs - start)};
+        Residuals r{Eigen::VectorXd(std::ssize(points)), kHold * (logs - start)};
         const auto values = values_of(logs);
         for (std::size_t i = 0; i < points.size(); ++i)
           r.data[static_cast<Eigen::Index>(i)] = std::log(predict(values, points[i]) / points[i].median.value);
@@ -62,8 +63,7 @@ Fitted fit(const std::vector<CpuCoefficient>& coefficients, const std::vector<Me
       start, {0.05, 80, 1e-7});
   const auto values = values_of(result.at);
   Eigen::VectorXd slopes(n);
-  for (Eigen::Index i = 0; i < n; ++i)
-    slopes[i] = coefficients[static_cast<std::size_t>(i)].log_slope(values[static_cast<std::size_t>(i)]);
+  for (Eigen::Index i = 0; i < n; ++i) slopes[i] = coefficients[draftline::at(i)].log_slope(values[draftline::at(i)]);
   return {values, slopes.asDiagonal() * result.covariance * slopes.asDiagonal()};
 }
 
@@ -112,7 +112,7 @@ FitQuality judge(const std::vector<CpuCoefficient>& coefficients, const std::vec
                  const Predict& predict, const Fitted& whole) {
   const std::string& op = points.front().op;
   FitQuality q = judged(op, left_out(coefficients, points, predict).at(op));
-  q.points = static_cast<int>(points.size());
+  q.points = count(points);
   note_spread(q, spread_of(coefficients, whole));
   return q;
 }
@@ -222,8 +222,8 @@ static void fit_elements(const Measured& m, CpuCalibration& c) {
     FitSpread of_op;  // the op's own
     const auto begin = static_cast<std::ptrdiff_t>(first[op]), end = begin + (op == kAdd ? 1 : 2);
     for (std::ptrdiff_t i = begin; i < end; ++i) {
-      const auto& row = spread.covariance[static_cast<std::size_t>(i)];
-      of_op.names.push_back(spread.names[static_cast<std::size_t>(i)].substr(name.size() + 1));
+      const auto& row = spread.covariance[draftline::at(i)];
+      of_op.names.push_back(spread.names[draftline::at(i)].substr(name.size() + 1));
       of_op.covariance.emplace_back(row.begin() + begin, row.begin() + end);
     }
     note_spread(q, of_op);

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/errors.h"
+#include "core/int_indexed.h"
 #include "model/calibration/coefficient_fit.h"
 #include "model/calibration/table_cells.h"
 #include "model/kernels/gpu_delta_net_time.h"
@@ -40,13 +41,12 @@ void fit_part(DeltaNetFit& fit, Part DeltaNetFit::*part, const std::string& pref
   std::vector<Coefficient> coefficients;
   add_coefficients(coefficients, Part{}, kHold, prefix + ".");
   DeltaNetFit tried = fit;
-  const FittedValues best = fitted(coefficients, {}, static_cast<Eigen::Index>(points.size()),
-                                   [&](const std::vector<double>& values, Eigen::VectorXd& errors) {
-                                     tried.*part = fit_of_values<Part>(values);
-                                     for (std::size_t i = 0; i < points.size(); ++i)
-                                       errors[static_cast<Eigen::Index>(i)] =
-                                           std::log(predicted(tried, datasheet, points[i]) / points[i].time);
-                                   });
+  const FittedValues best =
+      fitted(coefficients, {}, std::ssize(points), [&](const std::vector<double>& values, Eigen::VectorXd& errors) {
+        tried.*part = fit_of_values<Part>(values);
+        for (std::size_t i = 0; i < points.size(); ++i)
+          errors[static_cast<Eigen::Index>(i)] = std::log(predicted(tried, datasheet, points[i]) / points[i].time);
+      });
   fit.*part = fit_of_values<Part>(best.values);
   if (spread == nullptr) return;
   spread->names.insert(spread->names.end(), best.spread.names.begin(), best.spread.names.end());

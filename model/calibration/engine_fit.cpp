@@ -7,6 +7,7 @@
 #include <map>
 
 #include "core/errors.h"
+#include "core/int_indexed.h"
 #include "model/devices/fit_quality.h"
 
 namespace draftline {
@@ -20,26 +21,25 @@ struct Row {
 
 // Costs of whatever is counted, by least squares of the relative residuals; a cost below nothing is none.
 std::vector<double> costs_of(const std::vector<Row>& rows) {
-  const auto n = static_cast<Eigen::Index>(rows.size()), costs = static_cast<Eigen::Index>(rows.at(0).counts.size());
+  const auto n = std::ssize(rows), costs = std::ssize(rows.at(0).counts);
   Eigen::MatrixXd a(n, costs);
   for (Eigen::Index i = 0; i < n; ++i) {
-    const Row& row = rows[static_cast<std::size_t>(i)];
-    for (Eigen::Index j = 0; j < costs; ++j) a(i, j) = row.counts[static_cast<std::size_t>(j)] / row.time.value;
+    const Row& row = rows[at(i)];
+    for (Eigen::Index j = 0; j < costs; ++j) a(i, j) = row.counts[at(j)] / row.time.value;
   }
   std::vector<Eigen::Index> used;
   for (Eigen::Index j = 0; j < costs; ++j) used.push_back(j);
   Eigen::VectorXd x;
   for (bool again = true; again;) {
-    Eigen::MatrixXd part(n, static_cast<Eigen::Index>(used.size()));
+    Eigen::MatrixXd part(n, std::ssize(used));
     for (std::size_t j = 0; j < used.size(); ++j) part.col(static_cast<Eigen::Index>(j)) = a.col(used[j]);
     x = part.colPivHouseholderQr().solve(Eigen::VectorXd::Ones(n));
     again = false;
     for (std::size_t j = 0; j < used.size() && !again; ++j)
       if (x[static_cast<Eigen::Index>(j)] < 0) used.erase(used.begin() + static_cast<std::ptrdiff_t>(j)), again = true;
   }
-  std::vector<double> found(static_cast<std::size_t>(costs), 0.0);
-  for (std::size_t j = 0; j < used.size(); ++j)
-    found[static_cast<std::size_t>(used[j])] = x[static_cast<Eigen::Index>(j)];
+  std::vector<double> found(at(costs), 0.0);
+  for (std::size_t j = 0; j < used.size(); ++j) found[at(used[j])] = x[static_cast<Eigen::Index>(j)];
   return found;
 }
 
@@ -119,7 +119,7 @@ GpuHostFit fit_gpu_host(const Measured& m) {
   f.sync = Seconds{std::max(quantile(rest, 0.5), 0.0)};
   for (const MeasuredPoint& p : exposed[1])
     if (p.at("sequences") > kMostFitted) errors.push_back(std::abs((without_read(p) + f.sync) / p.median - 1));
-  f.unseen = static_cast<int>(errors.size());
+  f.unseen = count(errors);
   if (errors.empty()) {
     f.warnings.emplace_back("no batch beyond 16 was measured: how good the fit is isn't known");
   } else {
@@ -146,7 +146,7 @@ std::vector<SamplerFit> fit_samplers(const Measured& m) {
     if (!p.skipped.empty() || (p.op != "argmax" && p.op != "top_k" && p.op != "sample")) continue;
     std::string op = p.op;
     if (const int percent = p.at("percent", 100); percent != 100) op += ", top-p";
-    by_op[op].push_back({p.median, {1.0, static_cast<double>(p.at("rows")) * p.at("columns")}});
+    by_op[op].push_back({p.median, {1.0, 1.0 * p.at("rows") * p.at("columns")}});
   }
   std::vector<SamplerFit> all;
   for (const auto& [op, rows] : by_op) {

@@ -48,13 +48,12 @@ ExpertFit fit_experts(const std::vector<ExpertPoint>& points, const Device& data
   constexpr double kHold = 0.01;
   std::vector<Coefficient> coefficients;
   add_coefficients(coefficients, ExpertFit{}, kHold);
-  const FittedValues best = fitted(coefficients, {}, static_cast<Eigen::Index>(points.size()),
-                                   [&](const std::vector<double>& values, Eigen::VectorXd& errors) {
-                                     const ExpertFit f = fit_of_values<ExpertFit>(values);
-                                     for (std::size_t i = 0; i < points.size(); ++i)
-                                       errors[static_cast<Eigen::Index>(i)] =
-                                           std::log(predicted(f, datasheet, points[i]) / points[i].time);
-                                   });
+  const FittedValues best =
+      fitted(coefficients, {}, std::ssize(points), [&](const std::vector<double>& values, Eigen::VectorXd& errors) {
+        const ExpertFit f = fit_of_values<ExpertFit>(values);
+        for (std::size_t i = 0; i < points.size(); ++i)
+          errors[static_cast<Eigen::Index>(i)] = std::log(predicted(f, datasheet, points[i]) / points[i].time);
+      });
   if (spread != nullptr) *spread = best.spread;
   return fit_of_values<ExpertFit>(best.values);
 }

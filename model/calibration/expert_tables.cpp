@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/int_indexed.h"
 #include "model/calibration/gemm_tables.h"
 #include "model/calibration/table_cells.h"
 
@@ -160,12 +161,12 @@ PointsByLibrary read_layers(const Csv& t, std::optional<NarrowFormat> format, Ex
 
 void keep_largest(PointsByLibrary by_library, ExpertTable& table) {
   for (auto& [name, points] : by_library) {
-    table.other_libraries += static_cast<int>(points.size());
+    table.other_libraries += count(points);
     if (points.size() <= table.points.size()) continue;
     table.library = name;
     table.points = std::move(points);
   }
-  table.other_libraries -= static_cast<int>(table.points.size());
+  table.other_libraries -= count(table.points);
 }
 
 // Keeps those of the points called fp8, whose scales may be either, that have this format's scales. Returns false if

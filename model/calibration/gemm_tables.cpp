@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "core/int_indexed.h"
 #include "core/json_parse.h"
 #include "model/calibration/table_cells.h"
 
@@ -66,8 +67,8 @@ GemmTable read_gemm_table(const Csv& t, std::optional<NarrowFormat> format, std:
                 .out = count(t, i, n, 1),
                 .time = latency(t, i, time, kMillisecond),
                 .operands = format ? operands_of(*format) : Operands{}};
-    const Timing timing = timing_of(framework ? t.text(i, *framework) : "", format, l2,
-                                    bytes_of(p.operands.weights, static_cast<double>(p.in) * p.out));
+    const Timing timing =
+        timing_of(framework ? t.text(i, *framework) : "", format, l2, bytes_of(p.operands.weights, 1.0 * p.in * p.out));
     p.copies = timing.copies;
     if (!timing.by_graph && p.in <= kMostOfSmall && p.out <= kMostOfSmall) small.push_back(p.time.value);
     if (p.rows > 1024 || p.out < 1024 || p.out > 65536 || p.in < 1024 || p.in > 16384) {
@@ -82,7 +83,7 @@ GemmTable read_gemm_table(const Csv& t, std::optional<NarrowFormat> format, std:
   std::vector<GemmPoint> kept;
   for (std::size_t i = 0; i < table.points.size(); ++i)
     if (!launched[i] || table.points[i].time.value > least) kept.push_back(table.points[i]);
-  table.host_bound = static_cast<int>(table.points.size() - kept.size());
+  table.host_bound = count(table.points) - count(kept);
   table.points = std::move(kept);
   return table;
 }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/fingerprint.h"
+#include "core/int_indexed.h"
 #include "model/calibration/measured_work.h"
 #include "model/kernels/kernel_time.h"
 
@@ -44,11 +45,10 @@ FitQuality quality_of(const std::string& op, const std::vector<Point>& all, cons
     if (seen.empty() || unseen.empty()) continue;
     Device d = datasheet;
     fit(d, thinned(seen, kMostInFold), nullptr);
-    for (const Point& p : unseen)
-      log_ratio[static_cast<std::size_t>(fold)].push_back(std::log(p.time / predicted(d, p)));
+    for (const Point& p : unseen) log_ratio[at(fold)].push_back(std::log(p.time / predicted(d, p)));
   }
   FitQuality q = judged(op, log_ratio);
-  q.points = static_cast<int>(all.size());
+  q.points = count(all);
   return q;
 }
 
@@ -100,7 +100,7 @@ FitQuality quality_of_uses(const std::string& op, std::initializer_list<Attentio
       const std::vector<double>& more = found->second.log_ratio[fold];
       all.log_ratio[fold].insert(all.log_ratio[fold].end(), more.begin(), more.end());
     }
-    regimes.push_back(judged(op + ", " + kUseNames[static_cast<std::size_t>(use)], found->second.log_ratio));
+    regimes.push_back(judged(op + ", " + kUseNames[at(use)], found->second.log_ratio));
     regimes.back().points = found->second.points;
   }
   FitQuality q = judged(op, all.log_ratio);
@@ -122,8 +122,7 @@ AttentionCalibration calibrated(const std::vector<AttentionPoint>& all, const De
     if (seen.empty() || unseen.empty()) continue;
     d.gpu().attention.fits = {fit_attention(thinned(seen, kMostInFold), datasheet, nullptr, habit)};
     for (const AttentionPoint& p : unseen)
-      of_use[use_of(p, datasheet)].log_ratio[static_cast<std::size_t>(fold)].push_back(
-          std::log(p.time / predicted(d, p)));
+      of_use[use_of(p, datasheet)].log_ratio[at(fold)].push_back(std::log(p.time / predicted(d, p)));
   }
   const auto named = [&](const char* use) {
     const auto& [library, format] = std::pair(all.front().library, all.front().format);
@@ -153,7 +152,7 @@ FitQuality quality_of(const LinkTable& table) {
     log_ratio[i % kFitFolds].push_back(std::log(all[i].time / others.time(all[i].ranks, all[i].message)));
   }
   FitQuality q = judged(std::string(name_of(kCollectives, table.collective)) + " of " + table.library, log_ratio);
-  q.points = static_cast<int>(all.size());
+  q.points = count(all);
   return q;
 }
 
@@ -164,7 +163,7 @@ std::vector<NarrowCalibration<Fit>> narrow_fits(const std::string& op,
                                                 std::size_t most, const Device& datasheet, Put put, Get get) {
   std::vector<NarrowCalibration<Fit>> all;
   for (const NarrowFormat format : kNarrowFormats) {
-    const std::vector<Point>& here = points[static_cast<std::size_t>(format)];
+    const std::vector<Point>& here = points[at(format)];
     if (here.empty()) continue;
     Device d = datasheet;
     FitSpread spread;

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "core/errors.h"
+#include "core/int_indexed.h"
 #include "model/calibration/coefficient_fit.h"
 #include "model/kernels/kernel_time.h"
 
@@ -27,7 +28,7 @@ Device without_fits(Device datasheet) {
 
 // Reads rows of 16 bits and writes them in the activations' format.
 Copy quantising_pass(const GemmPoint& p) {
-  const double elements = static_cast<double>(p.rows) * p.in;
+  const double elements = 1.0 * p.rows * p.in;
   return {.read = bytes_of(DType::bf16, elements), .written = bytes_of(p.operands.activations, elements)};
 }
 
@@ -68,7 +69,7 @@ Seconds predicted(const Device& d, const GemmPoint& p) {
                .activations = p.operands.activations,
                .scaling = p.operands.scaling,
                .scale_bits = p.operands.scale_bits};
-  const Bytes bytes_between = p.copies * weight_bytes(k.weights, static_cast<double>(p.in) * p.out, k.scale_bits);
+  const Bytes bytes_between = p.copies * weight_bytes(k.weights, 1.0 * p.in * p.out, k.scale_bits);
   const Seconds time = gpu_time(d, k, l2_share_left(d, k, bytes_between));
   return bits_of(k.activations) < 16 ? time + kernel_time(d, quantising_pass(p)) : time;
 }
@@ -105,7 +106,7 @@ GemmFit fit_gemm(const std::vector<GemmPoint>& points, const Device& datasheet, 
   const Operands& operands = points.front().operands;
   Device d = without_fits(datasheet);
   d.gpu().copy = datasheet.gpu().copy;
-  const auto size = static_cast<Eigen::Index>(points.size());
+  const auto size = std::ssize(points);
   GemmFit best;
   double least = std::numeric_limits<double>::infinity();
   const std::span tried = multiplied_in(d, operands) ? std::span(kGemmTiles) : std::span(kGemmTiles).first(1);
@@ -184,10 +185,10 @@ class AttentionErrors {
   }
 
   FittedValues best(std::span<const double> starts) {
-    return fitted(coefficients_, starts, static_cast<Eigen::Index>(points_.size()), std::ref(*this));
+    return fitted(coefficients_, starts, std::ssize(points_), std::ref(*this));
   }
   double mean(const FittedValues& at) {
-    Eigen::VectorXd errors(static_cast<Eigen::Index>(points_.size()));
+    Eigen::VectorXd errors(std::ssize(points_));
     (*this)(at.values, errors);
     return errors.cwiseAbs().mean();
   }
@@ -258,8 +259,7 @@ CopyFit fit_copy(const std::vector<CopyPoint>& points, const Device& datasheet, 
   if (apart.empty()) coefficients.pop_back();
   else coefficients.erase(coefficients.begin());
   for (const ElementOp op : apart)
-    add_coefficients(coefficients, ElementwiseFit{}, kHold,
-                     std::string(kElementOpNames[static_cast<std::size_t>(op)]) + "/");
+    add_coefficients(coefficients, ElementwiseFit{}, kHold, std::string(kElementOpNames[at(op)]) + "/");
   const auto fit_of = [&](std::vector<double> values) {
     if (apart.empty()) values.push_back(0);
     else values.insert(values.begin(), std::numeric_limits<double>::infinity());
@@ -276,13 +276,12 @@ CopyFit fit_copy(const std::vector<CopyPoint>& points, const Device& datasheet, 
     return f;
   };
   Device d = without_fits(datasheet);
-  const FittedValues best = fitted(coefficients, {}, static_cast<Eigen::Index>(points.size()),
-                                   [&](const std::vector<double>& v, Eigen::VectorXd& errors) {
-                                     d.gpu().copy = fit_of(v);
-                                     for (std::size_t i = 0; i < points.size(); ++i)
-                                       errors[static_cast<Eigen::Index>(i)] =
-                                           std::log(predicted(d, points[i]) / points[i].time);
-                                   });
+  const FittedValues best =
+      fitted(coefficients, {}, std::ssize(points), [&](const std::vector<double>& v, Eigen::VectorXd& errors) {
+        d.gpu().copy = fit_of(v);
+        for (std::size_t i = 0; i < points.size(); ++i)
+          errors[static_cast<Eigen::Index>(i)] = std::log(predicted(d, points[i]) / points[i].time);
+      });
   if (spread != nullptr) *spread = best.spread;
   return fit_of(best.values);
 }

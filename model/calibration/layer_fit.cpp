@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/int_indexed.h"
 #include "model/calibration/kernel_fit.h"
 #include "model/calibration/measured_work.h"
 #include "model/devices/fit_quality.h"
@@ -23,7 +24,7 @@ Seconds kernels_of_layer(const Device& d, const MeasuredPoint& p) {
       gate{"silu_mul", {{"rows", rows}, {"columns", inner}}},
       rope{"rope_append", {{"rows", rows}, {"heads", heads}, {"kv_heads", kv_heads}, {"head_dim", dim}}};
   Copy with_sum = copy_of(ElementOp::rms_norm, norm, kFormat);
-  const Bytes row_values = bytes_of(kFormat, static_cast<double>(rows) * hidden);
+  const Bytes row_values = bytes_of(kFormat, 1.0 * rows * hidden);
   with_sum.read += row_values;
   with_sum.written += row_values;
   return product(hidden, (heads + 2 * kv_heads) * dim) + product(heads * dim, hidden) + product(hidden, 2 * inner) +
@@ -48,7 +49,7 @@ std::optional<LayerFit> fit_layer(const Measured& m, const Device& d) {
       if (l.one_row == one_row) all.push_back((l.measured - l.kernels).value);
     return all.empty() ? std::nullopt : std::optional(Seconds{std::max(quantile(all, 0.5), 0.0)});
   };
-  LayerFit f{.of_one_row = beyond(true), .of_rows = beyond(false), .points = static_cast<int>(layers.size())};
+  LayerFit f{.of_one_row = beyond(true), .of_rows = beyond(false), .points = count(layers)};
   std::vector<double> errors;
   for (const Layer& l : layers)
     errors.push_back(std::abs((l.kernels + *(l.one_row ? f.of_one_row : f.of_rows)) / l.measured - 1));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/fingerprint.h"
+#include "core/int_indexed.h"
 
 namespace draftline {
 
@@ -97,7 +98,7 @@ static Seconds read_time(const Reader& in) {
 // What the sizes of a shape must keep between them.
 static void check_sizes(const MeasuredPoint& p, const Reader& shape) {
   constexpr double kMostRows = 1 << 24, kMostRowsOfHeads = 1LL << 34;
-  const auto size = [&](const char* name) { return static_cast<double>(p.at(name)); };
+  const auto size = [&](const char* name) { return 1.0 * p.at(name); };
   if (p.op == "attention" || p.op == "latent_attention") {
     const double rows = size("sequences") * size("rows");
     if (rows > kMostRows || rows * size("heads") > kMostRowsOfHeads) shape.fail("has too many rows");

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/errors.h"
+#include "core/int_indexed.h"
 #include "model/calibration/least_squares.h"
 
 namespace draftline {
@@ -17,9 +18,7 @@ using Eigen::VectorXd;
 using Predicted = std::function<VectorXd(const VectorXd&)>;
 
 std::vector<double> plain(const VectorXd& v) { return {v.data(), v.data() + v.size()}; }
-VectorXd vector_of(std::span<const double> v) {
-  return Eigen::Map<const VectorXd>(v.data(), static_cast<Eigen::Index>(v.size()));
-}
+VectorXd vector_of(std::span<const double> v) { return Eigen::Map<const VectorXd>(v.data(), std::ssize(v)); }
 Predicted with_vectors(const LogTimes& predicted) {
   return [&predicted](const VectorXd& x) {
     return vector_of(predicted({x.data(), static_cast<std::size_t>(x.size())}));
@@ -68,8 +67,7 @@ Mode mode_at(const Predicted& predicted, const VectorXd& measured, const VectorX
 // The logarithm of the evidence, by the mode's normal approximation (Laplace), but for what all models of the same
 // measurements share.
 double log_evidence_of(const Mode& m, double noise) {
-  const double data =
-      m.errors.squaredNorm() / (noise * noise) + 2 * static_cast<double>(m.errors.size()) * std::log(noise);
+  const double data = m.errors.squaredNorm() / (noise * noise) + 2 * count(m.errors) * std::log(noise);
   return -0.5 * (data + m.at.squaredNorm()) +
          m.covariance.llt().matrixL().toDenseMatrix().diagonal().array().log().sum();
 }

@@ -7,22 +7,25 @@
 #include <cstddef>
 #include <numeric>
 
+#include "core/int_indexed.h"
+
 namespace draftline {
 
 namespace {
 
 // Ranks from 1, ties sharing their mean; `ties`: the sum of t^3 - t over groups of t equal values.
 std::vector<double> ranks_of(const std::vector<double>& values, double& ties) {
-  std::vector<std::size_t> order(values.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  const IntSpan<const double> value(values);
+  std::vector<int> order(values.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](int a, int b) { return value[a] < value[b]; });
   std::vector<double> ranks(values.size());
   ties = 0;
-  for (std::size_t i = 0; i < order.size();) {
-    std::size_t j = i;
-    while (j < order.size() && values[order[j]] == values[order[i]]) ++j;
-    const auto n = static_cast<double>(j - i);
-    for (std::size_t k = i; k < j; ++k) ranks[order[k]] = 0.5 * static_cast<double>(i + 1 + j);
+  for (int i = 0; i < count(order);) {
+    int j = i;
+    while (j < count(order) && value[order[at(j)]] == value[order[at(i)]]) ++j;
+    const double n = j - i;
+    for (int k = i; k < j; ++k) ranks[at(order[at(k)])] = 0.5 * (i + 1 + j);
     ties += n * n * n - n;
     i = j;
   }
@@ -43,9 +46,8 @@ double mann_whitney_p(const std::vector<double>& a, const std::vector<double>& b
   all.insert(all.end(), b.begin(), b.end());
   double ties = 0;
   const auto ranks = ranks_of(all, ties);
-  const auto m = static_cast<double>(a.size()), n = static_cast<double>(b.size()), both = m + n;
-  const double u =
-      std::accumulate(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(a.size()), 0.0) - m * (m + 1) / 2;
+  const double m = count(a), n = count(b), both = m + n;
+  const double u = std::accumulate(ranks.begin(), ranks.begin() + count(a), 0.0) - m * (m + 1) / 2;
   const double variance = m * n / 12 * (both + 1 - ties / (both * (both - 1)));
   return two_sided(u - m * n / 2, std::sqrt(std::max(0.0, variance)));
 }
@@ -59,17 +61,17 @@ double signed_rank_p(const std::vector<double>& differences) {
   double ties = 0, sum = 0;
   const auto ranks = ranks_of(sizes, ties);
   for (std::size_t i = 0; i < ranks.size(); ++i) sum += positive[i] ? ranks[i] : 0;
-  const auto n = static_cast<double>(sizes.size());
+  const double n = count(sizes);
   const double variance = n * (n + 1) * (2 * n + 1) / 24 - ties / 48;
   return two_sided(sum - n * (n + 1) / 4, std::sqrt(std::max(0.0, variance)));
 }
 
 Interval median_interval(std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  const auto n = static_cast<double>(values.size());
+  const double n = count(values);
   const double below = std::floor(n / 2 - 0.98 * std::sqrt(n));  // 1.96 deviations of a binomial with p = 1/2
-  const auto low = static_cast<std::size_t>(std::max(0.0, below));
-  return {values[low], values[values.size() - 1 - low]};
+  const int low = std::max(0, static_cast<int>(below));
+  return {values[at(low)], values[at(count(values) - 1 - low)]};
 }
 
 }  // namespace draftline

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/int_indexed.h"
 #include "core/json_parse.h"
 #include "model/calibration/collective_tables.h"
 #include "model/calibration/expert_tables.h"
@@ -24,12 +25,12 @@ void read_narrow_gemms(const Csv& t, const Device& d, KernelTimes& times, Exclud
   for (const NarrowFormat format : kNarrowFormats) {
     if (!has_rate(d, format)) continue;
     GemmTable table = read_gemm_table(t, format, d.l2);
-    const bool most = table.host_bound > static_cast<int>(table.points.size());
+    const bool most = table.host_bound > count(table.points);
     const std::string called(name(format));
     excluded.add("more than 1024 rows, or inputs or outputs outside of the model's domain", table.outside);
     excluded.add(called + " launched one by one, which shows how long the host takes", table.host_bound);
-    if (most) excluded.add(called + ", too few for a fit", static_cast<int>(table.points.size()));
-    else times.narrow_gemms[static_cast<std::size_t>(format)] = std::move(table.points);
+    if (most) excluded.add(called + ", too few for a fit", count(table.points));
+    else times.narrow_gemms[at(format)] = std::move(table.points);
   }
 }
 
@@ -74,7 +75,7 @@ void read_experts(const Csv& t, const TableSetting& s, KernelTimes& times, Exclu
     if (!has_rate(s.datasheet, format)) continue;
     ExpertTable narrow = read_expert_table(t, s.datasheet, format);
     exclude(narrow, excluded);
-    times.narrow_experts[static_cast<std::size_t>(format)] = std::move(narrow.points);
+    times.narrow_experts[at(format)] = std::move(narrow.points);
   }
 }
 

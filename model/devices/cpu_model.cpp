@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/devices/cpu_model.h"
 
+#include "core/int_indexed.h"
 #include "model/devices/fit_fields.h"
 
 namespace draftline {
@@ -45,7 +46,7 @@ CpuModel read_cpu_model(Reader in, Bytes llc) {
   for (std::size_t op = 0; op < kElementOpNames.size(); ++op) {
     const auto given = ops.find(kElementOpNames[op]);
     if (!given && may_be_unprobed(static_cast<ElementOp>(op))) {
-      f.elements.of[op] = f.elements.of[static_cast<std::size_t>(ElementOp::silu_mul)];
+      f.elements.of[op] = f.elements.of[at(ElementOp::silu_mul)];
       continue;
     }
     const Reader one = given ? *given : ops.at(kElementOpNames[op]);

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/int_indexed.h"
 #include "core/quantity.h"
 #include "core/reader.h"
 #include "model/devices/cpu_model.h"
@@ -40,7 +41,7 @@ struct Device {
     return std::visit([](const auto& m) { return m.borrowed(); }, model);
   }
   bool can_lend_fits() const { return std::holds_alternative<GpuModel>(model) && !borrows_fits(); }
-  FlopsPerSecond peak_of(DType t) const { return peak[static_cast<std::size_t>(t)]; }
+  FlopsPerSecond peak_of(DType t) const { return peak[at(t)]; }
 };
 
 // What a device file calls the fits of kernels with narrow operands: "gemm_fp8", "experts_fp8", ...

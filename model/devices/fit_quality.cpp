@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/devices/fit_quality.h"
 
+#include "core/int_indexed.h"
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -24,7 +26,7 @@ FitQuality judged(std::string op, const std::vector<std::vector<double>>& log_ra
   q.op = std::move(op);
   std::vector<double> all, errors;
   for (const auto& fold : log_ratio) all.insert(all.end(), fold.begin(), fold.end());
-  q.points = static_cast<int>(all.size());
+  q.points = count(all);
   if (all.empty()) {
     q.warnings.push_back("too few shapes to leave any out: its errors are unknown");
     return q;
@@ -32,7 +34,7 @@ FitQuality judged(std::string op, const std::vector<std::vector<double>>& log_ra
   q.known = true;
   for (const double x : all) {
     errors.push_back(std::abs(std::exp(-x) - 1));
-    q.mean += errors.back() / static_cast<double>(all.size());
+    q.mean += errors.back() / count(all);
   }
   q.median = quantile(errors, 0.5);
   q.p90 = quantile(errors, 0.9);
@@ -47,7 +49,7 @@ FitQuality judged(std::string op, const std::vector<std::vector<double>>& log_ra
     const double low = quantile(others, kTail), high = quantile(others, 1 - kTail);
     for (const double x : log_ratio[fold]) inside += x >= low && x <= high;
   }
-  q.coverage = static_cast<double>(inside) / static_cast<double>(all.size());
+  q.coverage = static_cast<double>(inside) / count(all);
   return q;
 }
 

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/int_indexed.h"
 #include "core/named.h"
 #include "core/quantity.h"
 #include "model/devices/origin.h"
@@ -172,14 +173,14 @@ inline constexpr std::array kNarrowFormats{NarrowFormat::fp8, NarrowFormat::fp8_
                                            NarrowFormat::nvfp4};
 inline constexpr std::array<std::string_view, kNarrowFormats.size()> kNarrowFormatNames{"fp8", "fp8_static",
                                                                                         "fp8_block", "nvfp4"};
-constexpr std::string_view name(NarrowFormat f) { return kNarrowFormatNames[static_cast<std::size_t>(f)]; }
+constexpr std::string_view name(NarrowFormat f) { return kNarrowFormatNames[at(f)]; }
 
 // The fits of kernels with narrow operands, as far as they were measured.
 template <class Fit>
 struct NarrowFits {
   std::array<std::optional<Fit>, kNarrowFormats.size()> fits;
-  std::optional<Fit>& operator[](NarrowFormat f) { return fits[static_cast<std::size_t>(f)]; }
-  const std::optional<Fit>& operator[](NarrowFormat f) const { return fits[static_cast<std::size_t>(f)]; }
+  std::optional<Fit>& operator[](NarrowFormat f) { return fits[at(f)]; }
+  const std::optional<Fit>& operator[](NarrowFormat f) const { return fits[at(f)]; }
 };
 
 // Fits of a GPU's kernels, or of a relative's. operand_fits decides which fit prices a kernel.

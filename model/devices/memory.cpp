@@ -32,11 +32,11 @@ double cached_tokens(const CachePlan& plan) {
     case CacheLayout::paged: {
       const auto slots = static_cast<long long>(plan.tokens) + plan.lookahead;
       const auto blocks = (slots + plan.block_size - 1) / plan.block_size;
-      return static_cast<double>(plan.sequences) * static_cast<double>(blocks * plan.block_size);
+      return 1.0 * plan.sequences * static_cast<double>(blocks * plan.block_size);
     }
     case CacheLayout::contiguous: return plan.sequences * live;
     case CacheLayout::concatenated: return plan.sequences * 2.0 * live;
-    case CacheLayout::preallocated: return static_cast<double>(plan.sequences) * plan.capacity;
+    case CacheLayout::preallocated: return 1.0 * plan.sequences * plan.capacity;
   }
   return 0;
 }

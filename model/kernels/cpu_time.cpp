@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/int_indexed.h"
 #include "model/kernels/kernel_time.h"
 
 namespace draftline {
@@ -34,7 +35,7 @@ Seconds cpu_time(const CpuModel& fit, const Gemm& k, const ReuseDistance& distan
   const double in = k.in, bytes = kStoredBytes * in * kCpuPanelColumns;  // of a panel
   const int groups = (k.rows + kCpuRowGroup - 1) / kCpuRowGroup, rest = k.rows - (groups - 1) * kCpuRowGroup;
   const auto group = [&](int rows, const ReuseDistance& here) {
-    const Seconds arithmetic = in * f.step[static_cast<std::size_t>(rows - 1)] + f.tile;
+    const Seconds arithmetic = in * f.step[at(rows - 1)] + f.tile;
     const auto served = f.reach.served_by(here, fit.caches);
     return streamed(arithmetic, bytes, f.reach, served, f.blend) + served[2] * f.memory_stall * arithmetic.value;
   };
@@ -65,7 +66,7 @@ Seconds cpu_time(const CpuModel& fit, const Attention& k, Span s, const ReuseDis
   const CpuAttentionFit& f = fit.attention;
   const int blocks = (k.values() + kCpuPanelColumns - 1) / kCpuPanelColumns;
   const double columns = k.head_dim;
-  const double rows = std::max(1.0, static_cast<double>(k.rows) / k.sequences), group = 1.0 * k.heads / k.kv_heads;
+  const double rows = std::max(1.0, 1.0 * k.rows / k.sequences), group = 1.0 * k.heads / k.kv_heads;
   const double keys = s.pairs / k.rows, of_group = rows * group;
   const double window = k.masked ? 1 : rows;  // how many lengths of keys there are: under a mask one
   const auto tile = [&](int together, const ReuseDistance& here) {
@@ -98,7 +99,7 @@ Bytes cpu_lines_appended(int sequences, int rows, int kv_heads, int head_dim, in
 Seconds cpu_time(const CpuModel& fit, const Copy& k, const ReuseDistance& distance) {
   constexpr double kFlopsOfPairColumn = 4;  // of attention without a cache: its additions wait for each other
   const CpuElementFit& f = fit.elements;
-  const auto& op = f.of[static_cast<std::size_t>(k.op)];
+  const auto& op = f.of[at(k.op)];
   const double bytes = 8 * kStoredBytes / bits_of(k.format) * (k.read + k.written).value;
   const auto beyond = [&](Bytes cache) {
     const double x = Bytes{bytes} / cache, x4 = x * x * x * x;
@@ -116,8 +117,7 @@ Seconds cpu_time(const CpuModel& fit, const Copy& k, const ReuseDistance& distan
 
 // One row at a time, unvectorised: as many steps of a panel as there are weights.
 Seconds cpu_time(const CpuModel& fit, const ExpertMlp& k) {
-  const double weights =
-      static_cast<double>(k.hidden) * k.experts + 3.0 * k.per_token * k.hidden * static_cast<double>(k.intermediate);
+  const double weights = 1.0 * k.hidden * k.experts + 3.0 * k.per_token * k.hidden * k.intermediate;
   return fit.gemm.fixed + k.rows * weights * fit.gemm.step[0];
 }
 

@@ -124,11 +124,11 @@ struct PerSequence {
 
 PerSequence per_sequence(const Attention& k, Span s) {
   PerSequence p;
-  p.sequences = k.sequences, p.group = static_cast<double>(k.heads) / k.kv_heads;
+  p.sequences = k.sequences, p.group = 1.0 * k.heads / k.kv_heads;
   p.rows = k.rows / p.sequences, p.keys = std::max(s.keys / p.sequences, 0.0);
   p.fresh = std::min(p.rows, p.keys), p.context = p.keys - p.fresh;
   p.kv_pairs = p.sequences * k.kv_heads;
-  p.flops_per_pair = 2 * (static_cast<double>(k.head_dim) + k.values());
+  p.flops_per_pair = 2 * (1.0 * k.head_dim + k.values());
   return p;
 }
 
@@ -139,9 +139,7 @@ double memory_time(const Device& d, const AttentionFit& fit, const Attention& k,
   const PrefillAttentionFit& g = fit.prefill;
   const double per_key = k.keys_read(1).value;
   const double context_bytes = per_key * p.context * p.sequences, fresh_bytes = per_key * p.fresh * p.sequences;
-  const double own_bytes =
-      bytes_of(k.activations, static_cast<double>(k.rows) * k.heads * (static_cast<double>(k.head_dim) + k.values()))
-          .value;
+  const double own_bytes = bytes_of(k.activations, 1.0 * k.rows * k.heads * (1.0 * k.head_dim + k.values())).value;
   const double room = f.l2_share * d.l2.value;
   const double share = share_in_l2(fresh_bytes + own_bytes + (state == CacheState::repeated ? context_bytes : 0), room);
   const double context_share = state == CacheState::repeated ? share : 0;
@@ -183,7 +181,7 @@ Stack stack_of(const Device& d, const AttentionFit& fit, const Attention& k, Spa
   const double mean_keys = std::max(s.pairs, 0.0) / k.rows + (block - 1) / 2;
   // Half of what storing a row of 128 columns costs does not depend on its columns.
   const double stored = std::min(high, tall) * (1 + k.values() / kColumns) / 2;
-  const double sums = bytes_of(DType::fp32, static_cast<double>(k.rows) * k.heads * k.values()).value;
+  const double sums = bytes_of(DType::fp32, 1.0 * k.rows * k.heads * k.values()).value;
   return {.planned = p.kv_pairs * up(highest, tall) / tall,
           .ctas = p.kv_pairs * up(high, tall) / tall,
           .at_once = 1.0 * (k.latent ? (tile_rows == kManyRows ? 1 : 2) : ctas_at_once(k.head_dim, tile_rows)),

@@ -21,10 +21,10 @@ Seconds stream_time(const StreamFit& f, const Device& d, Bytes moved, Bytes resi
 
 // Every head of every sequence is one CTA, which walks over the chunks of its rows.
 Seconds chunk_time(const ChunkFit& f, const Device& d, const DeltaRule& k) {
-  const double heads = static_cast<double>(k.sequences) * k.value_heads;
+  const double heads = 1.0 * k.sequences * k.value_heads;
   const double full = std::max(heads / d.multiprocessors, 1.0);
   const double waves = full * std::pow(std::ceil(full) / full, f.wave_softness);
-  const double chunks = std::ceil(static_cast<double>(k.widest) / kChunkRows);
+  const double chunks = std::ceil(1.0 * k.widest / kChunkRows);
   const double latency = waves * (f.start.value + chunks * f.chunk.value);
   return f.fixed + Seconds{smooth_max(latency, (work(k).bytes() / (f.bandwidth_share * d.bandwidth)).value, f.blend)};
 }

@@ -43,9 +43,9 @@ Seconds gpu_time(const Device& d, const Gemm& k, double l2_hit_share) {
   const GemmFit& f = gemm_fit(d, operands_of(k)).fit;
   const double rate = f.peak_share * matrix_rate(d, k.weights, k.activations).value;
   const double bandwidth = d.bandwidth.value, l2_rate = f.l2_speed * bandwidth;
-  const double weights = weight_bytes(k.weights, static_cast<double>(k.count) * k.in * k.out, k.scale_bits).value;
-  const double inputs = bytes_of(k.activations, static_cast<double>(k.count) * k.rows * k.in).value;
-  const double outputs = bytes_of(result_format(k.activations), static_cast<double>(k.count) * k.rows * k.out).value;
+  const double weights = weight_bytes(k.weights, 1.0 * k.count * k.in * k.out, k.scale_bits).value;
+  const double inputs = bytes_of(k.activations, 1.0 * k.count * k.rows * k.in).value;
+  const double outputs = bytes_of(result_format(k.activations), 1.0 * k.count * k.rows * k.out).value;
   const double memory =
       weights * ((1 - l2_hit_share) / (f.bandwidth_share * bandwidth) + l2_hit_share / l2_rate) + inputs / l2_rate;
   const double multiprocessors = d.multiprocessors;
@@ -55,7 +55,7 @@ Seconds gpu_time(const Device& d, const Gemm& k, double l2_hit_share) {
   const std::span<Candidate> candidates = std::span(every).first(tiles.size());
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     const GemmTile& t = tiles[i];
-    const double size = static_cast<double>(t.rows) * t.columns;
+    const double size = 1.0 * t.rows * t.columns;
     // 2 size / (rate efficiency) with efficiency ai / (ai + half), ai = size / (rows + columns)
     candidates[i] = {2 * (size + f.tile_half * (t.rows + t.columns)) * multiprocessors / rate,
                      static_cast<double>(row_blocks(k.rows, t)) * blocks(k.out, t.columns) * k.count};
@@ -70,7 +70,7 @@ Seconds gpu_time(const Device& d, const Gemm& k, double l2_hit_share) {
     if (split > 1 && !splits_inputs(f.tiles)) break;
     // A split shorter than kLeastSplitInputs costs as much as one of that length, so that more inputs are never
     // cheaper.
-    const double inputs_each = split == 1 ? k.in : std::max(static_cast<double>(k.in) / split, kLeastSplitInputs);
+    const double inputs_each = split == 1 ? k.in : std::max(1.0 * k.in / split, kLeastSplitInputs);
     const double join = split > 1 ? f.split.value + 4 * split * outputs / l2_rate : 0;
     if (memory + join >= best) break;  // more splits only join more
     const double loop = f.k_loop.value * inputs_each / 1024;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "probes/cuda/all_reduce.h"
 
+#include "core/int_indexed.h"
+
 namespace draftline {
 
 namespace {
@@ -94,7 +96,7 @@ void AllReduceProbe::measure_linked(MeasuredPoint& p, Seconds time_budget) {
   on_each(all, [&](Rank& r) { captures.emplace_back(r.stream); });
   for (int i = 0; i < nodes; ++i) nccl_->all_reduce(messages, values);
   std::vector<cuda::GraphExec> graphs;
-  on_each(all, [&](Rank& r) { graphs.emplace_back(captures[static_cast<std::size_t>(r.device)].end()); });
+  on_each(all, [&](Rank& r) { graphs.emplace_back(captures[at(r.device)].end()); });
   timer_.take_samples(p, time_budget, [&] {
     // The first rank, whose events are read, starts last, when all others wait for it.
     for (std::size_t r = all.size(); r-- > 0;) {

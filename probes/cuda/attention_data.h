@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "core/int_indexed.h"
 #include "probes/cuda/matrix.h"
 
 namespace draftline {
@@ -18,7 +19,7 @@ struct BlockedPass {
   std::vector<int> table = blocks_apart();
   Matrix<int> tables = uploaded(table, 1), kv_slots = counting(sequences, 1),
               cu_seqlens = counting(sequences + 1, rows),
-              lengths = uploaded(std::vector<int>(static_cast<std::size_t>(sequences), context), 1);
+              lengths = uploaded(std::vector<int>(at(sequences), context), 1);
 
   cuda::PassView pass() const {
     return {.cu_seqlens = cu_seqlens.read(),
@@ -28,20 +29,17 @@ struct BlockedPass {
             .widest = rows};
   }
   // The block that holds a key of the last sequence.
-  int block_of(int key) const {
-    return table[static_cast<std::size_t>((sequences - 1) * blocks_per_kv_slot + key / cuda::kBlockTokens)];
-  }
+  int block_of(int key) const { return table[at((sequences - 1) * blocks_per_kv_slot + key / cuda::kBlockTokens)]; }
 
  private:
   std::vector<int> blocks_apart() const {
-    std::vector<int> all(static_cast<std::size_t>(blocks));
-    for (int i = 0; i < blocks; ++i)
-      all[static_cast<std::size_t>(i)] = i % sequences * blocks_per_kv_slot + i / sequences;
+    std::vector<int> all(at(blocks));
+    for (int i = 0; i < blocks; ++i) all[at(i)] = i % sequences * blocks_per_kv_slot + i / sequences;
     return all;
   }
   static Matrix<int> counting(int n, int step) {
-    std::vector<int> all(static_cast<std::size_t>(n));
-    for (int i = 0; i < n; ++i) all[static_cast<std::size_t>(i)] = i * step;
+    std::vector<int> all(at(n));
+    for (int i = 0; i < n; ++i) all[at(i)] = i * step;
     return uploaded(all, 1);
   }
 };
@@ -49,14 +47,14 @@ struct BlockedPass {
 // Attention of one query in double. score(key): -INFINITY where the query does not see it; value(key, column).
 template <class Score, class Value>
 std::vector<double> attended(int keys, int columns, Score score, Value value) {
-  std::vector<double> weights, result(static_cast<std::size_t>(columns), 0.0);
+  std::vector<double> weights, result(at(columns), 0.0);
   for (int key = 0; key < keys; ++key) weights.push_back(score(key));
   const double top = *std::max_element(weights.begin(), weights.end());
   for (double& w : weights) w = std::exp(w - top);
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
   for (int key = 0; key < keys; ++key) {
-    const double weight = weights[static_cast<std::size_t>(key)] / sum;
-    for (int c = 0; weight > 0 && c < columns; ++c) result[static_cast<std::size_t>(c)] += weight * value(key, c);
+    const double weight = weights[at(key)] / sum;
+    for (int c = 0; weight > 0 && c < columns; ++c) result[at(c)] += weight * value(key, c);
   }
   return result;
 }
@@ -65,7 +63,7 @@ inline bool are_close(const std::vector<double>& ours, int first, const std::vec
   double size = 0;
   for (const double v : reference) size = std::max(size, std::abs(v));
   for (std::size_t c = 0; c < reference.size(); ++c)
-    if (!close(ours[static_cast<std::size_t>(first) + c], reference[c], size)) return false;
+    if (!close(ours[at(first) + c], reference[c], size)) return false;
   return true;
 }
 

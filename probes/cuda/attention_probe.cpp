@@ -2,6 +2,7 @@
 // Attention over a blocked cache: decode, prefill, and verification under a chain or a tree.
 #include <cmath>
 
+#include "core/int_indexed.h"
 #include "decoder/cuda/attention/attention.h"
 #include "probes/cuda/attention_data.h"
 #include "probes/cuda/ops.h"
@@ -29,7 +30,7 @@ void probe_attention(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
     return;
   constexpr std::uint64_t kCache = 2'000'000'011;
   const auto layer_values = static_cast<std::size_t>(layer_bytes / sizeof(bf16));
-  Buffer data(layer_values * static_cast<std::size_t>(layers) * sizeof(bf16));
+  Buffer data(layer_values * at(layers) * sizeof(bf16));
   cuda::fill_noise(reinterpret_cast<bf16*>(data.data()), static_cast<std::int64_t>(layer_values) * layers, kCache,
                    t.stream);
   const BlockedPass blocked{sequences, rows, context};
@@ -59,19 +60,17 @@ void probe_attention(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   // The last head of the last row of the last sequence is verified.
   const int row = sequences * rows - 1, head = heads - 1, kv = head / (heads / kv_heads);
   const auto value = [&](int key, int which, int column) {
-    const std::size_t at =
-        (product(2 * blocked.block_of(key) + which, kv_heads) + static_cast<std::size_t>(kv)) * cuda::kBlockTokens +
-        static_cast<std::size_t>(key % cuda::kBlockTokens);
-    return noise_at(kCache + at * static_cast<std::size_t>(dim) + static_cast<std::size_t>(column));
+    const std::size_t place = (product(2 * blocked.block_of(key) + which, kv_heads) + at(kv)) * cuda::kBlockTokens +
+                              at(key % cuda::kBlockTokens);
+    return noise_at(kCache + place * at(dim) + at(column));
   };
   const std::uint64_t q_at = 5 + product(row, heads * dim) + product(head, dim);
   const auto score = [&](int key) {
     const int tail = key - context;
     const bool seen =
-        tail < 0 || tree == 0 ||
-        (static_cast<unsigned>(mask[static_cast<std::size_t>(row * words + tail / 32)]) >> (tail % 32) & 1U) != 0;
+        tail < 0 || tree == 0 || (static_cast<unsigned>(mask[at(row * words + tail / 32)]) >> (tail % 32) & 1U) != 0;
     double dot = 0;
-    for (int c = 0; seen && c < dim; ++c) dot += noise_at(q_at + static_cast<std::uint64_t>(c)) * value(key, 0, c);
+    for (int c = 0; seen && c < dim; ++c) dot += noise_at(q_at + at(c)) * value(key, 0, c);
     return seen ? dot / std::sqrt(dim) : -INFINITY;
   };
   if (!are_close(y.row(row), head * dim,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "probes/cuda/clock_watch.h"
 
+#include "core/int_indexed.h"
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -68,7 +70,7 @@ std::map<std::string, double> ClockWatch::facts() const {
     all["sm_clock_mhz"] = at_share(sm_, 0.5);
     all["sm_clock_mhz_low"] = at_share(sm_, 0);
     all["sm_clock_mhz_high"] = at_share(sm_, 1);
-    all["clock_readings"] = static_cast<double>(sm_.size());
+    all["clock_readings"] = count(sm_);
     int most = 0;
     for (const auto& [reason, n] : throttled_readings_) most = std::max(most, n);
     all["clock_readings_throttled"] = most;

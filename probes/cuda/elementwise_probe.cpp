@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/int_indexed.h"
 #include "decoder/cuda/cache/movement.h"
 #include "decoder/cuda/elementwise/elementwise.h"
 #include "probes/cuda/ops.h"
@@ -57,7 +58,7 @@ void probe_rope_append(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   const Matrix<float> d_frequencies(1, std::max(half, 1));
   must(cudaMemcpy(d_frequencies.data(), frequencies.data(), frequencies.size() * sizeof(float), cudaMemcpyHostToDevice),
        "copying");
-  std::vector<int> table(static_cast<std::size_t>(blocks));
+  std::vector<int> table(at(blocks));
   std::iota(table.begin(), table.end(), 0);
   const auto d_table = uploaded(table, 1), zero = uploaded({0}, 1), lengths = uploaded({kContext}, 1),
              cu_seqlens = uploaded({0, rows}, 1);
@@ -74,10 +75,10 @@ void probe_rope_append(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   run(0);
   t.stream.wait();
   const auto from = q.row(rows - 1), ours = y.row(rows - 1);
-  const auto at = static_cast<std::size_t>((heads - 1) * dim), far = static_cast<std::size_t>(half);
+  const std::size_t begin = at((heads - 1) * dim), far = at(half);
   for (std::size_t i = 0; i < far; ++i) {
     const double angle = (kContext + rows - 1) * static_cast<double>(frequencies[i]);
-    if (!close(ours[at + i], from[at + i] * std::cos(angle) - from[at + i + far] * std::sin(angle), 2)) {
+    if (!close(ours[begin + i], from[begin + i] * std::cos(angle) - from[begin + i + far] * std::sin(angle), 2)) {
       p.skipped = kDiffers;
       return;
     }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/int_indexed.h"
 #include "decoder/cuda/experts/experts.h"
 #include "probes/cuda/ops.h"
 
@@ -18,8 +19,7 @@ constexpr std::uint64_t kInputs = 3, kRouter = 1'000'003, kGateUp = 1'000'000'00
 class ReferenceRow {
  public:
   ReferenceRow(const cuda::ExpertShape& s, int row) : s_(s) {
-    for (int i = 0; i < s.hidden; ++i)
-      x_.push_back(noise_at(kInputs + product(row, s.hidden) + static_cast<std::uint64_t>(i)));
+    for (int i = 0; i < s.hidden; ++i) x_.push_back(noise_at(kInputs + product(row, s.hidden) + at(i)));
     choose();
     for (const int expert : chosen_) inner_.push_back(gated(expert));
   }
@@ -27,10 +27,8 @@ class ReferenceRow {
     double sum = 0;
     for (std::size_t e = 0; e < chosen_.size(); ++e) {
       double of_expert = 0;
-      const std::uint64_t from = kDown + product(chosen_[e], s_.inner) * static_cast<std::uint64_t>(s_.hidden);
-      for (int i = 0; i < s_.inner; ++i)
-        of_expert += inner_[e][static_cast<std::size_t>(i)] *
-                     noise_at(from + product(i, s_.hidden) + static_cast<std::uint64_t>(c));
+      const std::uint64_t from = kDown + product(chosen_[e], s_.inner) * at(s_.hidden);
+      for (int i = 0; i < s_.inner; ++i) of_expert += inner_[e][at(i)] * noise_at(from + product(i, s_.hidden) + at(c));
       sum += weights_[e] * of_expert;
     }
     return sum;
@@ -38,15 +36,13 @@ class ReferenceRow {
 
  private:
   void choose() {
-    std::vector<double> scores(static_cast<std::size_t>(s_.experts));
+    std::vector<double> scores(at(s_.experts));
     for (int e = 0; e < s_.experts; ++e)
       for (int i = 0; i < s_.hidden; ++i)
-        scores[static_cast<std::size_t>(e)] +=
-            x_[static_cast<std::size_t>(i)] *
-            noise_at(kRouter + product(i, s_.experts) + static_cast<std::uint64_t>(e));
+        scores[at(e)] += x_[at(i)] * noise_at(kRouter + product(i, s_.experts) + at(e));
     std::vector<int> order(scores.size());
     std::iota(order.begin(), order.end(), 0);
-    const auto score = [&](int e) { return scores[static_cast<std::size_t>(e)]; };
+    const auto score = [&](int e) { return scores[at(e)]; };
     std::partial_sort(order.begin(), order.begin() + s_.per_token, order.end(),
                       [&](int a, int b) { return score(a) > score(b); });
     chosen_.assign(order.begin(), order.begin() + s_.per_token);
@@ -55,12 +51,12 @@ class ReferenceRow {
     for (const int e : chosen_) weights_.push_back(std::exp(score(e) - score(chosen_[0])) / sum);
   }
   std::vector<double> gated(int expert) const {
-    std::vector<double> sums(2 * static_cast<std::size_t>(s_.inner));
+    std::vector<double> sums(2 * at(s_.inner));
     for (int i = 0; i < s_.hidden; ++i) {
-      const std::uint64_t from = kGateUp + (product(expert, s_.hidden) + static_cast<std::uint64_t>(i)) * sums.size();
-      for (std::size_t c = 0; c < sums.size(); ++c) sums[c] += x_[static_cast<std::size_t>(i)] * noise_at(from + c);
+      const std::uint64_t from = kGateUp + (product(expert, s_.hidden) + at(i)) * sums.size();
+      for (std::size_t c = 0; c < sums.size(); ++c) sums[c] += x_[at(i)] * noise_at(from + c);
     }
-    std::vector<double> all(static_cast<std::size_t>(s_.inner));
+    std::vector<double> all(at(s_.inner));
     for (std::size_t c = 0; c < all.size(); ++c) all[c] = sums[c] / (1 + std::exp(-sums[c])) * sums[all.size() + c];
     return all;
   }
@@ -87,17 +83,15 @@ void probe_experts(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   }
   const int copies = p.at("copies");
   const std::size_t router_size = product(s.hidden, s.experts),
-                    up_size = 2 * product(s.hidden, s.inner) * static_cast<std::size_t>(s.experts),
-                    down_size = up_size / 2, size = router_size + up_size + down_size;
+                    up_size = 2 * product(s.hidden, s.inner) * at(s.experts), down_size = up_size / 2,
+                    size = router_size + up_size + down_size;
   const std::size_t scratch_bytes = cuda::expert_scratch<bf16>(s);
   if (!fits(2.0 * static_cast<double>(size) * copies + 4.0 * s.rows * s.hidden + static_cast<double>(scratch_bytes), p))
     return;
   const Matrix<bf16> x(s.rows, s.hidden), y(s.rows, s.hidden);
-  const Buffer weights(size * static_cast<std::size_t>(copies) * sizeof(bf16)), scratch = t.zeros(scratch_bytes);
+  const Buffer weights(size * at(copies) * sizeof(bf16)), scratch = t.zeros(scratch_bytes);
   t.fill(x, kInputs);
-  const auto of_copy = [&](int copy) {
-    return reinterpret_cast<bf16*>(weights.data()) + size * static_cast<std::size_t>(copy);
-  };
+  const auto of_copy = [&](int copy) { return reinterpret_cast<bf16*>(weights.data()) + size * at(copy); };
   const auto pointers = [&](int copy) {
     const bf16* router = of_copy(copy);
     return cuda::ExpertPointers<bf16>{router, router + router_size, router + router_size + up_size};
@@ -123,8 +117,7 @@ void probe_experts(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   for (int i = 0; i < kColumns; ++i) expected.push_back(reference.column(i * (s.hidden / kColumns)));
   for (const double v : expected) most = std::max(most, std::abs(v));
   for (int i = 0; i < kColumns; ++i)
-    if (!close(ours[static_cast<std::size_t>(i * (s.hidden / kColumns))], expected[static_cast<std::size_t>(i)],
-               2 * most)) {
+    if (!close(ours[at(i * (s.hidden / kColumns))], expected[at(i)], 2 * most)) {
       p.skipped = kDiffers;
       return;
     }

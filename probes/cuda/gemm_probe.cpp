@@ -2,6 +2,7 @@
 // Probes GEMMs, which rotate through copies of their weights.
 #include <cmath>
 
+#include "core/int_indexed.h"
 #include "probes/cuda/ops.h"
 
 namespace draftline {
@@ -10,7 +11,7 @@ void probe_gemm(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   const int rows = p.at("rows"), in = p.at("in"), out = p.at("out"), copies = p.at("copies");
   if (!fits(2.0 * in * out * copies + 2.0 * rows * (in + out), p)) return;
   const Matrix<bf16> x(rows, in), y(rows, out);
-  Buffer w(product(in, out) * static_cast<std::size_t>(copies) * sizeof(bf16));
+  Buffer w(product(in, out) * at(copies) * sizeof(bf16));
   auto* weights = reinterpret_cast<bf16*>(w.data());
   constexpr std::uint64_t kWeights = 1'000'000'007;
   t.fill(x, 1);
@@ -29,9 +30,8 @@ void probe_gemm(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
     const int c = static_cast<int>(std::int64_t{sample} * 2654435761 % out);
     double sum = 0;
     for (int i = 0; i < in; ++i)
-      sum += noise_at(1 + product(r, in) + static_cast<std::uint64_t>(i)) *
-             noise_at(kWeights + product(i, out) + static_cast<std::uint64_t>(c));
-    if (!close(result[static_cast<std::size_t>(c)], sum, std::sqrt(in))) {
+      sum += noise_at(1 + product(r, in) + at(i)) * noise_at(kWeights + product(i, out) + at(c));
+    if (!close(result[at(c)], sum, std::sqrt(in))) {
       p.skipped = kDiffers;
       return;
     }

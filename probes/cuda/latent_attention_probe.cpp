@@ -3,6 +3,7 @@
 // it, and its value is the latent.
 #include <cmath>
 
+#include "core/int_indexed.h"
 #include "decoder/cuda/attention/latent_attention.h"
 #include "probes/cuda/attention_data.h"
 #include "probes/cuda/ops.h"
@@ -14,7 +15,7 @@ void probe_latent_attention(CudaTimer& t, MeasuredPoint& p, Seconds time_budget)
   const int sequences = p.at("sequences"), rows = p.at("rows"), context = p.at("context"), heads = p.at("heads"),
             rank = p.at("rank"), rope = p.at("rope"), layers = p.at("copies"), dim = rank + rope;
   const int capacity = cuda::ceil_div(context + rows, cuda::kBlockTokens) * cuda::kBlockTokens;
-  const std::size_t layer_values = product(sequences, capacity) * static_cast<std::size_t>(dim);
+  const std::size_t layer_values = product(sequences, capacity) * at(dim);
   const cuda::LatentShape shape{.sequences = sequences,
                                 .widest = rows,
                                 .heads = heads,
@@ -28,7 +29,7 @@ void probe_latent_attention(CudaTimer& t, MeasuredPoint& p, Seconds time_budget)
                 static_cast<double>(scratch_bytes),
             p))
     return;
-  const Buffer data(layer_values * static_cast<std::size_t>(layers) * sizeof(bf16)), scratch = t.zeros(scratch_bytes);
+  const Buffer data(layer_values * at(layers) * sizeof(bf16)), scratch = t.zeros(scratch_bytes);
   auto* cached = reinterpret_cast<bf16*>(data.data());
   cuda::fill_noise(cached, static_cast<std::int64_t>(layer_values) * layers, kCache, t.stream);
   const BlockedPass blocked{sequences, rows, context};
@@ -50,18 +51,16 @@ void probe_latent_attention(CudaTimer& t, MeasuredPoint& p, Seconds time_budget)
   const int row = sequences * rows - 1, head = heads - 1;
   const auto value = [&](int key, int column) {
     return noise_at(kCache + product(blocked.block_of(key) * cuda::kBlockTokens + key % cuda::kBlockTokens, dim) +
-                    static_cast<std::uint64_t>(column));
+                    at(column));
   };
   std::vector<double> query;
   for (int c = 0; c < rank; ++c)
-    query.push_back(
-        noise_at(kQueries + product(row, heads * rank) + product(head, rank) + static_cast<std::uint64_t>(c)));
+    query.push_back(noise_at(kQueries + product(row, heads * rank) + product(head, rank) + at(c)));
   for (int c = 0; c < rope; ++c)
-    query.push_back(
-        noise_at(kRotated + product(row, heads * rope) + product(head, rope) + static_cast<std::uint64_t>(c)));
+    query.push_back(noise_at(kRotated + product(row, heads * rope) + product(head, rope) + at(c)));
   const auto score = [&](int key) {
     double dot = 0;
-    for (int c = 0; c < dim; ++c) dot += query[static_cast<std::size_t>(c)] * value(key, c);
+    for (int c = 0; c < dim; ++c) dot += query[at(c)] * value(key, c);
     return dot * static_cast<double>(scale);
   };
   if (!are_close(y.row(row), head * rank, attended(context + rows, rank, score, value))) {

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/int_indexed.h"
 #include "decoder/cuda/runtime/device.h"
 #include "probes/probe_data.h"
 
@@ -27,7 +28,7 @@ inline bool close(double ours, double reference, double size) {
 }
 inline double stored(float v) { return static_cast<double>(cuda::to_float(cuda::from_float<bf16>(v))); }
 inline double noise_at(std::uint64_t i) { return stored(noise(i)); }
-inline std::size_t product(int a, int b) { return static_cast<std::size_t>(a) * static_cast<std::size_t>(b); }
+inline std::size_t product(int a, int b) { return at(a) * at(b); }
 
 template <class T>
 struct Matrix {
@@ -38,7 +39,7 @@ struct Matrix {
   View<T> view() const { return {data(), rows, cols, cols}; }
   View<const T> read() const { return {data(), rows, cols, cols}; }
   std::vector<double> row(int r) const {
-    std::vector<T> values(static_cast<std::size_t>(cols));
+    std::vector<T> values(at(cols));
     must(cudaMemcpy(values.data(), view().row(r), values.size() * sizeof(T), cudaMemcpyDeviceToHost), "reading back");
     std::vector<double> result;
     for (const T v : values) {
@@ -50,7 +51,7 @@ struct Matrix {
 };
 
 inline Matrix<int> uploaded(const std::vector<int>& values, int cols) {
-  Matrix<int> m(static_cast<int>(values.size()) / cols, cols);
+  Matrix<int> m(count(values) / cols, cols);
   must(cudaMemcpy(m.data(), values.data(), values.size() * sizeof(int), cudaMemcpyHostToDevice), "copying");
   must(cudaDeviceSynchronize(), "copying");  // cudaMemcpy may return early, and our streams don't wait for it
   return m;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "probes/cuda/nccl.h"
 
+#include "core/int_indexed.h"
+
 #include <numeric>
 #include <string>
 
@@ -29,7 +31,7 @@ Nccl::Nccl(int ranks) : library_({"libnccl.so.2", "libnccl.so"}) {
   find("ncclGroupStart", start_);
   find("ncclGroupEnd", end_);
   find("ncclAllReduce", sum_);
-  std::vector<int> devices(static_cast<std::size_t>(ranks));
+  std::vector<int> devices(at(ranks));
   std::iota(devices.begin(), devices.end(), 0);
   std::vector<Link*> links(devices.size());
   must(init_(links.data(), ranks, devices.data()), "joining the GPUs");

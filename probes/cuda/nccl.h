@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "core/int_indexed.h"
 #include "decoder/cuda/runtime/library.h"
 
 namespace draftline {
@@ -20,7 +21,7 @@ class Nccl {
   explicit Nccl(int ranks);  // a communicator of the first `ranks` devices
   ~Nccl();
   Nccl(const Nccl&) = delete;
-  int ranks() const { return static_cast<int>(links_.size()); }
+  int ranks() const { return count(links_); }
   struct Message {  // one rank's values, in bf16
     const void* from;
     void* to;

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "core/int_indexed.h"
 #include "decoder/cuda/runtime/device.h"
 
 namespace draftline {
@@ -23,7 +24,7 @@ std::optional<double> asked(Call call, Arguments... arguments) {
 
 std::string bus_id() {
   std::array<char, 32> text{};
-  cuda::must(cudaDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), 0), "the device's address on the bus");
+  cuda::must(cudaDeviceGetPCIBusId(text.data(), count(text), 0), "the device's address on the bus");
   return text.data();
 }
 

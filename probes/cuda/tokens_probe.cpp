@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/int_indexed.h"
 #include "decoder/cuda/sampling/choose.h"
 #include "decoder/cuda/sampling/sample.h"
 #include "probes/cuda/ops.h"
@@ -53,13 +54,13 @@ void probe_top_k(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   const auto values = x.row(rows - 1), chosen = ids.row(rows - 1), logs = log_probs.row(rows - 1);
   std::vector<int> order(values.size());
   std::iota(order.begin(), order.end(), 0);
-  const auto at = [&](int id) { return values[static_cast<std::size_t>(id)]; };
+  const auto value = [&](int id) { return values[at(id)]; };
   std::partial_sort(order.begin(), order.begin() + k, order.end(),
-                    [&](int a, int b) { return at(a) > at(b) || (at(a) == at(b) && a < b); });
+                    [&](int a, int b) { return value(a) > value(b) || (value(a) == value(b) && a < b); });
   double sum = 0;
   for (const double v : values) sum += std::exp(v);
   for (std::size_t i = 0; i < chosen.size(); ++i)
-    if (static_cast<int>(chosen[i]) != order[i] || !close(logs[i], at(order[i]) - std::log(sum), std::log(sum))) {
+    if (static_cast<int>(chosen[i]) != order[i] || !close(logs[i], value(order[i]) - std::log(sum), std::log(sum))) {
       p.skipped = kDiffers;
       return;
     }
@@ -74,7 +75,7 @@ void probe_sample(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   const Matrix<float> q(rows, columns);
   const Matrix<int> tokens(rows, 1);
   t.fill(x, 5);
-  std::vector<int> ids(static_cast<std::size_t>(rows));
+  std::vector<int> ids(at(rows));
   std::iota(ids.begin(), ids.end(), 0);
   const auto d_ids = uploaded(ids, 1);
   const cuda::BatchSlotsView slots{d_ids.read(), d_ids.read(), d_ids.read()};
@@ -94,7 +95,7 @@ void probe_sample(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   // A token at the edge of the nucleus may be in or out, as sums are rounded in another order.
   const int border = sampling.top_p < 1 ? 1 : 0;
   const double token = tokens.row(rows - 1)[0];
-  if (apart > border || !(token >= 0 && token < columns) || ours[static_cast<std::size_t>(token)] <= 0) {
+  if (apart > border || !(token >= 0 && token < columns) || ours[at(token)] <= 0) {
     p.skipped = kDiffers;
     return;
   }
