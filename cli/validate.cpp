@@ -37,7 +37,7 @@ class Validating {
         common_(common),
         networks_(common.data),
         core_(
-            o.gpu() ? FreeCore::Read() : [this](int more) { return references().clock.read(more); },
+            o.gpu() ? CoreMonitor::Read() : [this](int more) { return references().clock.read(more); },
             Seconds{o.of_waiting()}, Interruptible::asked) {
     if (!o.steps.empty()) check_comparison();
     if (o.gpu() && o.has("calibrate") && o.datasheet.empty())
@@ -63,7 +63,6 @@ class Validating {
     if (probing_ && !finish_probing()) return interrupted();
     ValidationReport report = compared(grid.steps, on_->title(), o_.rate());
     report.left_out = grid.left_out;
-    if (!o_.gpu()) report.free_core = core_.free_share();
     if (grid.whole && o_.has("serving"))
       report.serving = compare_serving(serving_asked(), networks_, *on_, *validation_);
     on_->keep();
@@ -291,10 +290,10 @@ class Validating {
 
   void calibrate() {
     const CalibratedFiles files = calibrated_files(measured(), o_.device, o_.datasheet, common_.data);
-    if (files.engine.empty())
+    if (!files.engine)
       throw InputErrors(measured().string() + "#/points: nothing was measured of the host; probe again");
     write_text_file(file("device.json"), files.device);
-    write_text_file(file("engine.json"), files.engine);
+    write_text_file(file("engine.json"), *files.engine);
     fits_ = files.quality;
   }
 
@@ -313,7 +312,7 @@ class Validating {
   const Common& common_;
   Networks networks_;
   std::optional<CpuReferences> references_;  // of a CPU, once they are needed
-  FreeCore core_;
+  CoreMonitor core_;
   std::unique_ptr<ProbedDevice> probed_;
   std::unique_ptr<Probing> probing_;  // while points are left to probe between the cells
   std::unique_ptr<ValidationDevice> on_;

@@ -48,7 +48,7 @@ CalibratedFiles calibrated_files(const std::filesystem::path& measured, const st
   if (m.device != device)
     throw InputErrors(measured.string() + "#/device: is \"" + m.device + "\", not \"" + device + "\"");
   const CalibratedDevice r = calibrated_device(o, m);
-  return {device_text(o, all, r), knows_host(m) ? engine_text(o, all, r) : "", r.quality};
+  return {device_text(o, all, r), knows_host(m) ? std::optional(engine_text(o, all, r)) : std::nullopt, r.quality};
 }
 
 }  // namespace draftline::measure

@@ -3,6 +3,7 @@
 // file, with the fingerprints of what they were made from.
 #pragma once
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,9 @@ std::string device_text(const CalibrationInput&, const MeasuredFile&, const Cali
 std::string engine_text(const CalibrationInput&, const MeasuredFile&, const CalibratedDevice&);
 
 struct CalibratedFiles {
-  std::string device, engine;       // JSON texts; `engine` is "" if the host was not measured
-  std::vector<FitQuality> quality;  // errors of the fits, by op
+  std::string device;                 // JSON text
+  std::optional<std::string> engine;  // none if the host was not measured
+  std::vector<FitQuality> quality;    // errors of the fits, by op
 };
 // Fits a device and an engine to a measured file. `device`: "cpu" or "cuda", which the file must be of. `datasheet`:
 // for a GPU, the name or file of the device whose datasheet applies. `data`: the folder data/. Throws InputErrors.

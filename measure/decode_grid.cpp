@@ -13,7 +13,7 @@ namespace {
 
 class DecodingGrid {
  public:
-  DecodingGrid(const GridAsked& asked, ValidationDevice& on, Validation& validation, FreeCore& core,
+  DecodingGrid(const GridAsked& asked, ValidationDevice& on, Validation& validation, CoreMonitor& core,
                const Watcher& watcher)
       : asked_(asked), on_(on), validation_(validation), core_(core), watcher_(watcher), todo_(asked.cells) {
     go_on();
@@ -151,7 +151,7 @@ class DecodingGrid {
   const GridAsked& asked_;
   ValidationDevice& on_;
   Validation& validation_;
-  FreeCore& core_;
+  CoreMonitor& core_;
   const Watcher& watcher_;
   std::vector<GridCell> todo_;
   GridSteps result_;
@@ -161,7 +161,7 @@ class DecodingGrid {
 
 }  // namespace
 
-GridSteps decode_grid(const GridAsked& asked, ValidationDevice& on, Validation& validation, FreeCore& core,
+GridSteps decode_grid(const GridAsked& asked, ValidationDevice& on, Validation& validation, CoreMonitor& core,
                       const Watcher& watcher) {
   return DecodingGrid(asked, on, validation, core, watcher).all();
 }

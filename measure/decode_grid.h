@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "measure/free_core.h"
+#include "measure/core_monitor.h"
 #include "measure/validation_device.h"
 #include "measure/watcher.h"
 
@@ -32,6 +32,6 @@ struct GridSteps {
 };
 // Measures the cells. One that co-runners disturbed is measured once more at the end. Throws InputErrors if the file
 // was written on another machine or with other arguments.
-GridSteps decode_grid(const GridAsked&, ValidationDevice&, Validation&, FreeCore&, const Watcher& = {});
+GridSteps decode_grid(const GridAsked&, ValidationDevice&, Validation&, CoreMonitor&, const Watcher& = {});
 
 }  // namespace draftline::measure

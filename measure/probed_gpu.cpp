@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each program compiles this by itself, as it does measure/decode_device, since it chooses the CudaProbe.
+#include "core/int_indexed.h"
 #include "measure/probing.h"
 #include "probes/cuda_grid.h"
 #include "probes/cuda_probe.h"
@@ -16,7 +17,7 @@ class ProbedGpu : public ProbedDevice {
   ProbeOrder order() const override {
     const auto facts = probe_.machine();
     auto grid = cuda_grid(facts.at("l2_cache"), size_, static_cast<int>(facts.at("devices")));
-    const std::size_t all = grid.size();
+    const int all = count(grid);
     return {std::move(grid), all};
   }
   MeasuredPoint measure(const MeasuredPoint& p, Seconds time_budget) override { return probe_.measure(p, time_budget); }

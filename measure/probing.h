@@ -10,21 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "measure/probe_schedule.h"
 #include "measure/watcher.h"
 #include "model/calibration/measured.h"
 #include "probes/cpu_grid.h"
 #include "probes/memory_reference.h"
 
 namespace draftline::measure {
-
-// The points of a grid in the order in which they are timed. The first `enough` of them suffice for a calibration.
-struct ProbeOrder {
-  std::vector<MeasuredPoint> points;
-  std::size_t enough = 0;
-};
-// Every stretch of the order has points of all ops and of all kinds of shapes, so that what slows the machine for some
-// seconds slows a few points of each op, and not all points of one.
-ProbeOrder spread(const std::vector<MeasuredPoint>& grid);
 
 class ProbedDevice {
  public:

@@ -55,15 +55,10 @@ static std::optional<double> median_clock(const MeasuredCell& m) {
 }
 
 ValidationCell Validation::compare(const MeasuredCell& m) {
-  ValidationCell as_probed = compare(m, device_);
-  if (!m.memory || !probed_ || device_.cpu() == nullptr) return as_probed;
-  const MemoryDrift since = drift(*m.memory, *probed_);
+  if (!m.memory || !probed_ || device_.cpu() == nullptr) return compare(m, device_);
   Device& now = beside_cells_.emplace_back(device_);
-  *now.cpu() = drifted(*device_.cpu(), since);
-  ValidationCell cell = compare(m, now);
-  cell.drift = since;
-  cell.without_drift = as_probed.speedup.error();
-  return cell;
+  *now.cpu() = drifted(*device_.cpu(), drift(*m.memory, *probed_));
+  return compare(m, now);
 }
 
 ValidationCell Validation::compare(const MeasuredCell& m, const Device& device) {
@@ -83,7 +78,7 @@ std::optional<double> crossing(const std::map<int, double>& speedup) {
   for (auto next = std::next(speedup.begin()); next != speedup.end(); ++next) {
     const auto& [from, high] = *std::prev(next);
     const auto& [to, low] = *next;
-    if (high >= 1 && low < 1) return from * std::pow(static_cast<double>(to) / from, (high - 1) / (high - low));
+    if (high >= 1 && low < 1) return from * std::pow(1.0 * to / from, (high - 1) / (high - low));
   }
   return std::nullopt;
 }

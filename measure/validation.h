@@ -79,8 +79,6 @@ struct ValidationCell {
   const MeasuredCell* measured = nullptr;
   double acceptance_length = 1, emitted = 1;  // of the prediction; of the measured run
   Compared step, plain, speedup;
-  std::optional<MemoryDrift> drift;     // since the probe; the prediction is for the machine as it then was
-  std::optional<double> without_drift;  // the error of the speedup that is predicted for the machine as probed
   std::vector<ComparedOp> ops;
   std::optional<double> clock_mhz = {};  // a GPU's, at the median of the turns of both sides
 };

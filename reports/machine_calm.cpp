@@ -5,7 +5,6 @@
 
 #include "core/quantity_text.h"
 #include "model/devices/fit_quality.h"
-#include "reports/table.h"
 
 namespace draftline {
 
@@ -18,23 +17,6 @@ std::vector<double> noises(const std::vector<ValidationCell>& cells) {
 }
 
 std::string two_digits(double share) { return significant(100 * share, 2) + " %"; }
-
-std::string drift_sentence(const std::vector<ValidationCell>& cells) {
-  const auto levels = level_drift(cells);
-  if (levels.empty()) return {};
-  const auto range = [](const LevelDrift& d) {
-    return significant(d.low, 3) + " to " + significant(d.high, 3) + " (median " + significant(d.median, 3) + ")";
-  };
-  std::vector<double> without;
-  for (const ValidationCell& c : cells)
-    if (c.without_drift) without.push_back(*c.without_drift);
-  const ErrorSummary as_probed = summarize(without);
-  return " Beside the cells the last-level cache took " + range(levels[0]) +
-         " times as long to answer as while the machine was probed, memory " + range(levels[1]) +
-         "; each cell is predicted with what was read beside it. For the machine as probed the errors of speedups "
-         "would be " +
-         two_digits(*as_probed.median) + " (median) and " + two_digits(*as_probed.p90) + " (P90).";
-}
 
 // Of steps during which a GPU's clock fell, which no prediction knows.
 std::string clock_sentence(const std::vector<ValidationCell>& cells) {
@@ -50,17 +32,6 @@ std::string clock_sentence(const std::vector<ValidationCell>& cells) {
 }
 
 }  // namespace
-
-std::vector<LevelDrift> level_drift(const std::vector<ValidationCell>& cells) {
-  std::vector<double> llc, memory;
-  for (const ValidationCell& c : cells)
-    if (c.drift) llc.push_back(c.drift->llc), memory.push_back(c.drift->memory);
-  if (llc.empty()) return {};
-  const auto of = [](const char* level, const std::vector<double>& all) {
-    return LevelDrift{level, all.size(), quantile(all, 0.1), quantile(all, 0.5), quantile(all, 0.9)};
-  };
-  return {of("LLC", llc), of("memory", memory)};
-}
 
 std::vector<double> weights_by_noise(const std::vector<ValidationCell>& cells) {
   if (cells.empty()) return {};
@@ -83,20 +54,14 @@ bool was_slowed(const ValidationCell& c, std::optional<double> usual) {
   return c.clock_mhz && usual && *c.clock_mhz < kPlainly * *usual;
 }
 
-std::string machine_calm(const ValidationReport& r) {
-  std::string text;
-  if (r.device == "cpu")
-    text = "While cells were timed the core was free in " + two_digits(r.free_core) +
-           " of the clock reference's readings.";
-  if (r.cells.empty()) return text;
-  text += drift_sentence(r.cells);
-  const std::vector<double> noise = noises(r.cells);
-  std::size_t within = 0;
-  for (const ValidationCell& c : r.cells) within += c.speedup.within_noise();
-  return text + (text.empty() ? "" : " ") + "Half of the cells' speedups repeat within " +
-         two_digits(quantile(noise, 0.5)) + ", nine in ten within " + two_digits(quantile(noise, 0.9)) +
-         "; an error below its cell's noise (" + std::to_string(within) + " of " + std::to_string(r.cells.size()) +
-         " cells) says nothing of the model." + clock_sentence(r.cells);
+std::string machine_calm(const std::vector<ValidationCell>& cells) {
+  if (cells.empty()) return {};
+  const std::vector<double> noise = noises(cells);
+  const auto within =
+      std::count_if(cells.begin(), cells.end(), [](const ValidationCell& c) { return c.speedup.within_noise(); });
+  return "Half of the cells' speedups repeat within " + two_digits(quantile(noise, 0.5)) + ", nine in ten within " +
+         two_digits(quantile(noise, 0.9)) + "; an error below its cell's noise (" + std::to_string(within) + " of " +
+         std::to_string(cells.size()) + " cells) says nothing of the model." + clock_sentence(cells);
 }
 
 }  // namespace draftline

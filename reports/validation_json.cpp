@@ -44,17 +44,6 @@ void write_heading(JsonWriter& w, const ValidationReport& r) {
   w.member("model", build_model());
   write_input_files(w, r.input_files, r.data);
   w.member("acceptance_rate", r.rate);
-  if (r.device == "cpu") w.member("free_core", r.free_core);
-}
-
-void write_drift(JsonWriter& w, const std::vector<LevelDrift>& drift) {
-  w.objects("drift", drift, [&](const LevelDrift& d) {
-    w.member("weights_in", d.level);
-    w.member("cells", d.cells);
-    w.member("low", d.low);
-    w.member("ratio", d.median);
-    w.member("high", d.high);
-  });
 }
 
 void write_validated(JsonWriter& w, const ValidationCell& c) {
@@ -70,7 +59,6 @@ void write_validated(JsonWriter& w, const ValidationCell& c) {
   w.member("error", c.speedup.error());
   w.member("noise", c.speedup.noise);
   w.member("noise_exceeds_error", c.speedup.within_noise());
-  if (c.without_drift) w.member("error_without_drift", *c.without_drift);
   w.member("low", c.speedup.interval ? std::optional(c.speedup.interval->low) : std::nullopt);
   w.member("high", c.speedup.interval ? std::optional(c.speedup.interval->high) : std::nullopt);
   w.member("acceptance_length", c.acceptance_length);
@@ -142,7 +130,6 @@ void write_validation_json(std::ostream& out, const ValidationReport& r) {
   JsonWriter w(out);
   w.begin_object();
   write_heading(w, r);
-  write_drift(w, level_drift(r.cells));
   w.objects("cells", r.cells, [&](const ValidationCell& c) { write_validated(w, c); });
   w.objects("skipped", r.skipped, [&](const MeasuredCell& c) { write_not_run(w, c); });
   write_ops(w, r.cells);

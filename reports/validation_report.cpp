@@ -163,12 +163,6 @@ Table fit_table(const std::vector<FitQuality>& fits) {
   return t;
 }
 
-Table drift_table(const std::vector<LevelDrift>& drift) {
-  Table t({"time to read weights from", "cells", "beside cells / while probed: P10", "median", "P90"});
-  for (const LevelDrift& d : drift) t.add({d.level, d.cells, Cell(d.low, 3), Cell(d.median, 3), Cell(d.high, 3)});
-  return t;
-}
-
 // Whether a share of the step is below 0 or above 1. That of `host` can be: it is a step less its ops, which are timed
 // in other steps.
 bool beyond_a_step(const std::vector<ValidationCell>& cells) {
@@ -214,7 +208,6 @@ void write_tables(Page& page, const ValidationReport& r, std::size_t worst_cells
     page.show(t);
   };
   if (!r.fits.empty()) add("Calibration (from kernels and host work alone, without any step)", fit_table(r.fits));
-  add("Drift of the machine since it was probed", drift_table(level_drift(r.cells)));
   if (!r.cells.empty()) {
     add("Predicted against measured", summary_table(r.cells));
     show_ratios(page, r.cells, "Speedups", {"measured speedup"}, &ValidationCell::speedup);
@@ -250,7 +243,7 @@ void write_validation(const Output& to, const ValidationReport& r) {
   const auto page = new_page(to, r.title, r.input_files);
   page->say((all ? "Commit " : r.title + ", commit ") + r.commit + "; acceptance rate " + significant(r.rate, 3) +
             " (an input in both worlds).");
-  page->say(machine_calm(r));
+  if (!r.cells.empty()) page->say(machine_calm(r.cells));
   write_tables(*page, r, all ? r.cells.size() : kWorst);
   page->finish();
 }

@@ -20,7 +20,6 @@ struct ValidationReport {
   std::string device, title, commit;  // "cpu" or "cuda"; the name of the machine; the program's commit
   double rate = 0;                    // acceptance rate, 0 to 1, an input
   std::vector<FitQuality> fits = {};
-  double free_core = 1;  // the share of the clock reference's readings that found a CPU's core free
   std::vector<ValidationCell> cells = {};
   std::vector<MeasuredCell> skipped = {};  // cells that could not run, with their reasons
   std::vector<ComparedServing> serving = {};

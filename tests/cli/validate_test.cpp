@@ -129,8 +129,6 @@ TEST_CASE("the closed loop holds on this machine: probed, calibrated, decoded, p
   for (const Json& op : j.at("ops")) share += op.at("share").get<double>();
   CHECK(share == Approx(1).margin(1e-9));  // the host takes what the ops leave
   CHECK(j.at("error_budget").size() > 5);
-  REQUIRE(!j.at("drift").empty());
-  for (const Json& d : j.at("drift")) CHECK(d.at("ratio").get<double>() > 0);
   REQUIRE(j.at("serving").size() == 4);
   for (const Json& s : j.at("serving"))
     for (const char* figure : {"throughput", "ttft_mean", "tpot_mean"}) check_compared(s.at(figure));

@@ -46,7 +46,7 @@ TEST_CASE("cells that co-runners disturbed are measured once more at the end, an
   FullDevice device;
   GridAsked asked = three_cells(folder, "cpu");
   ClockReference::Readings so_far;
-  FreeCore core(
+  CoreMonitor core(
       [&](int more) {
         const auto n = static_cast<std::size_t>(more);
         so_far.all += n;
@@ -74,7 +74,7 @@ TEST_CASE("a cell at which the device failed is tried last by the next run, and 
   Validation unused({}, {}, networks.all(), networks.find(), 0.7);
   FullDevice device;
   const GridAsked asked = three_cells(folder, "cuda");
-  FreeCore core({}, {});
+  CoreMonitor core({}, {});
   device.fails_at = 2;
   CHECK_THROWS_AS(decode_grid(asked, device, unused, core), DeviceError);
   const MeasuredCell failed = read_file(asked.file, read_measured_steps).cells.back();
@@ -94,7 +94,7 @@ TEST_CASE("a bug in one cell leaves that cell out, with its reason, and no other
   FullDevice device;
   device.wrong_at = 2;
   const GridAsked asked = three_cells(folder, "cpu");
-  FreeCore core({}, {});
+  CoreMonitor core({}, {});
   const GridSteps grid = decode_grid(asked, device, unused, core);
   CHECK(device.measured == std::vector<int>{1, 2, 4});
   REQUIRE(grid.steps.cells.size() == 3);

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "core/errors.h"
+#include "core/int_indexed.h"
 #include "model/calibration/cpu_fit.h"
 #include "tests/catch.h"
 #include "tests/core/fresh_folder.h"
@@ -42,10 +43,10 @@ TEST_CASE("any stretch of the order has its share of each op, and of small and l
   const auto grid = cpu_grid(kLlc);
   const ProbeOrder order = spread(grid);
   REQUIRE(order.points.size() == grid.size());
-  CHECK(order.enough < grid.size() / 2);
+  CHECK(at(order.enough) < grid.size() / 2);
   std::map<std::string, std::size_t> first, later, in_grid;
   for (const MeasuredPoint& p : grid) ++in_grid[p.op];
-  for (std::size_t i = 0; i < order.points.size(); ++i) ++(i < order.enough ? first : later)[order.points[i].op];
+  for (std::size_t i = 0; i < order.points.size(); ++i) ++(i < at(order.enough) ? first : later)[order.points[i].op];
   for (const auto& [op, n] : in_grid) {
     CAPTURE(op);
     CHECK(first[op] >= std::min<std::size_t>(n, 12));
@@ -57,9 +58,10 @@ TEST_CASE("any stretch of the order has its share of each op, and of small and l
     for (std::size_t i = from; i < to; ++i) n += order.points[i].op == "gemm" && order.points[i].at("copies") > 1;
     return n;
   };
-  const std::size_t all = cold(order.enough, order.points.size()), length = (order.points.size() - order.enough) / 5;
+  const std::size_t all = cold(at(order.enough), order.points.size()),
+                    length = (order.points.size() - at(order.enough)) / 5;
   for (std::size_t k = 0; k < 5; ++k) {
-    const std::size_t n = cold(order.enough + k * length, order.enough + (k + 1) * length);
+    const std::size_t n = cold(at(order.enough) + k * length, at(order.enough) + (k + 1) * length);
     CHECK(10 * n > all);
     CHECK(5 * n < 2 * all);
   }
@@ -75,10 +77,10 @@ TEST_CASE("slices go on where the last one ended, in one run or in several, and 
   {
     Probing probing(asked, device, silent);
     CHECK(probing.until(0, silent));
-    CHECK(device.timed == order.enough);
-    CHECK(points_in(asked.file) == order.enough);  // what a calibration reads between two slices
+    CHECK(device.timed == at(order.enough));
+    CHECK(points_in(asked.file) == at(order.enough));  // what a calibration reads between two slices
     CHECK(probing.until(0.5, silent));
-    CHECK(device.timed == order.enough + (all - order.enough) / 2);
+    CHECK(device.timed == at(order.enough) + (all - at(order.enough)) / 2);
     CHECK_FALSE(probing.whole());
     device.fails_at = device.timed + 7;
     CHECK_THROWS_AS(probing.until(1, silent), DeviceError);

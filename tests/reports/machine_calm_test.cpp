@@ -13,35 +13,19 @@ ValidationCell cell(double error, double noise) {
   return c;
 }
 
-ValidationReport report_of(std::vector<ValidationCell> cells) {
-  ValidationReport r;
-  r.device = "cpu";
-  r.free_core = 0.875;
-  r.cells = std::move(cells);
-  return r;
-}
-
 }  // namespace
 
-TEST_CASE("a report begins with how calm the machine was") {
-  const std::string quiet = machine_calm(report_of({cell(0.05, 0.01), cell(0.01, 0.02), cell(0.03, 0.01)}));
-  CHECK(contains(quiet, "free in 88 % of"));
+TEST_CASE("a report begins with how well its speedups repeat") {
+  const std::string quiet = machine_calm({cell(0.05, 0.01), cell(0.01, 0.02), cell(0.03, 0.01)});
   CHECK(contains(quiet, "repeat within 1.0 %"));
   CHECK(contains(quiet, "1 of 3 cells"));  // the second: its noise is larger than its error
-  CHECK_FALSE(contains(quiet, "last-level cache"));
-
-  std::vector<ValidationCell> drifted{cell(0.05, 0.01), cell(0.05, 0.01), cell(0.05, 0.01)};
-  for (ValidationCell& c : drifted) c.drift = MemoryDrift{1.25, 1.5}, c.without_drift = -0.2;
-  const std::string said = machine_calm(report_of(drifted));
-  CHECK(contains(said, "1.25 to 1.25 (median 1.25) times as long"));
-  CHECK(contains(said, "memory 1.50 to 1.50 (median 1.50)"));
-  CHECK(contains(said, "would be 20 % (median) and 20 % (P90)"));
+  CHECK(machine_calm({}).empty());
 }
 
 TEST_CASE("cells during which a GPU's clock fell are told apart") {
   std::vector<ValidationCell> cells{cell(0, 0.01), cell(0, 0.01), cell(0, 0.01), cell(0, 0.01)};
   CHECK_FALSE(usual_clock(cells));
-  CHECK_FALSE(contains(machine_calm(report_of(cells)), "MHz"));
+  CHECK_FALSE(contains(machine_calm(cells), "MHz"));
   const double clocks[] = {1980, 1950, 1755, 1500}, predicted[] = {1.02, 1.02, 0.9, 0.9};
   for (std::size_t i = 0; i < cells.size(); ++i) {
     cells[i].clock_mhz = clocks[i];
@@ -50,7 +34,7 @@ TEST_CASE("cells during which a GPU's clock fell are told apart") {
   CHECK(usual_clock(cells) == 1980);
   CHECK_FALSE(was_slowed(cells[1], 1980));
   CHECK(was_slowed(cells[2], 1980));
-  CHECK(contains(machine_calm(report_of(cells)),
+  CHECK(contains(machine_calm(cells),
                  "In 2 of 4 cells the clock was more than 3 % below 1980 MHz. The median of their steps' errors, with "
                  "its sign, is -10 %, of the others 2.0 %."));
 }

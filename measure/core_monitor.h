@@ -11,18 +11,17 @@
 
 namespace draftline::measure {
 
-class FreeCore {
+class CoreMonitor {
  public:
   using Read = std::function<ClockReference::Readings(int more)>;
   // `read` takes readings of the clock reference; without it wait() returns at once. `at_most`: the time for all waits
   // together.
-  FreeCore(
+  CoreMonitor(
       Read read, Seconds at_most, std::function<bool()> interrupted = [] { return false; })
       : read_(std::move(read)), at_most_(at_most), interrupted_(std::move(interrupted)) {}
   // Waits until the core is free, the time is over, or it is interrupted. `waiting` is called again and again
   // meanwhile.
   void wait(const std::function<void()>& waiting = {});
-  double free_share() const;   // of all readings so far, those of a free core; 1 without readings
   bool stayed_free() const;    // whether most readings since the last wait were those of a free core
   std::string report() const;  // a sentence about the waits; empty if they were short
 

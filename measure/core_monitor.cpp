@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "measure/free_core.h"
+#include "measure/core_monitor.h"
 
 #include <algorithm>
 
@@ -17,7 +17,7 @@ bool mostly(const ClockReference::Readings& now, const ClockReference::Readings&
 }  // namespace
 
 // The core is free when most of 30 readings are undisturbed: a co-runner may pause for less than that.
-void FreeCore::wait(const std::function<void()>& waiting) {
+void CoreMonitor::wait(const std::function<void()>& waiting) {
   if (!read_) return;
   constexpr int kInARow = 30;  // 3 ms
   constexpr double kFree = 0.9;
@@ -33,18 +33,12 @@ void FreeCore::wait(const std::function<void()>& waiting) {
   then_ = read_(0);
 }
 
-double FreeCore::free_share() const {
-  if (!read_) return 1;
-  const ClockReference::Readings all = read_(0);
-  return all.all == 0 ? 1 : static_cast<double>(all.free) / static_cast<double>(all.all);
-}
-
-bool FreeCore::stayed_free() const {
+bool CoreMonitor::stayed_free() const {
   constexpr double kShared = 0.7;
   return !read_ || mostly(read_(0), then_, kShared);
 }
 
-std::string FreeCore::report() const {
+std::string CoreMonitor::report() const {
   constexpr Seconds kWorthSaying{0.5};
   if (waited_ < kWorthSaying) return {};
   return "waited " + significant(waited_.value, 2) + " s for other programs to leave the core" +

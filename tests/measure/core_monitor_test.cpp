@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "measure/free_core.h"
+#include "measure/core_monitor.h"
 
 #include <limits>
 
@@ -26,44 +26,44 @@ struct Shared {
 TEST_CASE("co-runners are waited for until they leave the core") {
   Shared core{1000, {}};
   int calls = 0;
-  FreeCore free_core([&](int more) { return core(more); }, Seconds{1e3});
-  free_core.wait([&] { ++calls; });
+  CoreMonitor monitor([&](int more) { return core(more); }, Seconds{1e3});
+  monitor.wait([&] { ++calls; });
   CHECK(calls > 1);
   CHECK(core.so_far.all > 1000);
   CHECK(core.so_far.all < 1200);
-  CHECK(free_core.report().empty());  // it took no time worth a word
-  CHECK(free_core.stayed_free());
+  CHECK(monitor.report().empty());  // it took no time worth a word
+  CHECK(monitor.stayed_free());
   core(50);
-  CHECK(free_core.stayed_free());
+  CHECK(monitor.stayed_free());
   core.until = core.so_far.all + 50;  // they come again
   core(50);
-  CHECK_FALSE(free_core.stayed_free());
+  CHECK_FALSE(monitor.stayed_free());
   core(300);  // for a moment
-  CHECK(free_core.stayed_free());
+  CHECK(monitor.stayed_free());
 }
 
 TEST_CASE("all waits together take no longer than they may, and it is said") {
   Shared core{std::numeric_limits<std::size_t>::max(), {}};
-  FreeCore free_core([&](int more) { return core(more); }, Seconds{0.6});
-  free_core.wait();
+  CoreMonitor monitor([&](int more) { return core(more); }, Seconds{0.6});
+  monitor.wait();
   CHECK(core.so_far.all > 0);
-  CHECK(free_core.report().starts_with("waited 0.6"));
-  CHECK(free_core.report().ends_with("then went on beside them"));
+  CHECK(monitor.report().starts_with("waited 0.6"));
+  CHECK(monitor.report().ends_with("then went on beside them"));
   const std::size_t before = core.so_far.all;
-  free_core.wait();
+  monitor.wait();
   CHECK(core.so_far.all == before);
   core(1);
-  CHECK_FALSE(free_core.stayed_free());
+  CHECK_FALSE(monitor.stayed_free());
 }
 
 TEST_CASE("without time there is no wait, and a device without a clock reference is always free") {
   Shared core{std::numeric_limits<std::size_t>::max(), {}};
   for (const double at_most : {0.0, std::numeric_limits<double>::quiet_NaN()}) {
-    FreeCore free_core([&](int more) { return core(more); }, Seconds{at_most});
-    free_core.wait();
+    CoreMonitor monitor([&](int more) { return core(more); }, Seconds{at_most});
+    monitor.wait();
   }
   CHECK(core.so_far.all == 0);
-  FreeCore none({}, Seconds{1e3});
+  CoreMonitor none({}, Seconds{1e3});
   none.wait();
   CHECK(none.stayed_free());
 }
