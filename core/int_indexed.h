@@ -20,7 +20,9 @@ constexpr std::size_t at(Index auto i) { return static_cast<std::size_t>(i); }
 // A number of items, for a standard container.
 constexpr std::size_t count_of(int n) { return at(n); }
 // The number of a container's items.
-constexpr int count(const auto& items) { return static_cast<int>(std::size(items)); }
+template <class Items>
+requires requires(const Items& items) { std::size(items); }
+constexpr int count(const Items& items) { return static_cast<int>(std::size(items)); }
 
 // An array with a value for each value of an enumeration, which counts from 0.
 template <class Enum, class T, std::size_t size>

@@ -62,7 +62,7 @@ void Generator::assume_length(int mean) {
 }
 
 void Generator::join(const std::vector<std::vector<int>>& prompts, const std::vector<int>& ids) {
-  const int b = number_of(prompts);
+  const int b = count(prompts);
   Session fresh;
   fresh.first = session_.sequences;
   fresh.text = prompts;
@@ -72,7 +72,7 @@ void Generator::join(const std::vector<std::vector<int>>& prompts, const std::ve
   for (const int id : ids) steps_of_.erase(id);  // a sequence that joins again counts its steps anew
   std::vector<int> kv_slots;
   for (int i = 0; i < b; ++i) {
-    if (free_kv_slots_.empty()) free_kv_slots_.push_back(number_of(kv_slot_));
+    if (free_kv_slots_.empty()) free_kv_slots_.push_back(count(kv_slot_));
     kv_slots.push_back(free_kv_slots_.back());
     free_kv_slots_.pop_back();
     kv_slot_.push_back(kv_slots.back());
@@ -89,10 +89,10 @@ void Generator::join(const std::vector<std::vector<int>>& prompts, const std::ve
     check(!p.empty(), "join: a prompt holds at least one token");
     for (std::size_t i = 1; i <= p.size(); ++i) after.push_back(static_cast<int>(tokens.size() + i));
     tokens.insert(tokens.end(), p.begin(), p.end());
-    last.push_back(number_of(tokens) - 1);
-    sizes.push_back(number_of(p));
+    last.push_back(count(tokens) - 1);
+    sizes.push_back(count(p));
   }
-  const int total = number_of(tokens);
+  const int total = count(tokens);
   for (int i = 0; i < b; ++i) after[at(last[at(i)])] = total + i;
   std::vector<int> identity(tokens.size());
   std::iota(identity.begin(), identity.end(), 0);

@@ -23,7 +23,7 @@ Tensor Ops::make_persistent(int rows, int cols, DType dtype, std::span<const int
 }
 
 Tensor Ops::temp(int rows, int cols, DType dtype) {
-  const Tensor t{rows, cols, cols, 0, number_of(tape_.temps), epoch_, Home::temp, dtype};
+  const Tensor t{rows, cols, cols, 0, count(tape_.temps), epoch_, Home::temp, dtype};
   tape_.temps.push_back(t);
   return t;
 }
@@ -57,13 +57,13 @@ Tensor Ops::constant(const std::vector<int>& values, int cols, int times) {
     std::vector<int> tiled;
     tiled.reserve(values.size() * count_of(times));
     for (int i = 0; i < times; ++i) tiled.insert(tiled.end(), values.begin(), values.end());
-    it->second = make_persistent(number_of(tiled) / cols, cols, DType::int32, tiled);
+    it->second = make_persistent(count(tiled) / cols, cols, DType::int32, tiled);
   }
   return it->second;
 }
 
 Tensor Ops::input(const std::string& name, std::span<const int> data) {
-  return upload(persistent(name, number_of(data), 1, DType::int32), data);
+  return upload(persistent(name, count(data), 1, DType::int32), data);
 }
 
 Tensor Ops::upload(Tensor to, std::span<const int> data) {
@@ -86,12 +86,12 @@ Rows Ops::ragged(const std::string& name, const std::vector<int>& each) {
 }
 
 Cache Ops::cache(int layers, int kv_heads, int head_dim, int capacity, Window window, std::optional<int> value_dim) {
-  const int id = number_of(caches_);
+  const int id = count(caches_);
   return make_cache({id, layers, kv_heads, head_dim, value_dim.value_or(head_dim), cache_format_, window}, capacity);
 }
 
 Cache Ops::latent_cache(int layers, const LatentAttention& l, bool indexed, int capacity) {
-  const int columns = l.kv_rank + l.rope_dim, id = number_of(caches_);
+  const int columns = l.kv_rank + l.rope_dim, id = count(caches_);
   const auto indexer = indexed ? l.indexer : std::nullopt;
   return make_cache({id, layers, 1, columns, l.kv_rank, cache_format_, {}, l.kv_rank, indexer}, capacity);
 }
@@ -103,7 +103,7 @@ Cache Ops::make_cache(const Cache& c, int capacity) {
 }
 
 StateCache Ops::state_cache(int layers, const DeltaNet& net, int states) {
-  const StateCache c{number_of(state_caches_), layers, states, net, activations_};
+  const StateCache c{count(state_caches_), layers, states, net, activations_};
   state_caches_.push_back(c);
   backend_.make_state_cache(c, kv_slots_);
   return c;
@@ -113,7 +113,7 @@ PassRef Ops::pass(Pass p) {
   if (teacher != nullptr) p = teacher->pass(std::move(p));
   hasher_(p);
   tape_.passes.push_back(std::move(p));
-  return {number_of(tape_.passes) - 1, epoch_};
+  return {count(tape_.passes) - 1, epoch_};
 }
 
 // ---- data movement

@@ -26,7 +26,7 @@ ArenaPlan plan_arena(const Tape& tape, std::size_t (*stored_bytes)(const Tensor&
   constexpr std::size_t kAlignment = 256;
   const std::size_t n = tape.temps.size();
   std::vector<int> first(n, -1), last(n, -1);
-  for (int i = 0; i < number_of(tape.ops); ++i) {
+  for (int i = 0; i < count(tape.ops); ++i) {
     const auto note = [&](const Tensor& t, bool) {
       if (t.home != Home::temp) return;
       const auto k = count_of(t.id);

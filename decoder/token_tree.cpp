@@ -130,7 +130,7 @@ static RankTree build(std::vector<std::vector<int>> paths) {
   for (const auto& path : paths) {
     above.push_back(row_of.at({path.begin(), path.end() - 1}));
     ranks.push_back(path.back());
-    row_of.emplace(path, number_of(row_of));
+    row_of.emplace(path, count(row_of));
   }
   return {TokenTree(std::move(above)), std::move(ranks)};
 }

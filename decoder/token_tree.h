@@ -21,7 +21,7 @@ class TokenTree {
   explicit TokenTree(std::vector<int> above, const std::vector<bool>& node = {});
   static TokenTree chain(int drafts);
 
-  int rows() const { return number_of(above_); }
+  int rows() const { return count(above_); }
   int depth() const;  // drafts on the longest path, mask rows not counted
   // The parents as verification reads them: -1 for the root, -2 for a mask row.
   const std::vector<int>& parents() const { return parents_; }

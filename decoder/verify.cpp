@@ -235,7 +235,7 @@ Verdict verify_block(const TreeView& chain, const MatrixView& target, const Matr
       const double left = row < n ? at_row.left(reached) : 0, lost = 1 - reached;
       const double accepted = row == n ? reached : left + lost > 0 ? left / (left + lost) : 1;
       if (coin.accept(accepted)) {
-        while (number_of(path) <= row) path.push_back(number_of(path));
+        while (count(path) <= row) path.push_back(count(path));
         reached_by_path = reached;
       }
     }

@@ -21,7 +21,7 @@ namespace draftline {
 // row (no node). Siblings stand in the order in which they were drawn. Rows of equal paths must have equal logits.
 struct TreeView {
   std::span<const int> tokens, parents;
-  int rows() const { return number_of(parents); }
+  int rows() const { return count(parents); }
 };
 
 struct MatrixView {  // rows of weights or logits, `stride` floats apart

@@ -12,7 +12,7 @@ double Weight::scale_bits(int count) const {
 }
 
 Weight WeightStore::get(const std::string& name, int in, int out, DType dtype, bool resident) {
-  auto [it, fresh] = by_name_.try_emplace(name, Weight{number_of(names_), in, out, dtype});
+  auto [it, fresh] = by_name_.try_emplace(name, Weight{count(names_), in, out, dtype});
   if (fresh) {
     names_.push_back(name);
     if (resident) bytes_ += bytes_of(dtype, 1.0 * in * out);

@@ -55,18 +55,6 @@ CoreMonitor::Read readings_of(ClockReference* clock) {
   return [clock](int more) { return clock->read(more); };
 }
 
-// The device's remarks, each of them once.
-class Remarks {
- public:
-  void print_new(const std::vector<std::string>& remarks, const Watcher& watcher) {
-    for (const std::string& r : remarks)
-      if (printed_.insert(r).second) watcher.say(r);
-  }
-
- private:
-  std::set<std::string> printed_;
-};
-
 }  // namespace
 
 class Probing::State {
@@ -84,7 +72,7 @@ class Probing::State {
     if (missing < all)
       watcher.say(file_.path().string() + ": " + std::to_string(all - missing) + " of " + std::to_string(all) +
                   " points are there already");
-    remarks_.print_new(device.remarks(), watcher);
+    print_remarks(watcher);
     if (!device.clock() && missing > 0)
       watcher.say("probing " + std::to_string(missing) + " points of " + file_.measured().title + ", about " +
                   in_seconds(schedule_.expected()));
@@ -119,7 +107,7 @@ class Probing::State {
       for (MeasuredPoint& p : device_.readings())
         if (file_.find(p) == nullptr) file_.put(std::move(p));
     save();
-    remarks_.print_new(device_.remarks(), watcher);
+    print_remarks(watcher);
     if (!device_.clock() && next_ > 0)
       watcher.say(std::to_string(next_) + " points took " + in_seconds(elapsed_) + "; " + in_seconds(schedule_.done()) +
                   " were expected");
@@ -177,6 +165,10 @@ class Probing::State {
     watcher.progress(static_cast<std::size_t>(kTicks * schedule_.done().value),
                      static_cast<std::size_t>(kTicks * schedule_.expected().value) + 1, waits_for);
   }
+  void print_remarks(const Watcher& watcher) {
+    for (const std::string& r : device_.remarks())
+      if (printed_.insert(r).second) watcher.say(r);
+  }
   void save() { file_.save(device_.machine()); }
 
   struct Judged {
@@ -191,7 +183,7 @@ class Probing::State {
   ProbeSchedule schedule_;
   CoreMonitor core_;
   const std::function<bool()> interrupted_;
-  Remarks remarks_;
+  std::set<std::string> printed_;  // remarks of the device
   std::vector<Judged> judged_;
   int next_ = 0;     // of todo_
   Seconds elapsed_;  // while probing

@@ -209,7 +209,8 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const M
                            (speculation == Speculation::on ? " while it speculates" : "") +
                            ", unless it is told otherwise: larger batches need that limit raised");
   KnownErrors errors = known_errors(*s.device, s.precision, attention);
-  if (s.transformer->latent && s.transformer->latent->indexer) {  // nobody measured how tokens are chosen and read
+  if (s.transformer->latent() != nullptr &&
+      s.transformer->latent()->dims.indexer) {  // nobody measured how tokens are chosen and read
     errors.of[static_cast<std::size_t>(KernelKind::attention)].reset();
     errors.plain_attention.reset();
   }

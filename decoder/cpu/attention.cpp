@@ -135,7 +135,7 @@ float* floats(std::vector<PanelLine>& lines) { return reinterpret_cast<float*>(l
 // The entries of a tail that a row attends to are its ancestors in the order of the text, so that the k-th of them
 // stands at length + k.
 void CpuBackend::PassView::hide(std::span<float> score, int base, int first, int row, int length) const {
-  const int end = base + number_of(score), hidden = tree_mask != nullptr ? std::min(first, length) : first;
+  const int end = base + count(score), hidden = tree_mask != nullptr ? std::min(first, length) : first;
   for (int key = base; key < hidden; ++key) score[at(key - base)] = -INFINITY;
   if (tree_mask == nullptr) return;
   for (int key = length, seen = 0; key < end; ++key)

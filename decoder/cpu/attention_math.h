@@ -27,7 +27,7 @@ struct Turn {
 
 // The two halves of the rotated columns hold the two coordinates of each pair; columns beyond them stay as they are.
 inline void rotate(const float* x, const Turn& turn, int dim, float* y) {
-  const int half = number_of(turn.sine);
+  const int half = count(turn.sine);
   const float *c = turn.cosine.data(), *s = turn.sine.data();
   for (int i = 0; i < half; ++i) {
     const float u = x[i], v = x[i + half];

@@ -19,7 +19,7 @@ int kept_position(int i, int rows, int n, int length, int sinks) {
 
 // The mean over `width` neighbours in the middle of which it lies; those outside count as zeros.
 std::vector<float> pooled(const std::vector<float>& x, int width) {
-  const int n = number_of(x), before = width / 2;
+  const int n = count(x), before = width / 2;
   std::vector<float> y(x.size());
   for (int i = 0; i < n; ++i) {
     float sum = 0;
@@ -93,7 +93,7 @@ void CpuBackend::run(const SelectEntries& o) {
         std::stable_sort(chosen.begin(), chosen.end(), [&](int i, int j) { return weight(i) > weight(j); });
         chosen.resize(count_of(ring.tokens - window));
       }
-      const int room = number_of(chosen);
+      const int room = count(chosen);
       for (int i = 0; i < room; ++i) {
         const int place = n > ring.tokens ? ring.entry(n + room - 1 - i) : i;
         to.copy(o.layer, p.kv_slots[b], head, place, from, chosen[at(i)]);

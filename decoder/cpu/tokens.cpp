@@ -143,7 +143,7 @@ void CpuBackend::run(const SelectTree& o) {
       const int to = b * o.size + i;
       int local = -1;
       y[to] = root[b];
-      const bool padding = i > number_of(best);
+      const bool padding = i > count(best);
       if (i > 0 && !padding) {
         const Candidate& c = pool[best[at(i - 1)]];
         y[to] = c.token;

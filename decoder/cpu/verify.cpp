@@ -24,15 +24,15 @@ struct Results {
   int depth;
   template <class NextToken>
   void put(int b, int first, const Verdict& v, NextToken next_token) const {
-    const int base = b * (depth + 1), count = number_of(v.path);
-    check(count <= depth + 1, "a path longer than the proposal's depth");
+    const int base = b * (depth + 1), rows = count(v.path);
+    check(rows <= depth + 1, "a path longer than the proposal's depth");
     for (int j = 0; j <= depth; ++j) {
-      const auto i = count_of(std::min(j, count - 1));
+      const auto i = count_of(std::min(j, rows - 1));
       path[base + j] = first + v.path[i];
       next[base + j] = next_token(i);
     }
-    counts[b] = count;
-    last[b] = base + count - 1;
+    counts[b] = rows;
+    last[b] = base + rows - 1;
     last_row[b] = first + v.path.back();
     bonus[b] = v.bonus;
   }

@@ -102,7 +102,7 @@ StepOutline::StepOutline(std::span<const SegmentRun> runs) {
           {kind(kind_of(tape.ops[i], tape, tape.phases[i])), pass_of(tape.ops[i]).index, accessed(tape.ops[i])});
     s.shared_ops = std::make_shared<const std::vector<Op>>(std::move(ops));
     s.spans.reserve(tape.passes.size());
-    for (int i = 0; i < number_of(tape.passes); ++i) s.spans.emplace_back(run, i);
+    for (int i = 0; i < count(tape.passes); ++i) s.spans.emplace_back(run, i);
     looks_up = looks_up || tape.looks_up;
     trees += tape.trees;
     verified_rows = std::max(verified_rows, draftline::verified_rows(run));

@@ -95,7 +95,7 @@ void probe_sample(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   // A token at the edge of the nucleus may be in or out, as sums are rounded in another order.
   const int border = sampling.top_p < 1 ? 1 : 0;
   const double token = tokens.row(rows - 1)[0];
-  if (apart > border || !(token >= 0 && token < columns) || ours[at(token)] <= 0) {
+  if (apart > border || !(token >= 0 && token < columns) || ours[static_cast<std::size_t>(token)] <= 0) {
     p.skipped = kDiffers;
     return;
   }
