@@ -104,8 +104,8 @@ __global__ void __launch_bounds__(kThreads, blocks_beside(rows))
 
 __global__ void read_through_kernel(const uint4* from, std::int64_t n, unsigned* sink) {
   unsigned all = 0;
-  const auto step = std::int64_t{blocks_x()} * kThreads;
-  for (auto i = std::int64_t{block_x()} * kThreads + threadIdx.x; i < n; i += step) {
+  const auto step = std::int64_t{gridDim.x} * kThreads;
+  for (auto i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x; i < n; i += step) {
     const uint4 v = from[i];
     all ^= v.x ^ v.y ^ v.z ^ v.w;
   }

@@ -21,8 +21,8 @@ struct Terms {
 template <class T>
 __global__ void fill_kernel(Terms terms, T* to, std::int64_t n) {
   constexpr double kPi = 3.14159265358979323846;
-  const auto step = std::int64_t{blocks_x()} * kThreads;
-  for (auto i = std::int64_t{block_x()} * kThreads + thread_x(); i < n; i += step) {
+  const auto step = std::int64_t{gridDim.x} * kThreads;
+  for (auto i = std::int64_t{blockIdx.x} * kThreads + thread_x(); i < n; i += step) {
     float v = 0;
     for (int t = 0; t < terms.count; ++t) {
       const NormalTerm& m = terms.term[t];
