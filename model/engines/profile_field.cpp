@@ -26,14 +26,14 @@ std::string text(int v) { return std::to_string(v); }
 std::string text(double v) { return v == std::floor(v) ? std::to_string(std::lround(v)) : significant(v); }
 std::string text(const std::string& v) { return v.empty() ? "none" : v; }
 std::string text(const std::vector<int>& v) {
-  constexpr int kFew = 4;
-  if (v.empty()) return "none";
+  constexpr std::size_t kFew = 3;  // are shown, and the last
   std::string all;
-  for (const int n : v) {
-    if (v.size() > kFew && &n == &v[kFew - 1]) return all + "..., " + std::to_string(v.back());
-    all += std::to_string(n) + (&n == &v.back() ? "" : ", ");
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    if (i > 0) all += ", ";
+    if (i == kFew && v.size() > kFew + 1) return all + "..., " + std::to_string(v.back());
+    all += std::to_string(v[i]);
   }
-  return all;
+  return v.empty() ? "none" : all;
 }
 
 }  // namespace draftline::profile_field

@@ -18,7 +18,7 @@ std::string with_routing(const std::string& network, const std::string& routing)
          (routing.empty() ? "" : R"(, "expert_routing": )" + routing) + "}";
 }
 double overlap_in(const std::string& routing) {
-  return ScenarioText(with_routing("qwen3-30b-a3b", routing)).sweep()->scenario().transformers[0]->experts->overlap;
+  return ScenarioText(with_routing("qwen3-30b-a3b", routing)).sweep()->scenario().transformers[0]->experts()->overlap;
 }
 std::string mistakes_in(const std::string& network, const std::string& routing) {
   return ScenarioText(with_routing(network, routing)).mistakes();

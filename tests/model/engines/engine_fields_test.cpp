@@ -22,10 +22,9 @@ void check_rows(const Fields& fields) {
   }
 }
 
-Engine engine_with(const std::string& text) {
-  const std::string profile = R"({"name": "a", "version": "1", "source": "s", "locator": "l", "ops": {})";
-  return read_whole(Document::from_text(profile.substr(0, profile.size() - 1) + text + "}", "engine.json"),
-                    read_engine);
+Engine engine_with(const std::string& terms) {
+  const std::string profile = R"({"name": "a", "version": "1", "source": "s", "locator": "l", "ops": {})" + terms + "}";
+  return read_whole(Document::from_text(profile, "engine.json"), read_engine);
 }
 
 }  // namespace
