@@ -8,10 +8,12 @@
 #include <optional>
 #include <set>
 
+#include "api/answer.h"
 #include "cli/command.h"
-#include "cli/in_order.h"
+#include "cli/interruptible.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/rank_executor.h"
 #include "core/json_parse.h"
 #include "core/text_file.h"
 #include "gate/change_table.h"
@@ -69,7 +71,10 @@ int finish(const CheckOptions& o, const GateReport& report) {
 
 // A scenario and other files that no verb printed have nothing to be compared by.
 Json read_output(const fs::path& file) {
-  Json results = read_results(file);
+  const std::string text = read_text_file(file);
+  const ParsedJson strict = parse_json(text);
+  if (!strict.error.empty()) throw InputErrors(file.string() + "#" + strict.error_pointer + ": " + strict.error);
+  Json results = Json::parse(text);  // parsed again, as ParsedJson does not keep the order of members
   if (results.is_object() && !results.contains("schema_version"))
     throw InputErrors(file.string() + "#: is no output of a verb: missing key \"schema_version\"");
   if (count_figures(figures_of(results)) == 0) throw InputErrors(file.string() + "#: holds no figure");
@@ -78,9 +83,9 @@ Json read_output(const fs::path& file) {
 
 int check_against(const CheckOptions& o, const Common& common) {
   const fs::path& old_file = o.against.front();
-  const auto asked = o.against.size() == 1 ? std::optional(question_of(old_file)) : std::nullopt;
+  const auto asked = o.against.size() == 1 ? std::optional(question_of(Document::from_file(old_file))) : std::nullopt;
   const Json was = read_output(old_file),
-             is = asked ? answer(*asked, common.data).document : read_output(o.against.back());
+             is = asked ? Json::parse(answer(*asked, common.data).document) : read_output(o.against.back());
   const std::string name = old_file.generic_string() + " -> " + (asked ? "now" : o.against.back().generic_string());
   return finish(o, {{compare_documents(was, is, name, o.exact ? 0 : o.tolerance)}, {}});
 }
@@ -158,16 +163,15 @@ int check_pins(const CheckOptions& o, const Common& common) {
     for (const Pin& pin : file.pins) all.emplace_back(&file, &pin);
   Progress progress("checking", all.size());
   const Interruptible interruptible;
-  struct Worker {};
   std::vector<Recomputed> now;
-  in_order<Worker>(
-      common.ranks, {.from = 0, .to = all.size(), .question = question_id(inputs, 0), .jobs = o.jobs}, nullptr,
-      [] { return std::make_shared<Worker>(); },
-      [&](Worker&, std::size_t i) { return recompute(*all[i].second, all[i].first->path, common.data); },
-      [&](Recomputed& r) {
-        now.push_back(std::move(r));
-        progress.at(now.size());
-      });
+  const auto worker = [&](std::size_t i) { return recompute(*all[i].second, all[i].first->path, common.data); };
+  RankExecutor(common.ranks, o.jobs)
+      .run(ordered_work(
+          all.size(), work_id(inputs, 0), [&] { return worker; },
+          [&](Recomputed& r) {
+            now.push_back(std::move(r));
+            progress.at(now.size());
+          }));
   if (!common.ranks.first()) return kFine;
   if (now.size() < all.size()) {
     std::cerr << "interrupted after " << now.size() << " of " << all.size() << " pins\n";

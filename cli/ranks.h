@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Running one command on several machines: `mpirun draftline ...` starts the program once per rank (MPI) with the same
-// command line. Rank 0 distributes the work and receives all results in order (cli/in_order.h). Only rank 0 prints and
-// writes files, so that the output equals that of a single rank. Without mpirun there is one rank and no MPI.
+// command line. Rank 0 distributes the work and receives all results in order (cli/rank_executor.h). Only rank 0 prints
+// and writes files, so that the output equals that of a single rank. Without mpirun there is one rank and no MPI.
 #pragma once
 #include <cstddef>
 #include <functional>

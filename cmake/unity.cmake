@@ -6,7 +6,7 @@
 option(DRAFTLINE_UNITY "compile several sources as one" ON)
 set(draftline_unity_batch 24)
 if(DRAFTLINE_UNITY)
-  foreach(room IN ITEMS core model decoder methods trace inputs predict sim probes measure papers reports gate cli)
+  foreach(room IN ITEMS core model decoder methods trace inputs predict sim probes measure papers reports api gate cli)
     set_target_properties(draftline_${room} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${draftline_unity_batch})
   endforeach()
   # Whoever links one of these needs what reaches for a GPU (measure/decode_device), which most programs leave out.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "api/answer.h"
 #include "core/errors.h"
 #include "core/text_file.h"
 #include "gate/renamed.h"
@@ -45,7 +46,7 @@ Anchor read_anchor(const Reader& in, const fs::path& reference) {
     a.kind = in.at("kind").text();
   } else {
     a.question.verb = read_verb(in.at("verb"));
-    a.question.scenario = Json(in.at("scenario").json());
+    a.question.text = in.at("scenario").json().dump();
     in.at("scenario").entries();
     a.question.file = reference / "anchor.json";  // its paths are relative to the reference data
     for (const Reader& m : in.at("measured").items()) a.measured.push_back(read_measured_figure(m));
@@ -90,7 +91,7 @@ std::optional<double> first_figure(const std::vector<PointFigures>& points, cons
 }
 
 std::vector<double> errors_of_figures(const Anchor& a, const fs::path& data) {
-  const auto points = figures_of(answer(a.question, data).document);
+  const auto points = figures_of(Json::parse(answer(a.question, data).document));
   std::vector<double> errors;
   std::vector<std::string> mistakes;
   const auto find = [&](const PointKey& at, const std::string& figure) {

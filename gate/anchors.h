@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "gate/answers.h"
+#include "api/question.h"
+#include "gate/figures.h"
 #include "model/calibration/error_summary.h"
 
 namespace draftline::gate {
@@ -21,7 +22,7 @@ struct MeasuredFigure {
 
 struct Anchor {
   std::string group, source;  // source: who measured it and where it is published
-  Question question;
+  Question question{.options = {.oracle = false}};
   std::filesystem::path needs;           // file of the reference data that is required; "": none
   std::vector<MeasuredFigure> measured;  // empty with the verb "calibrate", which uses the points of a measured file
   std::string device, kind;              // with "calibrate": the predicted device, and the kind of points

@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include "api/answer.h"
 #include "core/build_info.h"
 #include "core/errors.h"
 #include "reports/figure_lists.h"
@@ -84,7 +85,7 @@ Recomputed recompute(const Pin& pin, const std::filesystem::path& pin_file, cons
   }
   try {
     const Answer a = answer(pin.question, data);
-    std::vector<PointFigures> all = figures_of(a.document);
+    std::vector<PointFigures> all = figures_of(Json::parse(a.document));
     r.lacking = lacking_figures(pin, all);
     r.points = selected(std::move(all), pin.figures);
     r.inputs = contents_of(a.input_files, data, pin_file.parent_path());

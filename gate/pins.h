@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "api/question.h"
 #include "core/reader.h"
-#include "gate/answers.h"
 #include "gate/changes.h"
 #include "gate/inputs.h"
 
@@ -19,7 +19,8 @@ struct Tolerance {
 };
 
 struct Pin {
-  Question question;                 // its file relative to the working directory
+  // Its file is relative to the working directory. The oracle, which would double the time of "simulate", is not run.
+  Question question{.options = {.oracle = false}};
   std::vector<std::string> figures;  // names for selected()
   Tolerance tolerance;
   bool own_tolerance = false;        // the tolerance is the pin's own, not the file's

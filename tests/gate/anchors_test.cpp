@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "api/answer.h"
 #include "tests/gate/rig.h"
 
 using namespace draftline;
@@ -28,7 +29,7 @@ double predicted(const Rig& rig, int batch, const std::string& figure) {
   Question q;
   q.verb = "run";
   q.file = rig.path("s.json");
-  for (const PointFigures& p : figures_of(answer(q, rig.data()).document))
+  for (const PointFigures& p : figures_of(Json::parse(answer(q, rig.data()).document)))
     if (identity_of(p.key).find("batch_size\n" + std::to_string(batch) + "\n") != std::string::npos)
       for (const auto& [name, value] : p.figures)
         if (name == figure) return value.get<double>();

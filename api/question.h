@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// A question to a verb: what `draftline run SCENARIO` and its kin are asked.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/reader.h"
+#include "reports/output.h"
+
+namespace draftline {
+
+struct Question {
+  std::string verb = {};                 // is_question_verb()
+  std::filesystem::path file = {};       // the scenario; for "calibrate" the measured file
+  std::optional<std::string> text = {};  // replaces the content of the file, to which its paths remain relative
+  std::vector<std::string> papers = {};  // names, for "papers"
+  std::uint64_t seed = 0;
+  AskedOptions options = {};
+  std::string verb_place = {};  // of the verb in a file, for messages: "pins.json#/pins/0/verb"; "" if it is in none
+
+  std::string name() const;  // "run best_tree.json"
+};
+
+bool is_question_verb(const std::string&);  // "run", "simulate", "plan", "advise", "papers" and "calibrate"
+std::string read_verb(const Reader&);       // notes a mistake and returns "" unless it is such a verb
+std::uint64_t read_seed(const Reader&);     // 0 to 2^64 - 1; anything else is noted as a mistake and returns 0
+
+// The question in a document of results, which contains it with its answer. Throws InputErrors if there is none.
+Question question_of(const Document&);
+
+}  // namespace draftline
