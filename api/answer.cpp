@@ -15,12 +15,10 @@ namespace draftline {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 // Parses the scenario, whose text is read once, again at each call. Workers share nothing, so nothing is locked.
-std::function<Document()> opener(const Question& q) {
-  if (q.text) return [&q] { return Document::from_text(*q.text, q.file); };
-  return [text = std::make_shared<const DocumentText>(q.file)] { return text->document(); };
+std::function<Document()> opener(const Question& q, const Data& data) {
+  if (q.text) return [&q, &data] { return Document::from_text(*q.text, q.file, *data.files); };
+  return [text = std::make_shared<const DocumentText>(q.file, *data.files)] { return text->document(); };
 }
 
 // ---- Sources of results: each thread has its own. `check()` is called on the first alone, where the others need none.
@@ -29,7 +27,7 @@ class Runs {
  public:
   using One = Outcome;
   static constexpr std::size_t kBlock = 256;  // points that a thread computes at a time
-  Runs(const Question& q, Document scenario, const fs::path& data, Listener&)
+  Runs(const Question& q, Document scenario, const Data& data, Listener&)
       : sweep_(std::move(scenario), data), q_(q) {}
   void check() {
     if (scenario().serving)
@@ -50,7 +48,7 @@ class Simulations {
  public:
   using One = ServingOutcome;
   static constexpr std::size_t kBlock = 1;
-  Simulations(const Question& q, Document scenario, const fs::path& data, Listener& listener)
+  Simulations(const Question& q, Document scenario, const Data& data, Listener& listener)
       : sweep_(std::move(scenario), data), q_(q), listener_(listener) {
     sweep_.validate();
   }
@@ -81,7 +79,7 @@ class Plans {
  public:
   using One = FleetOption;
   static constexpr std::size_t kBlock = 1;
-  Plans(const Question& q, Document scenario, const fs::path& data, Listener&)
+  Plans(const Question& q, Document scenario, const Data& data, Listener&)
       : sweep_(std::move(scenario), data), q_(q) {
     sweep_.validate();
     check_plannable(sweep_.scenario());
@@ -102,7 +100,7 @@ class Advices {
  public:
   using One = Advice;
   static constexpr std::size_t kBlock = 1;
-  Advices(const Question& q, Document scenario, const fs::path& data, Listener&)
+  Advices(const Question& q, Document scenario, const Data& data, Listener&)
       : sweep_(std::move(scenario), data, q.options.load), seed_(q.seed) {}
   void check() const {}
   const Scenario& scenario() const { return sweep_.scenario(); }
@@ -130,13 +128,41 @@ std::string none_can_run(const Question& q, const Answer& a, const std::string& 
   return a.scenario->document.root().place() + ": no " + what + " of it can run; the first: " + why;
 }
 
+template <class One>
+struct Piece {
+  std::vector<One> results;
+  std::vector<std::string> notes;
+};
+
+void add_notes(Answer& a, const std::vector<std::string>& notes, Listener& listener) {
+  for (const std::string& note : notes)
+    if (std::find(a.notes.begin(), a.notes.end(), note) == a.notes.end()) {
+      a.notes.push_back(note);
+      listener.on_note(note);
+    }
+}
+
+// Calls act(document) with the question's document, and passes its notes on even if that throws.
+template <class Act>
+auto with_notes_of(const Document& document, Answer& a, Listener& listener, Act act) try {
+  auto result = act(document);
+  add_notes(a, document.notes(), listener);
+  return result;
+} catch (const InputErrors&) {
+  add_notes(a, document.notes(), listener);
+  throw;
+}
+
 template <class Source>
-Answer answer_by(const Question& q, const fs::path& data, Executor& executor, Listener& listener) {
-  using Piece = std::vector<typename Source::One>;
-  const auto open = opener(q);
-  const auto first = std::make_shared<Source>(q, open(), data, listener);
-  first->check();
+Answer answer_by(const Question& q, const Data& data, Executor& executor, Listener& listener) {
+  using PieceOfSource = Piece<typename Source::One>;
+  const auto open = opener(q, data);
   Answer a;
+  const auto first = with_notes_of(open(), a, listener, [&](const Document& scenario) {
+    auto source = std::make_shared<Source>(q, scenario, data, listener);
+    source->check();
+    return source;
+  });
   a.scenario = std::shared_ptr<const Scenario>(first, &first->scenario());
   const Reader root = a.scenario->document.root();
   a.points = first->size();
@@ -153,8 +179,9 @@ Answer answer_by(const Question& q, const fs::path& data, Executor& executor, Li
   bool any = from > 0;
   a.done = from;
   a.missed = q.verb == "plan";
-  const auto take = [&](Piece& piece) {
-    for (auto& one : piece) {
+  const auto take = [&](PieceOfSource& piece) {
+    add_notes(a, piece.notes, listener);
+    for (auto& one : piece.results) {
       Result result(std::move(one));
       const std::string* why = obstacle_of(result);
       any = any || why == nullptr;
@@ -167,10 +194,12 @@ Answer answer_by(const Question& q, const fs::path& data, Executor& executor, Li
   };
   const auto worker_of = [from, points](std::shared_ptr<Source> source) {
     return [source, from, points](std::size_t piece) {
-      Piece results;
+      PieceOfSource done;
       const std::size_t begin = from + piece * Source::kBlock;
-      for (std::size_t i = begin; i < std::min(begin + Source::kBlock, points); ++i) results.push_back(source->at(i));
-      return results;
+      for (std::size_t i = begin; i < std::min(begin + Source::kBlock, points); ++i)
+        done.results.push_back(source->at(i));
+      done.notes = source->scenario().document.notes();
+      return done;
     };
   };
   OrderedWork work =
@@ -184,7 +213,7 @@ Answer answer_by(const Question& q, const fs::path& data, Executor& executor, Li
   return a;
 }
 
-Answer answer_papers(const Question& q, const fs::path& data, Executor&, Listener& listener) {
+Answer answer_papers(const Question& q, const Data& data, Executor&, Listener& listener) {
   Answer a;
   a.points = q.papers.size();
   if (!listener.on_begin(a)) return a;
@@ -197,14 +226,15 @@ Answer answer_papers(const Question& q, const fs::path& data, Executor&, Listene
   return a;
 }
 
-Answer answer_calibrate(const Question& q, const fs::path& data, Executor&, Listener& listener) {
+Answer answer_calibrate(const Question& q, const Data& data, Executor&, Listener& listener) {
   CalibrationInput input;
   input.measured = q.file;
-  input.data = data;
+  input.data = data.folder;
   input.locator = "pinned";
-  const Document document = opener(q)();
-  const Measured measured = read_whole(document, read_measured);
   Answer a;
+  const Document document = opener(q, data)();
+  const Measured measured =
+      with_notes_of(document, a, listener, [](const Document& file) { return read_whole(file, read_measured); });
   a.points = 1;
   if (!listener.on_begin(a)) return a;
   Calibration c{calibrated_device(input, measured), {}};
@@ -218,7 +248,7 @@ Answer answer_calibrate(const Question& q, const fs::path& data, Executor&, List
 // Keeps all results, and writes the document.
 class Collector : public Listener {
  public:
-  Collector(const Question& q, const fs::path& data) : writer_({text_, Format::json, asked_of(q, data)}) {}
+  Collector(const Question& q, const Data& data) : writer_({text_, Format::json, asked_of(q, data)}) {}
   bool on_begin(const Answer& a) override {
     writer_.begin(a);
     return true;
@@ -250,7 +280,7 @@ const std::string* obstacle_of(const Result& result) {
   return nullptr;
 }
 
-Answer answer(const Question& q, const fs::path& data, Executor& executor, Listener& listener) {
+Answer answer(const Question& q, const Data& data, Executor& executor, Listener& listener) {
   using Answerer = Answer (*)(const Question&, const fs::path&, Executor&, Listener&);
   static constexpr std::array<std::pair<std::string_view, Answerer>, 6> kAnswerers{
       {{"run", answer_by<Runs>},
@@ -265,13 +295,13 @@ Answer answer(const Question& q, const fs::path& data, Executor& executor, Liste
   return found->second(q, data, executor, listener);
 }
 
-Answer answer(const Question& q, const fs::path& data, Executor& executor) {
+Answer answer(const Question& q, const Data& data, Executor& executor) {
   Collector collector(q, data);
   Answer a = answer(q, data, executor, collector);
   return collector.whole(std::move(a));
 }
 
-Answer answer(const Question& q, const fs::path& data) {
+Answer answer(const Question& q, const Data& data) {
   SerialExecutor executor;
   return answer(q, data, executor);
 }

@@ -29,6 +29,7 @@ struct Answer {
   std::size_t points = 0;                    // points, methods or papers of the question
   std::size_t done = 0;                      // results so far, the first `from` points included; fewer if stopped
   InputFiles input_files;
+  std::vector<std::string> notes;  // what a user should know though it is no mistake, such as a key's outdated name
   bool missed = false;   // "plan": no option meets the targets
   std::string obstacle;  // why no point can run, with its place; "" if any can
 
@@ -45,16 +46,16 @@ class Listener {
   virtual ~Listener() = default;
   // Called once the question is read, before the first result. Returns whether to go on.
   virtual bool on_begin(const Answer&) { return true; }
+  virtual void on_note(const std::string&) {}  // each of Answer::notes
   virtual void on_progress(std::size_t /*done*/, std::size_t /*of*/) {}  // points, or the requests of a single one
   virtual void on_result(Result&&) {}
   virtual ServingObserver* observer() { return nullptr; }  // of the first run of "simulate" with a single point
 };
 
 // Throws InputErrors with all mistakes if the question is wrong; what `listener` and `executor` throw is passed on.
-// `data`: the folder data/.
-Answer answer(const Question&, const std::filesystem::path& data, Executor&, Listener&);
+Answer answer(const Question&, const Data&, Executor&, Listener&);
 // The answer with all results and its document.
-Answer answer(const Question&, const std::filesystem::path& data, Executor&);
-Answer answer(const Question&, const std::filesystem::path& data);  // computed by this thread
+Answer answer(const Question&, const Data&, Executor&);
+Answer answer(const Question&, const Data&);  // computed by this thread
 
 }  // namespace draftline

@@ -80,6 +80,6 @@ AnswerWriter::Report& AnswerWriter::report() {
 void AnswerWriter::add(const Result& one) { report().add(one); }
 void AnswerWriter::finish() { report().finish(); }
 
-Asked asked_of(const Question& q, const std::filesystem::path& data) { return {q.verb, data, q.seed, q.options}; }
+Asked asked_of(const Question& q, const Data& data) { return {q.verb, data.folder, q.seed, q.options}; }
 
 }  // namespace draftline

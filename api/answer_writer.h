@@ -26,6 +26,6 @@ class AnswerWriter {
   std::unique_ptr<Report> report_;  // made when it is first needed, as JSON begins to be written then
 };
 
-Asked asked_of(const Question&, const std::filesystem::path& data);
+Asked asked_of(const Question&, const Data&);
 
 }  // namespace draftline

@@ -36,6 +36,7 @@ class Printer : public Listener {
     if (a.points > 1) interruptible_.emplace();  // with one point there would be nothing to keep
     return true;
   }
+  void on_note(const std::string& note) override { print_note(note); }
   void on_progress(std::size_t done, std::size_t of) override {
     if (!progress_) progress_.emplace(doing(q_.verb), of);
     progress_->at(done);

@@ -84,8 +84,10 @@ Json read_output(const fs::path& file) {
 int check_against(const CheckOptions& o, const Common& common) {
   const fs::path& old_file = o.against.front();
   const auto asked = o.against.size() == 1 ? std::optional(question_of(Document::from_file(old_file))) : std::nullopt;
-  const Json was = read_output(old_file),
-             is = asked ? Json::parse(answer(*asked, common.data).document) : read_output(o.against.back());
+  Answer now;
+  if (asked) now = answer(*asked, common.data);
+  for (const std::string& note : now.notes) print_note(note);
+  const Json was = read_output(old_file), is = asked ? Json::parse(now.document) : read_output(o.against.back());
   const std::string name = old_file.generic_string() + " -> " + (asked ? "now" : o.against.back().generic_string());
   return finish(o, {{compare_documents(was, is, name, o.exact ? 0 : o.tolerance)}, {}});
 }
@@ -164,11 +166,14 @@ int check_pins(const CheckOptions& o, const Common& common) {
   Progress progress("checking", all.size());
   const Interruptible interruptible;
   std::vector<Recomputed> now;
+  std::set<std::string> noted;
   const auto worker = [&](std::size_t i) { return recompute(*all[i].second, all[i].first->path, common.data); };
   RankExecutor(common.ranks, o.jobs)
       .run(ordered_work(
           all.size(), work_id(inputs, 0), [&] { return worker; },
           [&](Recomputed& r) {
+            for (const std::string& note : r.notes)
+              if (noted.insert(note).second) print_note(note);
             now.push_back(std::move(r));
             progress.at(now.size());
           }));

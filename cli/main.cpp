@@ -15,9 +15,10 @@
 #include "core/build_info.h"
 #include "core/errors.h"
 #include "core/json_parse.h"
-#include "core/notes.h"
 
 namespace draftline::cli {
+
+void print_note(const std::string& note) { std::cerr << printable(note, note.npos) + "\n"; }
 
 int text_width() {
   constexpr int kOfFiles = 120;
@@ -137,7 +138,6 @@ int run(int argc, char** argv, Launched l) {
   add_validate(app, chosen);
   add_check(app, chosen);
   add_list(app, chosen);
-  const NoteListener notes([](const std::string& note) { say({kFine, {note}}); });
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -3,7 +3,8 @@
 #   core <- model <- decoder <- methods <- trace <- inputs <- predict <- sim <- measure <- reports <- api <- gate
 #   <- cli,
 #   papers on predict, seen from reports on;   probes on decoder, seen by measure and cli alone,
-# keeps third parties to their rooms and the console and environment to cli/. Names each offender as file:line.
+# keeps third parties to their rooms, the console and environment to cli/, and files to core/files. Names each offender
+# as file:line.
 cmake_minimum_required(VERSION 3.25)
 math(EXPR last "${CMAKE_ARGC} - 1")
 set(tree ${CMAKE_ARGV${last}})
@@ -49,6 +50,13 @@ set(third_parties
 # What libraries do not do: a regular expression on a line of code.
 set(only_cli "(^|[^a-zA-Z0-9_.>])(std::)?(printf|puts|putchar|getenv|secure_getenv|setenv|abort|_Exit|quick_exit)[ ]*\\("
   "std::exit[ ]*\\(" "std::c(out|err|log|in)[^a-z_]" "fprintf[ ]*\\([ ]*(stdout|stderr)")
+
+# How files are opened. measure/, probes/ and gate/ keep files of their own; core/text_file writes.
+set(opens_files "(std::ifstream|std::fstream|fopen[ ]*\\(|(fs|filesystem)::(exists|is_[a-z_]+|[a-z_]*directory_iterator|file_size|status)[^a-z_])")
+set(may_open "^(measure|probes|gate|cli)/|^core/(files|text_file)[.]cpp$")
+# What changes and belongs to the whole process: a variable at its source's own level, or a static one of a function.
+set(globals "^[ ]*(inline |static |thread_local )+([a-zA-Z_:][a-zA-Z0-9_:<>, *&]* )+[a-z_0-9]+[ ]*([={].*)?$")
+set(may_be_global "^cli/|^decoder/cpu/huge_pages[.]cpp$")  # blocks of huge pages, as an allocator keeps them
 
 set(offences 0)
 function(offend file line what)
@@ -120,13 +128,21 @@ foreach(room IN LISTS rooms)
             endif()
           endif()
         endforeach()
-      elseif(NOT room STREQUAL "cli" AND line MATCHES "print|put|env|bort|xit|std::c")  # fast; the rest is exact
-        string(REGEX REPLACE "//.*" "" code "${line}")
-        foreach(pattern IN LISTS only_cli)
-          if(code MATCHES "${pattern}")
-            offend(${file} ${number} "only cli/ prints, exits or reads the environment (${CMAKE_MATCH_0})")
-          endif()
-        endforeach()
+      elseif(line MATCHES "print|put|env|bort|xit|std::|fopen|fs::|^[ ]*(inline|static|thread_local) ")  # fast; the rest is exact
+        string(REGEX REPLACE "//.*" "" code "${line} ")
+        if(NOT room STREQUAL "cli")
+          foreach(pattern IN LISTS only_cli)
+            if(code MATCHES "${pattern}")
+              offend(${file} ${number} "only cli/ prints, exits or reads the environment (${CMAKE_MATCH_0})")
+            endif()
+          endforeach()
+        endif()
+        if(NOT file MATCHES "${may_open}" AND code MATCHES "${opens_files}")
+          offend(${file} ${number} "files are read through core/files.h (${CMAKE_MATCH_0})")
+        endif()
+        if(code MATCHES "${globals}" AND NOT code MATCHES "const|[(]" AND NOT file MATCHES "${may_be_global}")
+          offend(${file} ${number} "changes, and belongs to the whole process")
+        endif()
       endif()
     endforeach()
   endforeach()

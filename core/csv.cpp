@@ -16,8 +16,8 @@ namespace draftline {
   throw InputErrors(printable_path(file) + ":" + std::to_string(line) + ": " + std::string(message));
 }
 
-Csv Csv::from_file(const std::filesystem::path& path, std::size_t most_bytes) {
-  return from_text(read_text_file(path, most_bytes), path);
+Csv Csv::from_file(const std::filesystem::path& path, std::size_t most_bytes, const Files& files) {
+  return from_text(files.text(path, most_bytes), path);
 }
 
 // Parquet's libraries are larger than all of draftline, and a table is converted by one line.

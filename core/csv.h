@@ -9,12 +9,15 @@
 #include <string_view>
 #include <vector>
 
+#include "core/files.h"
+
 namespace draftline {
 
 class Csv {
  public:
   // `most_bytes` limits the text, after gunzip. `name` is the file name in messages.
-  static Csv from_file(const std::filesystem::path&, std::size_t most_bytes = std::size_t{256} << 20);
+  static Csv from_file(const std::filesystem::path&, std::size_t most_bytes = std::size_t{256} << 20,
+                       const Files& = disk());
   static Csv from_text(std::string text, std::filesystem::path name);
 
   std::size_t rows() const { return lines_.size(); }  // without the header

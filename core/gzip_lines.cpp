@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
+#include <istream>
 
 #include "core/errors.h"
 
@@ -14,21 +14,20 @@ namespace draftline {
 struct GzipLines::Open {
   std::filesystem::path path;
   std::size_t most, line = 0;
-  std::ifstream file;
+  std::unique_ptr<std::istream> file;
   z_stream z{};
   std::array<char, 1 << 16> packed{}, text{};
   std::size_t at = 0, end = 0;  // unread part of `text`
   bool over = false;
 };
 
-GzipLines::GzipLines(const std::filesystem::path& path, std::size_t most_per_line) : open_(std::make_unique<Open>()) {
+GzipLines::GzipLines(const std::filesystem::path& path, const Files& files, std::size_t most_per_line)
+    : open_(std::make_unique<Open>()) {
   open_->path = path;
   open_->most = most_per_line;
-  std::error_code none;
-  if (!std::filesystem::exists(path, none)) throw InputErrors(path.string() + ": no such file");
-  if (!std::filesystem::is_regular_file(path, none)) throw InputErrors(path.string() + ": is no regular file");
-  open_->file.open(path, std::ios::binary);
-  if (!open_->file) throw InputErrors(path.string() + ": can't be read");
+  if (!files.exists(path)) throw InputErrors(path.string() + ": no such file");
+  if (!files.is_file(path)) throw InputErrors(path.string() + ": is no regular file");
+  open_->file = files.open(path);
   constexpr int kGzip = 15 + 16;  // largest window, gzip header
   check(inflateInit2(&open_->z, kGzip) == Z_OK, "inflateInit2");
 }
@@ -56,8 +55,8 @@ bool GzipLines::next(std::string& line) {
     }
     if (o.over) return !line.empty();
     if (o.z.avail_in == 0) {
-      o.file.read(o.packed.data(), static_cast<std::streamsize>(o.packed.size()));
-      o.z.avail_in = static_cast<uInt>(o.file.gcount());
+      o.file->read(o.packed.data(), static_cast<std::streamsize>(o.packed.size()));
+      o.z.avail_in = static_cast<uInt>(o.file->gcount());
       o.z.next_in = reinterpret_cast<Bytef*>(o.packed.data());
       if (o.z.avail_in == 0) fail("the gzip file is truncated");
     }
@@ -68,7 +67,7 @@ bool GzipLines::next(std::string& line) {
     o.end = o.text.size() - o.z.avail_out;
     if (status == Z_STREAM_END) {
       o.over = true;
-      if (o.z.avail_in > 0 || o.file.peek() != std::ifstream::traits_type::eof())
+      if (o.z.avail_in > 0 || o.file->peek() != std::istream::traits_type::eof())
         fail("bytes after the gzip file's end");
     } else if (status != Z_OK && status != Z_BUF_ERROR) {
       fail("no gzip file, or a damaged one");

@@ -7,12 +7,15 @@
 #include <memory>
 #include <string>
 
+#include "core/files.h"
+
 namespace draftline {
 
 class GzipLines {
  public:
   // `most_per_line`: bytes of the longest line.
-  explicit GzipLines(const std::filesystem::path&, std::size_t most_per_line = std::size_t{64} << 20);
+  explicit GzipLines(const std::filesystem::path&, const Files& = disk(),
+                     std::size_t most_per_line = std::size_t{64} << 20);
   ~GzipLines();
   GzipLines(const GzipLines&) = delete;
   GzipLines& operator=(const GzipLines&) = delete;

@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/input_files.h"
 
-#include <fstream>
-
+#include "core/errors.h"
 #include "core/fingerprint.h"
 
 namespace draftline {
 
 namespace fs = std::filesystem;
 
-std::uint64_t fingerprint_of_bytes(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return 0;
+std::uint64_t fingerprint_of_bytes(const fs::path& file, const Files& files) try {
+  const auto in = files.open(file);
   Fingerprint all;
   std::string chunk(std::size_t{1} << 16, '\0');
-  while (in.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || in.gcount() > 0)
-    all.add(std::string_view(chunk.data(), static_cast<std::size_t>(in.gcount())));
+  while (in->read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || in->gcount() > 0)
+    all.add(std::string_view(chunk.data(), static_cast<std::size_t>(in->gcount())));
   return all.value();
-}
+} catch (const InputErrors&) { return 0; }
 
 std::string input_name(const fs::path& file, const fs::path& data, const fs::path& base) {
   const fs::path below =

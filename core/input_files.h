@@ -7,13 +7,16 @@
 #include <map>
 #include <string>
 
+#include "core/files.h"
+
 namespace draftline {
 
 // Fingerprints by path, as each file was opened. The fingerprint of a JSON file does not depend on white space or the
 // order of keys; that of any other file is a hash of its bytes.
 using InputFiles = std::map<std::filesystem::path, std::uint64_t>;
 
-std::uint64_t fingerprint_of_bytes(const std::filesystem::path&);  // 0 if the file can't be read
+// 0 if the file can't be read
+std::uint64_t fingerprint_of_bytes(const std::filesystem::path&, const Files& = disk());
 
 // A name that does not depend on the location of the folder `data`: "data/devices/h100-sxm.json". A file outside that
 // folder is named by its path, relative to `base` unless `base` is empty.

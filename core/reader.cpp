@@ -10,8 +10,6 @@
 
 #include "core/fingerprint.h"
 #include "core/json_parse.h"
-#include "core/notes.h"
-#include "core/text_file.h"
 
 namespace draftline {
 
@@ -33,9 +31,13 @@ struct Reader::State {
   std::vector<std::string> messages;
   std::unordered_set<std::string> noted;
   std::size_t unsaid = 0;
-  std::vector<std::string> notes;
   std::set<std::pair<std::string, std::string>> renamed;  // old and new keys: each is noted where it first stands
-  std::shared_ptr<InputFiles> input_files = std::make_shared<InputFiles>();  // shared with the documents below
+  const Files* files = nullptr;
+  struct Shared {  // with the documents below
+    InputFiles input_files;
+    std::vector<std::string> notes;
+  };
+  std::shared_ptr<Shared> shared = std::make_shared<Shared>();
 
   void note(std::string message) {
     if (messages.size() >= kMostMessages) {
@@ -103,6 +105,7 @@ Reader Reader::below(const Json* value, std::string_view step) const {
 
 std::string Reader::place() const { return state_->place(pointer_); }
 const std::filesystem::path& Reader::file() const { return state_->file; }
+const Files& Reader::files() const { return *state_->files; }
 const Json& Reader::json() const { return value_ ? *value_ : kNull; }
 
 Json Reader::chosen() const {
@@ -124,9 +127,15 @@ void Reader::pass_on(const InputErrors& from) const {
   for (const std::string& message : from.messages()) state_->note(message);
 }
 
-const InputFiles& Reader::input_files() const { return *state_->input_files; }
+void Reader::note(std::string_view text) const {
+  std::vector<std::string>& notes = state_->shared->notes;
+  std::string whole = place() + ": " + std::string(text);
+  if (std::find(notes.begin(), notes.end(), whole) == notes.end()) notes.push_back(std::move(whole));
+}
+
+const InputFiles& Reader::input_files() const { return state_->shared->input_files; }
 void Reader::note_input(const std::filesystem::path& file, std::uint64_t fingerprint) const {
-  state_->input_files->insert_or_assign(file, fingerprint);
+  state_->shared->input_files.insert_or_assign(file, fingerprint);
 }
 
 bool Reader::failed() const { return !state_->messages.empty(); }
@@ -168,10 +177,8 @@ std::optional<Reader> Reader::find(std::string_view key, std::string_view old_ke
   if (const std::optional<Reader> found = find(key)) return found;
   if (!has_silently(old_key)) return std::nullopt;
   const std::optional<Reader> found = find(old_key);
-  if (state_->renamed.emplace(old_key, key).second) {
-    state_->notes.push_back(found->place() + ": is called " + in_quotes(key) + " now; the old name is still read");
-    tell_listener(state_->notes.back());
-  }
+  if (state_->renamed.emplace(old_key, key).second)
+    found->note("is called " + in_quotes(key) + " now; the old name is still read");
   return found;
 }
 
@@ -343,30 +350,31 @@ Reader Reader::choosing(const std::vector<Choice>& choices) const {
 
 Document::Document(std::shared_ptr<Reader::State> state) : state_(std::move(state)) {}
 
-DocumentText::DocumentText(std::filesystem::path file, std::size_t most_bytes)
-    : file_(std::move(file)), text_(read_text_file(file_, most_bytes)) {}
+DocumentText::DocumentText(std::filesystem::path file, const Files& files)
+    : file_(std::move(file)), files_(files), text_(files.text(file_)) {}
 
 Document DocumentText::document() const {
-  Document document = Document::from_text(text_, file_);
+  Document document = Document::from_text(text_, file_, files_);
   Fingerprint fingerprint;
   fingerprint.add(document.root().json().dump(-1, ' ', false, Json::error_handler_t::replace));
   document.root().note_input(file_, fingerprint.value());
   return document;
 }
 
-Document Document::from_file(const std::filesystem::path& path, std::size_t most_bytes) {
-  return DocumentText(path, most_bytes).document();
+Document Document::from_file(const std::filesystem::path& path, const Files& files) {
+  return DocumentText(path, files).document();
 }
 
 Document Document::below(const Reader& asking, const std::filesystem::path& path) {
-  Document document = from_file(path);
-  asking.state_->input_files->merge(*document.state_->input_files);
-  document.state_->input_files = asking.state_->input_files;
+  Document document = from_file(path, asking.files());
+  asking.state_->shared->input_files.merge(document.state_->shared->input_files);
+  document.state_->shared = asking.state_->shared;
   return document;
 }
 
-Document Document::from_text(std::string_view text, std::filesystem::path name) {
+Document Document::from_text(std::string_view text, std::filesystem::path name, const Files& files) {
   auto state = std::make_shared<Reader::State>();
+  state->files = &files;
   state->shown_file = printable(name.string(), 1000);
   state->file = std::move(name);
   ParsedJson parsed = parse_json(text);
@@ -379,6 +387,6 @@ Document Document::from_text(std::string_view text, std::filesystem::path name) 
 
 Reader Document::root() const { return Reader(state_, nullptr, &state_->root, ""); }
 
-const std::vector<std::string>& Document::notes() const { return state_->notes; }
+const std::vector<std::string>& Document::notes() const { return state_->shared->notes; }
 
 }  // namespace draftline

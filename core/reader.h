@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "core/errors.h"
+#include "core/files.h"
 #include "core/input_files.h"
 #include "core/named.h"
 #include "core/nearest_word.h"
@@ -32,6 +33,7 @@ class Reader {
  public:
   std::string place() const;  // file and JSON pointer: "scenario.json#/method/0/draft_length"; root: "scenario.json#"
   const std::filesystem::path& file() const;
+  const Files& files() const;          // in which the document and those below it are found
   const nlohmann::json& json() const;  // the value as the file has it, without choosing(); null where a read failed
   nlohmann::json chosen() const;       // the value with each list of choosing() replaced by the chosen element
 
@@ -39,7 +41,7 @@ class Reader {
   // value is no object, both note a mistake.
   Reader at(std::string_view key) const;
   std::optional<Reader> find(std::string_view key) const;
-  // A renamed key. The old name is read too, with a note to the user (Document::notes); both at once are a mistake.
+  // A renamed key. The old name is read too, with a note(); both at once are a mistake.
   std::optional<Reader> find(std::string_view key, std::string_view old_key) const;
   Reader at(std::string_view key, std::string_view old_key) const;
   // A key with a synonym; both at once are a mistake.
@@ -95,6 +97,7 @@ class Reader {
   }
 
   void fail(std::string message) const;         // notes a mistake at this place
+  void note(std::string_view text) const;       // Document::notes(), with this place
   void pass_on(const InputErrors& from) const;  // notes the mistakes of another file unchanged
   // The input files of the document so far: its own file, those opened by Document::below(), and those of note_input().
   const InputFiles& input_files() const;
@@ -134,16 +137,18 @@ struct Reader::Choice {
   std::size_t index;
 };
 
-// A parsed JSON file. A file that can't be read, is larger than `most_bytes` or is no valid JSON (core/json_parse.h)
-// throws InputErrors at once.
+// A parsed JSON file. A file that can't be read, is larger than 64 MiB or is no valid JSON (core/json_parse.h) throws
+// InputErrors at once.
 class Document {
  public:
-  static Document from_file(const std::filesystem::path&, std::size_t most_bytes = std::size_t{64} << 20);
-  static Document from_text(std::string_view text, std::filesystem::path name);
+  static Document from_file(const std::filesystem::path&, const Files& = disk());
+  // `name`: the file whose text this is; the documents below it are found in `files`.
+  static Document from_text(std::string_view text, std::filesystem::path name, const Files& files = disk());
   // Opens a file to which another document refers; it becomes one of that document's input files.
   static Document below(const Reader& asking, const std::filesystem::path&);
   Reader root() const;
-  // What a user should know though it is no mistake (outdated keys), each with its place.
+  // What a user should know though it is no mistake (outdated keys), each once and with its place, documents below
+  // included.
   const std::vector<std::string>& notes() const;
   void finish() const { root().finish(); }
 
@@ -156,11 +161,12 @@ class Document {
 // functions throw InputErrors as Document::from_file() does.
 class DocumentText {
  public:
-  explicit DocumentText(std::filesystem::path, std::size_t most_bytes = std::size_t{64} << 20);
+  explicit DocumentText(std::filesystem::path, const Files& = disk());
   Document document() const;
 
  private:
   std::filesystem::path file_;
+  const Files& files_;
   std::string text_;
 };
 

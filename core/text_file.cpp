@@ -22,33 +22,10 @@ namespace fs = std::filesystem;
 
 std::string printable_path(const fs::path& path) { return printable(path.string(), 1000); }
 
+std::string read_text_file(const fs::path& path, std::size_t most_bytes) { return disk().text(path, most_bytes); }
+
 static std::string why(int error) {
   return error == 0 ? "is the disk full?" : std::generic_category().message(error);  // 0: it failed earlier, unseen
-}
-
-std::string read_text_file(const fs::path& path, std::size_t most_bytes) {
-  const auto fail = [&](const std::string& what) { throw InputErrors(printable_path(path) + ": " + what); };
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (path.empty() || status.type() == fs::file_type::not_found) fail("no such file");
-  if (fs::is_directory(status)) fail("is a folder, not a file");
-  if (status.type() == fs::file_type::none) fail("cannot be read: " + error.message());
-  struct Close {
-    void operator()(std::FILE* f) const { std::fclose(f); }
-  };
-  errno = 0;
-  const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "rb"));
-  if (!file) fail("cannot be opened: " + why(errno));
-  std::string text;
-  if (const auto size = fs::is_regular_file(status) ? fs::file_size(path, error) : 0; !error && size <= most_bytes)
-    text.reserve(static_cast<std::size_t>(size) + 1);
-  std::string chunk(std::size_t{1} << 16, '\0');
-  while (const std::size_t n = std::fread(chunk.data(), 1, chunk.size(), file.get())) {
-    if (n > most_bytes - text.size()) fail("is larger than " + std::to_string(most_bytes) + " bytes");
-    text.append(chunk, 0, n);
-  }
-  if (std::ferror(file.get())) fail("cannot be read: " + why(errno));
-  return is_gzip(text) ? gunzip(text, most_bytes, printable_path(path)) : text;
 }
 
 // The file that a chain of links ends at, whether it exists yet or not.

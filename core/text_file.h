@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading and writing of whole files. Reading has a size limit and decompresses gzip; writing is
-// atomic: a file appears complete or not at all. Files whose names end in ".gz" are written with gzip.
+// Writing of whole files, which is atomic: a file appears complete or not at all. Files whose names end in ".gz" are
+// written with gzip. Reading is in core/files.h.
 #pragma once
 #include <cstddef>
 #include <filesystem>
@@ -9,12 +9,11 @@
 #include <string>
 #include <string_view>
 
+#include "core/files.h"
+
 namespace draftline {
 
-inline constexpr std::size_t kMostTextBytes = std::size_t{64} << 20;
-
-// The bytes of a file, decompressed if they are gzip's. Throws InputErrors, "FILE: no such file", if it can't be read
-// or if it holds more than `most_bytes`, before or after decompression.
+// As disk().text() (core/files.h).
 std::string read_text_file(const std::filesystem::path&, std::size_t most_bytes = kMostTextBytes);
 
 std::string printable_path(const std::filesystem::path&);  // for a message (core/json_parse)

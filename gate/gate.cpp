@@ -87,6 +87,7 @@ Recomputed recompute(const Pin& pin, const std::filesystem::path& pin_file, cons
     const Answer a = answer(pin.question, data);
     std::vector<PointFigures> all = figures_of(Json::parse(a.document));
     r.lacking = lacking_figures(pin, all);
+    r.notes = a.notes;
     r.points = selected(std::move(all), pin.figures);
     r.inputs = contents_of(a.input_files, data, pin_file.parent_path());
   } catch (const InputErrors& e) { r.failure = e.what(); }

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "core/json_parse.h"
-#include "core/notes.h"
 #include "decoder/checkpoint/huggingface.h"
 #include "inputs/expert_overlap.h"
 #include "inputs/served_acceptance.h"
@@ -18,9 +17,8 @@ namespace fs = std::filesystem;
 
 std::vector<std::string> Catalogue::names(const std::string& kind) const {
   std::vector<std::string> names;
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(data_ / kind, none))
-    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+  for (const fs::path& file : data_.files->list(data_ / kind))
+    if (file.extension() == ".json") names.push_back(file.stem().string());
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -76,14 +74,14 @@ static std::string nearest_version(const std::string& name, const std::vector<st
   return stem + (above[i] - at[i] < at[i] - below[i] ? newer : older);
 }
 
-// What a user should know of a name that stands for another version.
-static void note_version(const std::string& place, const std::string& name, const fs::path& file,
-                         const std::string& kind) {
+// What a user should know of a name that stands for another version; "" if it does not.
+static std::string version_note(const std::string& name, const fs::path& file, const std::string& kind) {
   const std::string used = file.stem().string();
   const std::size_t dash = name.rfind('-');
   if (kind == "engines" && used != name && dash != std::string::npos && is_version(name.substr(dash + 1)) &&
       name.find('/') == std::string::npos && !name.ends_with(".json"))
-    tell_listener(place + "there is no profile " + name + "; the nearest version, " + used + ", is used");
+    return "there is no profile " + name + "; the nearest version, " + used + ", is used";
+  return "";
 }
 
 // The known names that a user probably meant by "h100", "H100-SXM" or "meta-llama/Llama-3.1-8B-Instruct".
@@ -104,13 +102,12 @@ static std::vector<std::string> meant(std::string name, const std::vector<std::s
   return near ? std::vector{*near} : std::vector<std::string>();
 }
 
-// "; did you mean ..?", with a file or folder of that name in `folder` or similar known names.
-static std::string hint(const std::string& name, const fs::path& folder, const std::string& kind,
+// "; did you mean ..?", with the file or folder of that name if it `is_there`, or with similar known names.
+static std::string hint(const std::string& name, bool is_there, const std::string& kind,
                         const std::vector<std::string>& known) {
-  std::error_code none;
   const bool bare = name.find('/') == std::string::npos;
   const auto said = [](const std::string& instead) { return "; did you mean \"" + instead + "\"?"; };
-  if (bare && fs::exists(folder / name, none)) return said("./" + name);
+  if (bare && is_there) return said("./" + name);
   constexpr std::size_t kMost = 4;
   std::vector<std::string> near = meant(name, known);
   if (!near.empty() && near.size() <= kMost) {
@@ -126,31 +123,32 @@ static std::string hint(const std::string& name, const fs::path& folder, const s
 std::variant<fs::path, std::string> Catalogue::find(const std::string& name, const fs::path& folder,
                                                     const std::string& kind) const {
   if (name.empty()) return "must name one of " + kind + " or a file";
+  const Files& files = *data_.files;
   if (name.find('/') != std::string::npos || name.ends_with(".json")) {
     fs::path file = folder / name;
-    std::error_code none;
-    if (!fs::exists(file, none))
-      return "no such file: \"" + name + "\"" + (name.ends_with(".json") ? "" : hint(name, folder, kind, names(kind)));
-    if (!fs::is_directory(file, none)) return file;
+    if (!files.exists(file))
+      return "no such file: \"" + name + "\"" + (name.ends_with(".json") ? "" : hint(name, false, kind, names(kind)));
+    if (!files.is_folder(file)) return file;
     const bool network = kind == "transformers";
     file /= "config.json";
-    if (network && fs::exists(file, none)) return file;
+    if (network && files.exists(file)) return file;
     return network ? "the folder \"" + name + "\" has no config.json" : "is a folder, not a file: \"" + name + "\"";
   }
   const auto all = names(kind);
   std::string match = std::binary_search(all.begin(), all.end(), name) ? name : newest(name, all);
   if (match.empty() && kind == "engines") match = nearest_version(name, all);
-  if (match.empty()) return "unknown name \"" + name + "\"" + hint(name, folder, kind, all);
+  if (match.empty()) return "unknown name \"" + name + "\"" + hint(name, files.exists(folder / name), kind, all);
   return data_ / kind / (match + ".json");
 }
 
-template <class T, class Open>
-std::shared_ptr<const T> Catalogue::load(Known<T>& known, const fs::path& file, Open open) {
+template <class T>
+std::shared_ptr<const T> Catalogue::load(Known<T>& known, const fs::path& file, const Reader* asking) {
   auto& entry = known.read[file];
   if (!entry) {
-    const Document document = open(file);
+    const Document document = asking ? Document::below(*asking, file) : Document::from_file(file, *data_.files);
     entry = std::make_shared<T>(read_whole(document, known.reader));
     input_files_.insert(document.root().input_files().begin(), document.root().input_files().end());
+    if (!asking) notes_.insert(notes_.end(), document.notes().begin(), document.notes().end());
   }
   return entry;
 }
@@ -164,9 +162,9 @@ std::shared_ptr<const T> Catalogue::asked(Known<T>& known, const Reader& in) {
     in.fail(*why);
     return nullptr;
   }
-  note_version(in.place() + ": ", name, std::get<fs::path>(found), known.kind);
+  if (const std::string note = version_note(name, std::get<fs::path>(found), known.kind); !note.empty()) in.note(note);
   try {
-    return load(known, std::get<fs::path>(found), [&](const fs::path& file) { return Document::below(in, file); });
+    return load(known, std::get<fs::path>(found), &in);
   } catch (const InputErrors& mistakes) {
     in.pass_on(mistakes);
     return nullptr;
@@ -176,14 +174,14 @@ std::shared_ptr<const T> Catalogue::asked(Known<T>& known, const Reader& in) {
 template <class T>
 std::shared_ptr<const T> Catalogue::named(Known<T>& known, const std::string& name, const fs::path& asked_by) {
   const auto found = find(name, asked_by.parent_path(), known.kind);
-  if (const auto* why = std::get_if<std::string>(&found))
-    throw InputErrors((asked_by.empty() ? "" : printable(asked_by.string(), 1000) + "#: ") + *why);
-  note_version(asked_by.empty() ? "" : printable(asked_by.string(), 1000) + "#: ", name, std::get<fs::path>(found),
-               known.kind);
-  return load(known, std::get<fs::path>(found), [](const fs::path& file) { return Document::from_file(file); });
+  const std::string place = asked_by.empty() ? "" : printable(asked_by.string(), 1000) + "#: ";
+  if (const auto* why = std::get_if<std::string>(&found)) throw InputErrors(place + *why);
+  if (const std::string note = version_note(name, std::get<fs::path>(found), known.kind); !note.empty())
+    notes_.push_back(place + note);
+  return load(known, std::get<fs::path>(found), nullptr);
 }
 
-static TransformerShape read_named_transformer(const Reader& root, const fs::path& data) {
+static TransformerShape read_named_transformer(const Reader& root, const Data& data) {
   TransformerShape s = read_transformer(root);
   if (s.experts() != nullptr) s.set_expert_overlap(read_file_below(root, data / "routing.json", read_usual_overlap));
   const std::string stem = root.file().stem().string();
@@ -191,7 +189,7 @@ static TransformerShape read_named_transformer(const Reader& root, const fs::pat
   return s;
 }
 
-Catalogue::Catalogue(fs::path data)
+Catalogue::Catalogue(Data data)
     : data_(std::move(data)),
       devices_{"devices", [this](const Reader& root) { return read_device(root, data_ / "devices"); }, {}},
       transformers_{"transformers", [this](const Reader& root) { return read_named_transformer(root, data_); }, {}},
@@ -220,8 +218,7 @@ DrafterConfig Catalogue::drafter(const Reader& in, DrafterKind kind) {
   const std::string name = in.text();
   if (!in.is_string()) return {};
   const fs::path file = in.file().parent_path() / name / "config.json";
-  std::error_code none;
-  if (!fs::is_regular_file(file, none)) {
+  if (!data_.files->is_file(file)) {
     in.fail("must be a drafter's folder; there is no \"" + (fs::path(name) / "config.json").string() + "\"");
     return {};
   }
@@ -239,7 +236,7 @@ DrafterConfig Catalogue::drafter(const Reader& in, DrafterKind kind) {
 std::optional<std::string> Catalogue::weights(const TransformerShape* shape) const {
   for (const auto& [file, known] : transformers_.read)
     if (known.get() == shape && file.filename() == "config.json") try {
-        return weights_name(HuggingFaceFolder(file.parent_path()).fingerprint());
+        return weights_name(HuggingFaceFolder(file.parent_path(), *data_.files).fingerprint());
       } catch (const InputErrors&) { return std::nullopt; }
   return std::nullopt;
 }
@@ -254,19 +251,19 @@ static std::shared_ptr<const T> recorded(std::map<fs::path, std::shared_ptr<cons
     return nullptr;
   }
   const fs::path file = in.file().parent_path() / name;
-  std::error_code none;
-  if (!fs::exists(file, none)) {
+  const Files& files = in.files();
+  if (!files.exists(file)) {
     in.fail("no such file: \"" + name + "\"");
     return nullptr;
   }
-  if (!fs::is_regular_file(file, none)) {
-    in.fail((fs::is_directory(file, none) ? "is a folder, not a file: \"" : "is no regular file: \"") + name + "\"");
+  if (!files.is_file(file)) {
+    in.fail((files.is_folder(file) ? "is a folder, not a file: \"" : "is no regular file: \"") + name + "\"");
     return nullptr;
   }
   auto& entry = known[file];
   if (!entry) try {
-      entry = std::make_shared<T>(read(file));
-      input_files[file] = fingerprint_of_bytes(file);
+      entry = std::make_shared<T>(read(file, files));
+      input_files[file] = fingerprint_of_bytes(file, files);
       in.note_input(file, input_files[file]);
     } catch (const InputErrors& mistakes) { in.pass_on(mistakes); }
   return entry;

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/files.h"
 #include "core/reader.h"
 #include "model/devices/device.h"
 #include "model/engines/engine.h"
@@ -24,7 +25,7 @@ struct WorkloadTrace;
 
 class Catalogue {
  public:
-  explicit Catalogue(std::filesystem::path data);  // the folder data/
+  explicit Catalogue(Data);
   Catalogue(const Catalogue&) = delete;
   Catalogue& operator=(const Catalogue&) = delete;
 
@@ -55,9 +56,10 @@ class Catalogue {
   // none.
   std::optional<std::string> weights(const TransformerShape*) const;
   const InputFiles& input_files() const { return input_files_; }  // all files read so far
+  const std::vector<std::string>& notes() const { return notes_; }  // on names that no Reader holds
 
   std::vector<std::string> names(const std::string& kind) const;  // "devices", "transformers", "engines"; sorted
-  const std::filesystem::path& data() const { return data_; }
+  const Data& data() const { return data_; }
 
  private:
   template <class T>
@@ -69,15 +71,16 @@ class Catalogue {
   // The file to which `name` refers, with paths relative to `folder`; or the message of a mistake.
   std::variant<std::filesystem::path, std::string> find(const std::string& name, const std::filesystem::path& folder,
                                                         const std::string& kind) const;
-  template <class T, class Open>
-  std::shared_ptr<const T> load(Known<T>&, const std::filesystem::path& file, Open);
+  template <class T>  // `asking`: whose document names the file; null: none does
+  std::shared_ptr<const T> load(Known<T>&, const std::filesystem::path& file, const Reader* asking);
   template <class T>
   std::shared_ptr<const T> asked(Known<T>&, const Reader& in);
   template <class T>
   std::shared_ptr<const T> named(Known<T>&, const std::string& name, const std::filesystem::path& asked_by);
 
-  std::filesystem::path data_;
+  Data data_;
   InputFiles input_files_;
+  std::vector<std::string> notes_;
   Known<Device> devices_;
   Known<TransformerShape> transformers_;
   Known<Engine> engines_;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inputs/engine_defaults.h"
 
-#include "core/notes.h"
-
 namespace draftline {
 
 namespace {
@@ -12,9 +10,9 @@ bool take_chain(MethodChoice& m, const Engine& e, const TransformerShape& target
   const auto chain = m.spec.with_draft_length(*e.chain, target);
   if (!chain) return false;
   m.spec = *chain;
-  tell_listener(m.spec.in().place() + ": " + e.name + " " + e.version + " verifies chains alone, so " +
-                std::string(m.spec.name()) + " drafts " + std::to_string(*e.chain) +
-                " tokens; say otherwise with \"draft_length\", or a tree with \"tree\": \"default\"");
+  m.spec.in().note(e.name + " " + e.version + " verifies chains alone, so " + std::string(m.spec.name()) + " drafts " +
+                   std::to_string(*e.chain) +
+                   " tokens; say otherwise with \"draft_length\", or a tree with \"tree\": \"default\"");
   return true;
 }
 

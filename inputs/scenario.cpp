@@ -7,7 +7,6 @@
 #include <set>
 
 #include "core/json_parse.h"
-#include "core/notes.h"
 #include "inputs/axes.h"
 #include "inputs/engine_defaults.h"
 #include "inputs/expert_overlap.h"
@@ -30,12 +29,12 @@ MethodChoice read_method_choice(const Reader& in, Catalogue& catalogue) {
   return m;
 }
 
-// Tells the user where another format is asked for than a checkpoint has.
-void tell_contradictions(const Reader& in, const Scenario& s) {
+// Notes where another format is asked for than a checkpoint has.
+void note_contradictions(const Reader& in, const Scenario& s) {
   for (const PrecisionChoice& p : s.precisions)
     for (const auto& shape : s.transformers)
       if (shape)
-        if (const auto what = p.contradiction(*shape)) tell_listener(in.place() + ": " + *what);
+        if (const auto what = p.contradiction(*shape)) in.note(*what);
 }
 
 // Notes acceptance traces that were recorded with other weights than the checkpoint in the transformer's folder.
@@ -53,7 +52,7 @@ void check_weights(const Scenario& s, const Catalogue& catalogue) {
 }
 
 // A mean length is of one draft length. Over several, short drafts look better than they are.
-void tell_shared_means(const Reader& in, const std::vector<MethodChoice>& methods) {
+void note_shared_means(const Reader& in, const std::vector<MethodChoice>& methods) {
   std::map<std::pair<std::string_view, std::string>, std::set<int>> lengths;
   for (const MethodChoice& m : methods)
     if (const auto length = m.spec.draft_length(); length && m.acceptance.is_mean())
@@ -62,10 +61,9 @@ void tell_shared_means(const Reader& in, const std::vector<MethodChoice>& method
     if (each.size() < 2) continue;
     std::string listed;
     for (const int k : each) listed += (listed.empty() ? "" : ", ") + std::to_string(k);
-    tell_listener(in.place() + ": " + method.second + " of " + std::string(method.first) +
-                  " stands for each draft length (" + listed +
-                  "), though it was measured with one: shorter drafts look better than they are; give \"rates\", "
-                  "\"per_position\" or a \"table\"");
+    in.note(method.second + " of " + std::string(method.first) + " stands for each draft length (" + listed +
+            "), though it was measured with one: shorter drafts look better than they are; give \"rates\", "
+            "\"per_position\" or a \"table\"");
   }
 }
 
@@ -173,14 +171,14 @@ Scenario read_scenario(Document document, Catalogue& catalogue) {
   s.transformers = alternatives<std::shared_ptr<const TransformerShape>>(
       in.at("transformer"), [&](const Reader& r) { return catalogue.transformer(r); });
   s.precisions = read_precisions(in);
-  if (const auto precision = in.find("precision")) tell_contradictions(*precision, s);
+  if (const auto precision = in.find("precision")) note_contradictions(*precision, s);
   if (const auto share = in.find("gpu_memory_utilization")) s.gpu_memory_utilization = share->number(0.01, 1);
   s.engines = alternatives<std::shared_ptr<const Engine>>(in.at("engine"),
                                                           [&](const Reader& r) { return catalogue.engine(r); });
   s.methods = all_combinations<MethodChoice>(in.at("method"),
                                              [&](const Reader& r) { return read_method_choice(r, catalogue); });
   take_engine_defaults(s);
-  tell_shared_means(in.at("method"), s.methods);
+  note_shared_means(in.at("method"), s.methods);
   check_weights(s, catalogue);
   if (const auto routing = in.find("expert_routing")) read_routing(*routing, s);
   if (in.has("workload")) s.serving = read_serving(in, s.gpu_memory_utilization, catalogue);

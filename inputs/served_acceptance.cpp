@@ -99,8 +99,8 @@ std::optional<int> whole_draft_length(double mean) {
   return static_cast<int>(std::round(mean));
 }
 
-ServedAcceptance ServedAcceptance::read(const std::filesystem::path& file) {
-  const std::string text = read_text_file(file);
+ServedAcceptance ServedAcceptance::read(const std::filesystem::path& file, const Files& files) {
+  const std::string text = files.text(file);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   std::optional<ServedAcceptance> a;
   if (first != text.npos && text[first] == '{') {

@@ -7,6 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "core/files.h"
+
 namespace draftline {
 
 // The draft length of a run from its mean over steps, which differs from a whole number only at the ends of texts; none
@@ -21,7 +23,7 @@ struct ServedAcceptance {
   std::optional<int> draft_length;  // of all steps; none: unknown, or not constant
 
   // Throws InputErrors if the file can't be read or has no acceptance.
-  static ServedAcceptance read(const std::filesystem::path&);
+  static ServedAcceptance read(const std::filesystem::path&, const Files& = disk());
 };
 
 }  // namespace draftline

@@ -135,7 +135,7 @@ std::vector<int> read_hash_ids(const nlohmann::json& ids, const Fail& fail) {
 
 // Mooncake: {"timestamp": ms, "input_length", "output_length"}; a log of vLLM: {"arrival_time": s, "input_toks",
 // "output_toks"}.
-WorkloadTrace from_json_lines(const std::filesystem::path& file) {
+WorkloadTrace from_json_lines(const std::filesystem::path& file, const Files& files) {
   struct Format {
     const char *arrival, *prompt, *output;
     double unit;
@@ -144,7 +144,7 @@ WorkloadTrace from_json_lines(const std::filesystem::path& file) {
       {{"timestamp", "input_length", "output_length", 1e-3}, {"arrival_time", "input_toks", "output_toks", 1}}};
   constexpr std::size_t kMostLine = std::size_t{4} << 20;  // bytes; a parsed line needs about thirty times as many
   Collector all;
-  const std::string text = read_text_file(file, kMostBytes);
+  const std::string text = files.text(file, kMostBytes);
   std::size_t at = 0, number = 0;
   const auto fail = [&](const std::string& what) {
     throw InputErrors(file.string() + ":" + std::to_string(number) + ": " + what);
@@ -183,8 +183,8 @@ WorkloadTrace from_json_lines(const std::filesystem::path& file) {
 
 // The result of vLLM's serving benchmark with --save-detailed: {"input_lens": [..], "output_lens": [..]}, newer ones
 // with "start_times" in seconds.
-WorkloadTrace from_benchmark(const std::filesystem::path& file) {
-  const Document document = Document::from_file(file);
+WorkloadTrace from_benchmark(const std::filesystem::path& file, const Files& files) {
+  const Document document = Document::from_file(file, files);
   const Reader root = document.root();
   const Reader prompts = root.at("input_lens"), outputs = root.at("output_lens");
   const auto starts = root.find("start_times");
@@ -203,13 +203,13 @@ WorkloadTrace from_benchmark(const std::filesystem::path& file) {
 
 }  // namespace
 
-WorkloadTrace read_workload_trace(const std::filesystem::path& file) {
+WorkloadTrace read_workload_trace(const std::filesystem::path& file, const Files& files) {
   std::filesystem::path name = file;
   if (name.extension() == ".gz") name.replace_extension();
   WorkloadTrace trace;
-  if (name.extension() == ".jsonl") trace = from_json_lines(file);
-  else if (name.extension() == ".json") trace = from_benchmark(file);
-  else if (name.extension() == ".csv") trace = from_csv(Csv::from_file(file, kMostBytes), file);
+  if (name.extension() == ".jsonl") trace = from_json_lines(file, files);
+  else if (name.extension() == ".json") trace = from_benchmark(file, files);
+  else if (name.extension() == ".csv") trace = from_csv(Csv::from_file(file, kMostBytes, files), file);
   else throw InputErrors(file.string() + ": a workload is a .csv, .jsonl or .json file, or one of them with .gz");
   trace.file = file;
   if (trace.requests.empty()) throw InputErrors(file.string() + ": no request in it");

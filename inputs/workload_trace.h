@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "core/files.h"
+
 namespace draftline {
 
 inline constexpr int kPrefixBlockTokens = 512;  // of the blocks whose hashes Mooncake's traces have
@@ -23,6 +25,6 @@ struct WorkloadTrace {
   std::vector<std::vector<int>> prefix_hashes;  // by request: hashes of its prefix blocks; empty: not recorded
   bool has_arrivals = true;                     // false for results of a benchmark that hold only lengths
 };
-WorkloadTrace read_workload_trace(const std::filesystem::path&);
+WorkloadTrace read_workload_trace(const std::filesystem::path&, const Files& = disk());
 
 }  // namespace draftline

@@ -12,7 +12,7 @@ namespace draftline {
 
 std::vector<std::string> paper_names() { return {"specformer", "s3d", "clover", "space"}; }
 
-Paper predict_paper(const std::filesystem::path& data, const std::string& name) {
+Paper predict_paper(const Data& data, const std::string& name) {
   const std::vector<std::string> known = paper_names();
   if (std::find(known.begin(), known.end(), name) == known.end()) {
     const auto near = nearest_word(name, known);

@@ -15,7 +15,7 @@ namespace {
 
 class InferredPaper {
  public:
-  InferredPaper(const std::filesystem::path& data, const Document& file) : stack_(data, file) {
+  InferredPaper(const Data& data, const Document& file) : stack_(data, file) {
     if (file.root().has("memory")) memory_.emplace(file.root().at("memory"), stack_);
     if (const auto name = file.root().find("formulas")) {
       formulas_file_ = Document::below(file.root(), data / "papers" / name->text());
@@ -215,8 +215,8 @@ class InferredPaper {
 
 }  // namespace
 
-Paper predict_inferred_paper(const std::filesystem::path& data, const std::string& name) {
-  const Document file = Document::from_file(data / "papers" / (name + ".json"));
+Paper predict_inferred_paper(const Data& data, const std::string& name) {
+  const Document file = Document::from_file(data / "papers" / (name + ".json"), *data.files);
   Paper paper = read_paper(file.root());
   InferredPaper predictor(data, file);
   predictor.read_from(paper);

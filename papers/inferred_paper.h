@@ -5,12 +5,13 @@
 #pragma once
 #include <filesystem>
 
+#include "core/files.h"
 #include "papers/paper_table.h"
 
 namespace draftline {
 
 // Reads data/papers/NAME.json, where `data` is the folder data/, and sets PaperCell::ours of every cell that can be
 // predicted. Throws InputErrors if there is no such file or it is wrong.
-Paper predict_inferred_paper(const std::filesystem::path& data, const std::string& name);
+Paper predict_inferred_paper(const Data& data, const std::string& name);
 
 }  // namespace draftline

@@ -23,7 +23,7 @@ bool names(const Reader& list, const std::string& name) {
 
 }  // namespace
 
-PaperStack::PaperStack(const std::filesystem::path& data, const Document& file)
+PaperStack::PaperStack(const Data& data, const Document& file)
     : root_(file.root()), catalogue_(data), prices_(finder()) {
   for (const Reader& in : root_.at("settings").items()) settings_.push_back(read(in));
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <tuple>
 
+#include "core/files.h"
 #include "papers/paper_table.h"
 #include "predict/prediction.h"
 
@@ -46,7 +47,7 @@ struct PaperStep {
 class PaperStack {
  public:
   // `file`: of data/papers; mistakes are noted in it. `data`: the folder data/.
-  PaperStack(const std::filesystem::path& data, const Document& file);
+  PaperStack(const Data& data, const Document& file);
 
   const PaperSetting* setting_of(const PaperTable&, const PaperCell&) const;  // null if no setting applies
   const Device& device(const PaperSetting&, const PaperTable&);               // throws InputErrors if it is unknown

@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 
-#include "core/notes.h"
 #include "inputs/serving_choice.h"
 #include "model/acceptance/first_passage.h"
 #include "model/kernels/kernel_time.h"
@@ -77,7 +76,7 @@ double Predictor::acceptance_length(const MethodChoice& m, const Method& method,
   for (const auto& [context, share] : contexts(m, method, verified_rows, s, {})) mean += share * at_context(context);
   if (const auto note =
           m.acceptance.table()->extrapolated(s.prompt_tokens, s.prompt_tokens + s.output_tokens, method.usual_depth()))
-    tell_listener(at.at("acceptance").place() + ": " + *note);
+    at.at("acceptance").note(*note);
   return mean;
 }
 

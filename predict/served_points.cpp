@@ -81,6 +81,8 @@ ServedPoints::ServedPoints(std::vector<ServedRun> runs, const ServerSetup& setti
         sweeps_.push_back(std::make_unique<Sweep>(Document::from_text(scenario.dump(), kAsked), data));
         sweeps_.back()->validate();
         sweep = sweeps_.back().get();
+        const std::vector<std::string>& notes = sweep->scenario().document.notes();
+        notes_.insert(notes_.end(), notes.begin(), notes.end());
       }
       Setup setup = sweep->setup({});
       setup.batch_size = std::max(1, static_cast<int>(std::lround(run.batch_size)));

@@ -5,11 +5,11 @@
 
 namespace draftline {
 
-Sweep::Sweep(Document document, const std::filesystem::path& data)
+Sweep::Sweep(Document document, const Data& data)
     : catalogue_(data),
       scenario_(read_scenario(std::move(document), catalogue_)),
       predictor_(finder(), drafter_finder()) {}
-Sweep::Sweep(Scenario scenario, const std::filesystem::path& data)
+Sweep::Sweep(Scenario scenario, const Data& data)
     : catalogue_(data), scenario_(std::move(scenario)), predictor_(finder(), drafter_finder()) {}
 
 Decoder::FindTransformer Sweep::finder() {

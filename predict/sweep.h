@@ -5,6 +5,7 @@
 #include <string>
 #include <variant>
 
+#include "core/files.h"
 #include "inputs/scenario.h"
 #include "predict/kernel_times.h"
 #include "predict/prediction.h"
@@ -20,11 +21,11 @@ struct Outcome {
 
 class Sweep {
  public:
-  // `data`: the folder data/. Throws InputErrors if the scenario is wrong.
-  Sweep(Document scenario, const std::filesystem::path& data);
-  Sweep(Scenario, const std::filesystem::path& data);
-  Sweep(const std::filesystem::path& scenario, const std::filesystem::path& data)
-      : Sweep(Document::from_file(scenario), data) {}
+  // Throws InputErrors if the scenario is wrong.
+  Sweep(Document scenario, const Data&);
+  Sweep(Scenario, const Data&);
+  Sweep(const std::filesystem::path& scenario, const Data& data)
+      : Sweep(Document::from_file(scenario, *data.files), data) {}
   const Scenario& scenario() const { return scenario_; }
 
   // Builds every method on every transformer once. Throws InputErrors with all mistakes.

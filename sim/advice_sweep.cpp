@@ -3,12 +3,12 @@
 
 namespace draftline {
 
-static Scenario read(Document document, const std::filesystem::path& data) {
+static Scenario read(Document document, const Data& data) {
   Catalogue catalogue(data);
   return with_mean_lengths(read_scenario(std::move(document), catalogue));
 }
 
-AdviceSweep::AdviceSweep(Document scenario, const std::filesystem::path& data, bool with_load)
+AdviceSweep::AdviceSweep(Document scenario, const Data& data, bool with_load)
     : sweep_(read(std::move(scenario), data), data) {
   sweep_.validate();
   const Scenario& s = sweep_.scenario();

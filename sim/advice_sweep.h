@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/files.h"
 #include "sim/advice.h"
 
 namespace draftline {
@@ -13,7 +14,7 @@ namespace draftline {
 // A scenario with one batch size is reported at 1, 2, 4, ... 256.
 class AdviceSweep {
  public:
-  AdviceSweep(Document scenario, const std::filesystem::path& data, bool with_load);
+  AdviceSweep(Document scenario, const Data&, bool with_load);
   const Scenario& scenario() const { return sweep_.scenario(); }
   std::size_t size() const { return points_.size(); }
   Advice at(std::size_t, std::uint64_t seed);  // `seed`: of the simulations with load

@@ -47,10 +47,10 @@ std::uint64_t seed_of_replication(std::uint64_t seed, int replication) {
   return own.value();
 }
 
-ServingSweep::ServingSweep(const std::filesystem::path& scenario, const std::filesystem::path& data)
+ServingSweep::ServingSweep(const std::filesystem::path& scenario, const Data& data)
     : sweep_(scenario, data) {}
-ServingSweep::ServingSweep(Document scenario, const std::filesystem::path& data) : sweep_(std::move(scenario), data) {}
-ServingSweep::ServingSweep(Scenario scenario, const std::filesystem::path& data) : sweep_(std::move(scenario), data) {}
+ServingSweep::ServingSweep(Document scenario, const Data& data) : sweep_(std::move(scenario), data) {}
+ServingSweep::ServingSweep(Scenario scenario, const Data& data) : sweep_(std::move(scenario), data) {}
 
 void ServingSweep::validate() {
   const Reader root = scenario().document.root();

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <variant>
 
+#include "core/files.h"
 #include "core/interval.h"
 #include "predict/sweep.h"
 #include "sim/fleet.h"
@@ -101,10 +102,10 @@ struct ServingPoint {
 // Each thread needs its own.
 class ServingSweep {
  public:
-  // `data`: the folder data/. Throws InputErrors if the scenario is wrong.
-  ServingSweep(const std::filesystem::path& scenario, const std::filesystem::path& data);
-  ServingSweep(Document scenario, const std::filesystem::path& data);
-  ServingSweep(Scenario, const std::filesystem::path& data);
+  // Throws InputErrors if the scenario is wrong.
+  ServingSweep(const std::filesystem::path& scenario, const Data&);
+  ServingSweep(Document scenario, const Data&);
+  ServingSweep(Scenario, const Data&);
   const Scenario& scenario() const { return sweep_.scenario(); }
   // Builds every method once. Throws InputErrors with all mistakes, if there is no workload, or if some devices have a
   // price and others, or drafters' own, don't.

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "core/files.h"
 #include "core/int_indexed.h"
 #include "decoder/sampling.h"
 #include "decoder/token_tree.h"
@@ -90,7 +91,7 @@ class DraftPlan {
 // A trace in memory. Texts and probabilities are not kept. All functions are safe for several threads.
 class Trace {
  public:
-  static Trace read(const std::filesystem::path&);  // throws InputErrors "FILE:LINE: .."
+  static Trace read(const std::filesystem::path&, const Files& = disk());  // throws InputErrors "FILE:LINE: .."
   const TraceHeader& header() const { return header_; }
   int prompts() const { return count(starts_) - 1; }
   int positions(int prompt) const;  // output tokens of the prompt

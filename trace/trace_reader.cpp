@@ -101,8 +101,8 @@ TraceHeader read_header(const GzipLines& lines, const std::string& text) {
 
 }  // namespace
 
-Trace Trace::read(const std::filesystem::path& path) {
-  GzipLines lines(path);
+Trace Trace::read(const std::filesystem::path& path, const Files& files) {
+  GzipLines lines(path, files);
   std::string text;
   if (!lines.next(text)) lines.fail("is empty");
   Trace t;

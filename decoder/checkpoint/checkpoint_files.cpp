@@ -14,10 +14,9 @@ namespace draftline {
 namespace {
 
 // What to do with pickled weights, which could run any code when they are read; "" if there are none.
-std::string conversion(const std::filesystem::path& folder, const std::string& stem) {
-  std::error_code failure;
+std::string conversion(const std::filesystem::path& folder, const std::string& stem, const Files& files) {
   for (const std::string& file : {std::string("pytorch_model.bin"), stem + ".bin", stem + ".pt"})
-    if (std::filesystem::exists(folder / file, failure))
+    if (files.exists(folder / file))
       return "; weights in " + file +
              " are pickled Python, which is not read: convert them once, in this folder, by python -c \"import torch; "
              "from safetensors.torch import save_file; save_file({k: v.clone().contiguous() for k, v in torch.load('" +
@@ -27,24 +26,24 @@ std::string conversion(const std::filesystem::path& folder, const std::string& s
 
 }  // namespace
 
-CheckpointFiles::CheckpointFiles(std::filesystem::path folder, const std::string& stem) : folder_(std::move(folder)) {
+CheckpointFiles::CheckpointFiles(std::filesystem::path folder, const std::string& stem, const Files& files)
+    : folder_(std::move(folder)) {
   const auto single = folder_ / (stem + ".safetensors"), index = folder_ / (stem + ".safetensors.index.json");
-  std::error_code failure;
-  if (std::filesystem::exists(single, failure)) {  // where both exist, transformers prefers the single file too
-    files_.emplace_back(single);
+  if (files.exists(single)) {  // where both exist, transformers prefers the single file too
+    files_.emplace_back(single, files);
     for (const auto& [name, tensor] : files_.front().tensors()) file_of_.emplace(name, 0);
-  } else if (std::filesystem::exists(index, failure)) {
-    open_shards(index);
+  } else if (files.exists(index)) {
+    open_shards(index, files);
   } else {
     throw InputErrors(shown_folder() + ": has neither " + stem + ".safetensors nor " + stem +
-                      ".safetensors.index.json" + conversion(folder_, stem));
+                      ".safetensors.index.json" + conversion(folder_, stem, files));
   }
 }
 
 std::string CheckpointFiles::shown_folder() const { return printable(folder_.string(), 1000); }
 
-void CheckpointFiles::open_shards(const std::filesystem::path& index) {
-  const Document document = Document::from_file(index);
+void CheckpointFiles::open_shards(const std::filesystem::path& index, const Files& files) {
+  const Document document = Document::from_file(index, files);
   std::vector<std::string> mistakes;
   // The index of each file in files_. None: it can't be opened, which is reported once.
   std::map<std::string, std::optional<std::size_t>> number;
@@ -58,7 +57,7 @@ void CheckpointFiles::open_shards(const std::filesystem::path& index) {
     const auto [it, fresh] = number.try_emplace(file);
     if (fresh && mistakes.size() < kMostMessages) {
       try {
-        files_.emplace_back(folder_ / file);
+        files_.emplace_back(folder_ / file, files);
         it->second = files_.size() - 1;
       } catch (const InputErrors& e) { mistakes.insert(mistakes.end(), e.messages().begin(), e.messages().end()); }
     }

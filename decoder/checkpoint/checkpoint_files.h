@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/files.h"
 #include "decoder/checkpoint/safetensors.h"
 
 namespace draftline {
@@ -13,7 +14,7 @@ namespace draftline {
 class CheckpointFiles {
  public:
   // Throws InputErrors with every mistake in the folder's files; for pickled weights it says how to convert them.
-  explicit CheckpointFiles(std::filesystem::path folder, const std::string& stem = "model");
+  explicit CheckpointFiles(std::filesystem::path folder, const std::string& stem = "model", const Files& = disk());
   const std::filesystem::path& folder() const { return folder_; }
   std::string shown_folder() const;
 
@@ -30,7 +31,7 @@ class CheckpointFiles {
   bool same_values(const std::string& tensor, const CheckpointFiles& other, const std::string& tensor_of_other) const;
 
  private:
-  void open_shards(const std::filesystem::path& index);
+  void open_shards(const std::filesystem::path& index, const Files&);
   std::filesystem::path folder_;
   std::vector<SafetensorsFile> files_;
   std::map<std::string, std::size_t, std::less<>> file_of_;  // by tensor

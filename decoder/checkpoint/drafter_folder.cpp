@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/errors.h"
+#include "core/files.h"
 #include "core/json_parse.h"
 #include "core/reader.h"
 #include "decoder/checkpoint/block_drafter_weights.h"
@@ -20,8 +21,7 @@ bool proposes_blocks(DrafterKind kind) {
 }
 
 DrafterConfig read_config(const std::filesystem::path& folder, DrafterKind kind) {
-  std::error_code failure;
-  if (!std::filesystem::is_directory(folder, failure))
+  if (!disk().is_folder(folder))
     throw InputErrors(printable(folder.string(), 1000) + ": no such folder");
   return read_file(folder / "config.json", [&](const Reader& in) {
     DrafterConfig d = read_drafter(in, kind);
@@ -31,10 +31,9 @@ DrafterConfig read_config(const std::filesystem::path& folder, DrafterKind kind)
 }
 
 std::string stem_of(const std::filesystem::path& folder, DrafterKind kind) {
-  std::error_code failure;
   if (kind != DrafterKind::medusa) return "model";
   for (const char* end : {".safetensors", ".pt"})
-    if (std::filesystem::exists(folder / (std::string("medusa_lm_head") + end), failure)) return "medusa_lm_head";
+    if (disk().exists(folder / (std::string("medusa_lm_head") + end))) return "medusa_lm_head";
   return "model";
 }
 
@@ -225,8 +224,7 @@ void DrafterFolder::add_block_drafter(const HuggingFaceFolder& target, TensorChe
   } else {
     check_head("lm_head.weight", target, check);
   }
-  std::error_code failure;
-  if (std::filesystem::exists(files_.folder() / "mask_embedding.pt", failure))
+  if (disk().exists(files_.folder() / "mask_embedding.pt"))
     check.fail(files_.shown_folder() + ": mask_embedding.pt: a mask with an embedding of its own is not modelled");
   check.refuse_others([](const std::string& tensor) { return tensor.ends_with("rotary_emb.inv_freq"); });
 }

@@ -61,15 +61,14 @@ constexpr auto kArchitectures = std::to_array<std::string_view>({"LlamaForCausal
                                                                  "Qwen3_5MoeForCausalLM",
                                                                  "Qwen3_5MoeForConditionalGeneration"});
 
-std::filesystem::path checked(const std::filesystem::path& folder) {
-  std::error_code failure;
-  if (!std::filesystem::is_directory(folder, failure))
+std::filesystem::path checked(const std::filesystem::path& folder, const Files& files) {
+  if (!files.is_folder(folder))
     throw InputErrors(printable(folder.string(), 1000) + ": no such folder");
   return folder;
 }
 
-TransformerShape read_shape(const std::filesystem::path& config, int& mtp_modules) {
-  const Document document = Document::from_file(config);
+TransformerShape read_shape(const std::filesystem::path& config, const Files& files, int& mtp_modules) {
+  const Document document = Document::from_file(config, files);
   const Reader root = document.root();
   TransformerShape shape = read_transformer(root);
   if (const auto modules = root.find("num_nextn_predict_layers"); modules && modules->is_number())
@@ -89,8 +88,8 @@ std::string layer_prefix(int layer) { return "layers." + std::to_string(layer) +
 
 }  // namespace
 
-HuggingFaceFolder::HuggingFaceFolder(const std::filesystem::path& folder)
-    : shape_(read_shape(checked(folder) / "config.json", mtp_modules_)), files_(folder) {
+HuggingFaceFolder::HuggingFaceFolder(const std::filesystem::path& folder, const Files& files)
+    : shape_(read_shape(checked(folder, files) / "config.json", files, mtp_modules_)), files_(folder, "model", files) {
   find_trunk();
   check_tensors();
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/files.h"
 #include "decoder/checkpoint/stored_weights.h"
 #include "decoder/weights.h"
 #include "model/transformers/transformer_shape.h"
@@ -17,7 +18,8 @@ namespace draftline {
 
 class HuggingFaceFolder : public WeightSource {
  public:
-  explicit HuggingFaceFolder(const std::filesystem::path& folder);  // throws InputErrors with every mistake in it
+  // Throws InputErrors with every mistake in it.
+  explicit HuggingFaceFolder(const std::filesystem::path& folder, const Files& = disk());
   const TransformerShape& shape() const { return shape_; }
   const CheckpointFiles& files() const { return files_; }
   const std::filesystem::path& folder() const { return files_.folder(); }

@@ -5,7 +5,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <fstream>
+#include <istream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -224,15 +224,17 @@ std::uint32_t little_endian(const char* from, int bytes) {
 
 }  // namespace
 
-SafetensorsFile::SafetensorsFile(std::filesystem::path path) : path_(std::move(path)) {
+SafetensorsFile::SafetensorsFile(std::filesystem::path path, const Files& files)
+    : path_(std::move(path)), files_(&files) {
   const std::string file = printable(path_.string(), 1000);
   const auto refuse = [&](const std::string& message) { throw InputErrors(file + ": " + message); };
-  std::error_code failure;
-  if (!std::filesystem::exists(path_, failure)) refuse("no such file");
-  if (!std::filesystem::is_regular_file(path_, failure)) refuse("is no regular file");
-  const std::uint64_t size = std::filesystem::file_size(path_, failure);
-  std::ifstream in(path_, std::ios::binary);
-  if (failure || !in) refuse("cannot be read");
+  if (!files.exists(path_)) refuse("no such file");
+  if (!files.is_file(path_)) refuse("is no regular file");
+  const auto opened = files.open(path_);
+  std::istream& in = *opened;
+  in.seekg(0, std::ios::end);
+  const auto size = static_cast<std::uint64_t>(in.tellg());
+  if (!in.seekg(0)) refuse("cannot be read");
   std::array<char, kLengthBytes> length_bytes{};
   if (size < kLengthBytes || !in.read(length_bytes.data(), kLengthBytes))
     refuse("is too short for a safetensors file: " + std::to_string(size) + " bytes");
@@ -289,7 +291,8 @@ const StoredTensor& SafetensorsFile::stored(const std::string& name, std::uint64
 template <class Take>
 void SafetensorsFile::each_value(const std::string& name, std::uint64_t first, std::uint64_t count, int width,
                                  Take take) const {
-  std::ifstream in(path_, std::ios::binary);
+  const auto opened = files_->open(path_);
+  std::istream& in = *opened;
   in.seekg(static_cast<std::streamoff>(data_ + tensors_.find(name)->second.begin +
                                        first * static_cast<std::uint64_t>(width)));
   constexpr std::uint64_t kChunk = std::uint64_t{1} << 16;

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "core/files.h"
+
 namespace draftline {
 
 inline constexpr std::size_t kMostMessages = 20;  // that a wrong file or folder is told
@@ -27,7 +29,8 @@ class SafetensorsFile {
  public:
   using Tensors = std::map<std::string, StoredTensor, std::less<>>;
 
-  explicit SafetensorsFile(std::filesystem::path);  // reads the header; throws InputErrors with every mistake in it
+  // Reads the header. Throws InputErrors with every mistake in it.
+  explicit SafetensorsFile(std::filesystem::path, const Files& = disk());
   const std::filesystem::path& path() const { return path_; }
   const Tensors& tensors() const { return tensors_; }
 
@@ -54,6 +57,7 @@ class SafetensorsFile {
   void each_value(const std::string& name, std::uint64_t first, std::uint64_t count, int width, Take take) const;
 
   std::filesystem::path path_;
+  const Files* files_;
   std::uint64_t data_ = 0;  // the offset in the file at which the data begins
   Tensors tensors_;
 };

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/files.h"
 #include "model/calibration/calibrated_files.h"
 
 #include <algorithm>
@@ -89,15 +90,13 @@ Device device_of(const std::filesystem::path& file, const std::filesystem::path&
 }
 
 std::filesystem::path named_or_file(const std::string& name, const std::filesystem::path& folder) {
-  std::error_code none;
   const bool file = name.find('/') != std::string::npos || name.ends_with(".json");
-  return file || std::filesystem::exists(name, none) ? std::filesystem::path(name) : folder / (name + ".json");
+  return file || disk().exists(name) ? std::filesystem::path(name) : folder / (name + ".json");
 }
 
 std::filesystem::path network_file(const std::string& name, const std::filesystem::path& folder) {
   const std::filesystem::path file = named_or_file(name, folder);
-  std::error_code none;
-  return std::filesystem::is_directory(file, none) ? file / "config.json" : file;
+  return disk().is_folder(file) ? file / "config.json" : file;
 }
 
 CalibratedDevice calibrated_device(const CalibrationInput& o, const Measured& m) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/files.h"
 #include "core/int_indexed.h"
 #include "core/json_parse.h"
 #include "model/calibration/collective_tables.h"
@@ -143,19 +144,15 @@ std::optional<std::string> table_name(fs::path file) {
 
 std::map<std::string, fs::path> tables_in(const fs::path& folder) {
   std::map<std::string, fs::path> files;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    std::error_code none;
-    const auto name = entry->is_regular_file(none) ? table_name(entry->path().filename()) : std::nullopt;
+  for (const fs::path& file : disk().list(folder)) {
+    const auto name = disk().is_file(file) ? table_name(file.filename()) : std::nullopt;
     if (!name) continue;
-    const auto [known, fresh] = files.emplace(*name, entry->path());
+    const auto [known, fresh] = files.emplace(*name, file);
     if (fresh) continue;
-    std::array both{known->second.filename().string(), entry->path().filename().string()};
-    std::sort(both.begin(), both.end());
+    const std::array both{known->second.filename().string(), file.filename().string()};
     throw InputErrors(printable(folder.string(), 1000) + ": " + printable(both[0]) + " and " + printable(both[1]) +
                       " are both tables of " + printable(*name) + "; leave one of them there");
   }
-  if (error) throw InputErrors(printable(folder.string(), 1000) + ": cannot be read: " + error.message());
   return files;
 }
 

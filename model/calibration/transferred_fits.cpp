@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/files.h"
 #include "core/text_file.h"
 
 namespace draftline {
@@ -49,11 +50,10 @@ struct Relative {
 };
 std::vector<Relative> relatives(const fs::path& shipped) {
   std::vector<Relative> all;
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(shipped, none)) {
-    if (entry.path().extension() != ".json") continue;
-    Device d = device_of(entry.path(), shipped);
-    if (d.can_lend_fits()) all.push_back({entry.path().stem().string(), std::move(d)});
+  for (const fs::path& file : disk().list(shipped)) {
+    if (file.extension() != ".json") continue;
+    Device d = device_of(file, shipped);
+    if (d.can_lend_fits()) all.push_back({file.stem().string(), std::move(d)});
   }
   if (all.empty()) throw InputErrors(shipped.string() + ": has no device with fits of its own");
   std::sort(all.begin(), all.end(), [](const Relative& a, const Relative& b) { return a.name < b.name; });
@@ -135,9 +135,8 @@ OrderedJson transferred(OrderedJson block, const std::string& key, fs::path fold
   while (block.contains("borrowed_from")) {  // no ring: the device was read before
     const std::string relative = block.at("borrowed_from");
     because += (because.empty() ? "of " : "; of ") + relative + ": " + block.at("because").get<std::string>();
-    std::error_code none;
     const fs::path beside = folder / (relative + ".json");
-    const fs::path file = fs::exists(beside, none) ? beside : shipped / (relative + ".json");
+    const fs::path file = disk().exists(beside) ? beside : shipped / (relative + ".json");
     const OrderedJson whole = OrderedJson::parse(read_text_file(file));
     const OrderedJson& blocks = key == "links" ? whole : whole.at("fits");
     const std::string there = key == "links" && !whole.contains(key) ? "all_reduce" : key;

@@ -115,8 +115,7 @@ const std::optional<Device>& lender(const Reader& at, Lenders& lenders, int dept
   if (found != lenders.known.end()) return found->second;
   std::optional<Device>& device = lenders.known[name];
   const auto beside = at.file().parent_path() / (name + ".json"), shipped = lenders.shipped / beside.filename();
-  std::error_code none;
-  const auto& file = std::filesystem::exists(beside, none) || lenders.shipped.empty() ? beside : shipped;
+  const auto& file = at.files().exists(beside) || lenders.shipped.empty() ? beside : shipped;
   if (name.empty() || name.find_first_of("/\\") != std::string::npos) {
     at.fail("must be the name of a device, known or in the same folder");
   } else if (depth >= kMostLenders) {

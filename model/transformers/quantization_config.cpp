@@ -2,7 +2,6 @@
 #include "model/transformers/quantization_config.h"
 
 #include "core/json_parse.h"
-#include "core/notes.h"
 #include "model/transformers/config_keys.h"
 #include "model/transformers/ignored_modules.h"
 
@@ -12,9 +11,9 @@ namespace {
 
 using config::given;
 
-void tell(const Reader& in, TransformerShape& shape, const std::string& note) {
+void add_note(const Reader& in, TransformerShape& shape, const std::string& note) {
   shape.notes.push_back(note);
-  tell_listener(in.place() + ": " + note);
+  in.note(note);
 }
 
 constexpr int kScaleBits = 32, kHalfScaleBits = 16, kMostBlock = 1 << 16;
@@ -115,7 +114,7 @@ std::optional<DType> kv_format(const Reader& in, TransformerShape& shape) {
   if (!scheme) return std::nullopt;
   const auto format = number_format(*scheme);
   if (format == DType::fp8) return format;
-  tell(in, shape, "the checkpoint's KV cache format is left out: only fp8 is modelled");
+  add_note(in, shape, "the checkpoint's KV cache format is left out: only fp8 is modelled");
   return std::nullopt;
 }
 
@@ -123,7 +122,7 @@ std::optional<Checkpoint> compressed_tensors(const Reader& in, TransformerShape&
   const auto groups = in.at("config_groups").entries();
   if (groups.empty()) return std::nullopt;
   if (groups.size() > 1)
-    tell(in, shape,
+    add_note(in, shape,
          "the checkpoint has " + std::to_string(groups.size()) +
              " groups of formats; all layers are priced in the first one's");
   return Checkpoint{.layers = compressed(groups.front().second),
@@ -155,7 +154,7 @@ std::optional<Checkpoint> modelopt(const Reader& in, TransformerShape& shape) {
   if (!algo) return given(in, "config_groups") ? compressed_tensors(in, shape) : std::nullopt;
   const auto layers = of_algorithm(*algo, in);
   if (!layers) {
-    tell(in, shape,
+    add_note(in, shape,
          "the checkpoint's quant_algo \"" + printable(algo->text(), 100) +
              "\" is not known: precision is the scenario's choice");
     return std::nullopt;
@@ -164,7 +163,7 @@ std::optional<Checkpoint> modelopt(const Reader& in, TransformerShape& shape) {
   c.kv_cache = kv_format(in, shape);
   if (const auto kv = given(in, "kv_cache_quant_algo")) {
     if (kv->text() == "FP8") c.kv_cache = DType::fp8;
-    else tell(in, shape, "the checkpoint's KV cache format is left out: only fp8 is modelled");
+    else add_note(in, shape, "the checkpoint's KV cache format is left out: only fp8 is modelled");
   }
   return c;
 }
@@ -206,7 +205,7 @@ std::optional<Checkpoint> read_method(const Reader& in, TransformerShape& shape)
     if (f.weights == DType::int4) f.scales = {64, 1, kScaleBits};
     return Checkpoint{.layers = f, .ignored = names_in(in, {"llm_int8_skip_modules"})};
   }
-  tell(in, shape,
+  add_note(in, shape,
        "the checkpoint's quant_method \"" + printable(name, 100) +
            "\" is not known: precision is the scenario's choice");
   return std::nullopt;
@@ -230,7 +229,7 @@ Precision precision_of(const Reader& in, const Checkpoint& c, DType activations,
   const IgnoredShares out = ignored_shares(list, shape);
   const auto leave = [&](double share, std::string_view what, LinearFormat& format) {
     if (share > 0 && share < 1)
-      tell(in, shape,
+      add_note(in, shape,
            "the checkpoint leaves a part of its " + std::string(what) + " in 16 bits (" +
                std::to_string(static_cast<int>(100 * share + 0.5)) + " % of the products): all are priced " +
                (share < 0.5 ? "as quantised" : "in 16 bits"));
@@ -241,7 +240,7 @@ Precision precision_of(const Reader& in, const Checkpoint& c, DType activations,
   leave(out.experts, "experts", p.experts);
   leave(out.lm_head, "LM head", p.lm_head);
   if (!list.not_understood().empty())
-    tell(in, shape,
+    add_note(in, shape,
          "modules that the checkpoint may leave in 16 bits by \"" + printable(list.not_understood().front(), 100) +
              "\" are priced as quantised");
   if (c.kv_cache && *c.kv_cache != activations) {
@@ -264,8 +263,7 @@ std::optional<Precision> read_checkpoint_precision(const Reader& config, Transfo
   const DType activations = dtype && dtype->text() == "float16" ? DType::fp16 : DType::bf16;
   if (const auto in = given(config, "quantization_config")) return read_from(*in, activations, shape);
   const auto beside = config.file().parent_path() / "hf_quant_config.json";
-  std::error_code none;
-  if (config.file().filename() != "config.json" || !std::filesystem::is_regular_file(beside, none)) return std::nullopt;
+  if (config.file().filename() != "config.json" || !config.files().is_file(beside)) return std::nullopt;
   try {
     const Document document = Document::below(config, beside);
     const auto in = given(document.root(), "quantization");

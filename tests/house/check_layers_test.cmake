@@ -6,6 +6,7 @@ file(REMOVE_RECURSE ${TREE})
 
 file(WRITE ${TREE}/core/fine.cpp "${spdx}#include \"core/fine.h\"\n#include <vector>\n#include <zlib.h>\n"
   "// std::cout << in a comment\nint v[] = {1, 2};  // ; ] [\nvoid sprintf_like();\nauto text = \"a\\\\\";\n")
+file(WRITE ${TREE}/model/fine.cpp "${spdx}static const int kept = 1;\nstatic int twice(int x);\ninline constexpr double half{0.5};\n")
 file(WRITE ${TREE}/cli/fine.cpp "${spdx}#include <iostream>\n#include \"probes/p.h\"\nint x = printf(\"\");\n")
 file(WRITE ${TREE}/model/devices/fine.cpp "${spdx}#include \"model/devices/fine.h\"\n#include \"model/work.h\"\n")
 file(WRITE ${TREE}/reports/fine.cpp "${spdx}#include \"decoder/cpu/ops.h\"\n#include \"sim/s.h\"\n")
@@ -31,6 +32,10 @@ plant(model/io.cpp [[#include <iostream>]] "<iostream> belongs to: cli")
 plant(model/env.cpp [[const char* home = std::getenv("HOME");]] "only cli/ prints")
 plant(core/out.cpp [[  std::cerr << 1;]] "only cli/ prints")
 plant(core/exit.cpp [[  std::exit(1);]] "only cli/ prints")
+plant(sim/read.cpp [[  std::ifstream in(path);]] "files are read through core/files.h")
+plant(inputs/look.cpp [[  if (std::filesystem::exists(path)) return;]] "files are read through core/files.h")
+plant(reports/count.cpp [[static int reports_so_far = 0;]] "changes, and belongs to the whole process")
+plant(model/kept.cpp [[  static thread_local std::map<int, double> kept;]] "changes, and belongs to the whole process")
 file(WRITE ${TREE}/core/bare.h "#pragma once\n")
 list(APPEND expected "core/bare.h:1: the first line is not the SPDX line")
 

@@ -3,7 +3,6 @@
 
 #include <fstream>
 
-#include "core/notes.h"
 #include "inputs/served_acceptance.h"
 #include "tests/core/messages.h"
 #include "tests/inputs/scenario_text.h"
@@ -193,8 +192,7 @@ TEST_CASE("a mean that was measured with another draft length is taken as the ra
   const std::string metrics =
       "vllm:spec_decode_num_drafts_total 100\nvllm:spec_decode_num_draft_tokens_total 300\n"
       "vllm:spec_decode_num_accepted_tokens_total 175.2\n";  // 1 + 0.8 + 0.64 + 0.512 = 2.952 less rounding
-  std::vector<std::string> notes;
-  const NoteListener listener([&](const std::string& note) { notes.push_back(note); });
+  std::vector<std::string> notes;  // of the last
   const auto length = [&](int k) {
     const ScenarioText s(with_method(R"({"name": "eagle3", "draft_length": )" + std::to_string(k) +
                                      R"(, "acceptance": {"measured": "metrics.txt"}})"));
@@ -202,25 +200,23 @@ TEST_CASE("a mean that was measured with another draft length is taken as the ra
     const auto sweep = s.sweep();
     const auto outcome = sweep->at(0);
     REQUIRE(std::holds_alternative<Prediction>(outcome.result));
+    notes = sweep->scenario().document.notes();
     return std::get<Prediction>(outcome.result).acceptance_length;
   };
   CHECK(length(3) == Approx(2.752));
   CHECK(notes.empty());
   CHECK(length(1) < 2);
+  CHECK(notes.size() == 1);
   CHECK(length(5) > 2.752);
-  REQUIRE(notes.size() == 2);
-  CHECK(contains(notes[1], "was measured with 3 drafts a step; each of 5 is taken to be accepted as often"));
+  REQUIRE(notes.size() == 1);
+  CHECK(contains(notes[0], "was measured with 3 drafts a step; each of 5 is taken to be accepted as often"));
 }
 
 TEST_CASE("one mean length over several draft lengths is told to make short drafts look better than they are") {
-  std::vector<std::string> notes;
-  const NoteListener listener([&](const std::string& note) { notes.push_back(note); });
   const auto told = [&](const std::string& lengths, const std::string& acceptance) {
-    notes.clear();
-    ScenarioText(
-        with_method(R"({"name": "eagle3", "draft_length": )" + lengths + R"(, "acceptance": )" + acceptance + "}"))
-        .sweep();
-    return notes;
+    const ScenarioText text(
+        with_method(R"({"name": "eagle3", "draft_length": )" + lengths + R"(, "acceptance": )" + acceptance + "}"));
+    return text.sweep()->scenario().document.notes();
   };
   CHECK(contains(told("[2, 3, 5]", R"({"mean_length": 2.5})").at(0), "stands for each draft length (2, 3, 5)"));
   CHECK(told("3", R"({"mean_length": 2.5})").empty());

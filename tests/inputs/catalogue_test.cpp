@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inputs/catalogue.h"
 
-#include "core/notes.h"
 #include "tests/core/messages.h"
 #include "tests/inputs/scenario_text.h"
 
@@ -107,15 +106,22 @@ TEST_CASE("an engine without a version is its newest profile, number by number")
 }
 
 TEST_CASE("a version that no profile has is the nearest, with a note") {
-  std::vector<std::string> notes;
-  const NoteListener listener([&](const std::string& note) { notes.push_back(note); });
   Catalogue c(kData);
+  const auto notes_of = [&](const std::string& asked) {
+    const Document d = Document::from_text("\"" + asked + "\"", "x.json");
+    c.engine(d.root());
+    return d.notes();
+  };
   CHECK(c.engine(name("vllm-0.12")) == c.engine(name("vllm-0.10")));
   CHECK(c.engine(name("vllm-0.15.1")) == c.engine(name("vllm-0.19")));
   CHECK(c.engine(name("vllm-1.2")) == c.engine(name("vllm-0.19")));
   CHECK(c.engine(name("vllm-0.2")) == c.engine(name("vllm-0.10")));
-  REQUIRE(notes.size() == 4);
-  CHECK(notes.front() == "x.json#: there is no profile vllm-0.12; the nearest version, vllm-0.10, is used");
+  CHECK(notes_of("vllm-0.12") ==
+        std::vector<std::string>{"x.json#: there is no profile vllm-0.12; the nearest version, vllm-0.10, is used"});
+  CHECK(notes_of("vllm-0.10").empty());
+  CHECK(c.notes().empty());
+  c.engine("vllm-0.12", "--engine");
+  CHECK(c.notes().at(0) == "--engine#: there is no profile vllm-0.12; the nearest version, vllm-0.10, is used");
   CHECK(starts_with(mistake_of([&] { c.engine("vlm-0.12", "--engine"); }), "--engine#: unknown name \"vlm-0.12\""));
   CHECK(contains(mistake_of([&] { c.device("h100-7"); }), "unknown name"));  // devices have no versions
 }

@@ -2,7 +2,6 @@
 // How a scenario says in which formats a network is served.
 #include "inputs/precision_choice.h"
 
-#include "core/notes.h"
 #include "core/text_file.h"
 #include "tests/core/messages.h"
 #include "tests/inputs/scenario_text.h"
@@ -90,9 +89,10 @@ TEST_CASE("a quantised checkpoint is served as it is unless the scenario says ot
       R"({"device": "h100-sxm", "engine": "vllm", "method": {"name": "autoregressive"}, "transformer": ")" +
       checkpoint(folder) + "\"";
   std::vector<std::string> told;
-  const NoteListener listener([&](const std::string& note) { told.push_back(note); });
   const auto name = [&](const std::string& more) {
     const auto sweep = ScenarioText(target + more + "}").sweep();
+    const std::vector<std::string>& notes = sweep->scenario().document.notes();
+    told.insert(told.end(), notes.begin(), notes.end());
     return precision_at(sweep->scenario(), {}).name;
   };
   CHECK(name("") == "fp8");

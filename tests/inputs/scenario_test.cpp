@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "core/notes.h"
 #include "tests/core/messages.h"
 #include "tests/inputs/scenario_text.h"
 
@@ -27,11 +26,13 @@ TEST_CASE("a scenario of the least has defaults") {
 
 TEST_CASE("an engine that verifies chains alone gets a chain, unless the scenario says otherwise") {
   std::vector<std::string> notes;
-  const NoteListener listener([&](const std::string& note) { notes.push_back(note); });
-  const auto method = [](const std::string& engine, const std::string& more) {
+  const auto method = [&](const std::string& engine, const std::string& more) {
     const ScenarioText text(R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": )" + engine +
                             R"(, "method": {"name": "eagle3")" + more + R"(, "acceptance": {"mean_length": 2.5}}})");
-    return text.sweep()->scenario().method(0, 0).spec;
+    const auto sweep = text.sweep();
+    const std::vector<std::string>& more_notes = sweep->scenario().document.notes();
+    notes.insert(notes.end(), more_notes.begin(), more_notes.end());
+    return sweep->scenario().method(0, 0).spec;
   };
   CHECK(method(R"("vllm")", "").draft_length() == 3);
   REQUIRE(notes.size() == 1);
