@@ -16,4 +16,5 @@ set_target_properties(draftline_build_info PROPERTIES CXX_CLANG_TIDY "")
 # Where the executable looks for data/: in this tree, and beside itself once installed (bin/../share/draftline/data).
 file(RELATIVE_PATH from_bin ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_DATADIR}/draftline/data)
 target_compile_definitions(draftline_build_info INTERFACE
-  DRAFTLINE_DATA_DIR="${PROJECT_SOURCE_DIR}/data" DRAFTLINE_INSTALLED_DATA_DIR="${from_bin}")
+  $<BUILD_INTERFACE:DRAFTLINE_DATA_DIR="${PROJECT_SOURCE_DIR}/data">
+  $<BUILD_INTERFACE:DRAFTLINE_INSTALLED_DATA_DIR="${from_bin}">)

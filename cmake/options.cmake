@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# How our own code is compiled: every target of ours links draftline_options.
+# How our own code is compiled: every target of ours links draftline_options. Who links an installed library gets the
+# path of its headers alone, not draftline_own_options.
 add_library(draftline_options INTERFACE)
-target_include_directories(draftline_options INTERFACE ${PROJECT_SOURCE_DIR})
-target_compile_options(draftline_options INTERFACE
+add_library(draftline_own_options INTERFACE)
+target_include_directories(draftline_options INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/draftline>)
+target_compile_features(draftline_options INTERFACE cxx_std_20)
+target_link_libraries(draftline_options INTERFACE $<BUILD_INTERFACE:draftline_own_options>)
+target_compile_options(draftline_own_options INTERFACE
   # no fused multiply-add behind our back: the same bits from every compiler and processor
   "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wconversion;-Werror;-ffp-contract=off>"
   "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Wall;--expt-relaxed-constexpr>")
@@ -22,24 +27,24 @@ set(draftline_compile_quickly $<$<CONFIG:Release>:-O1> $<$<CONFIG:Debug>:-O0>)
 # Warnings that cry wolf: g++ 12 sees overlaps in its own std::string (GCC bug 105651); g++ 13 and later take a reference
 # that a temporary hands on, such as a cursor's, for one into the temporary.
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  target_compile_options(draftline_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+  target_compile_options(draftline_own_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 elseif(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  target_compile_options(draftline_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-reference>)
+  target_compile_options(draftline_own_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-reference>)
 endif()
 
 if(DRAFTLINE_SANITIZE)
   # Checks of undefined behaviour are nearly half of what a test costs to compile: what tests call has them. Those of
   # null and of alignment are a quarter of what a library costs: AddressSanitizer sees a null that is followed, and bytes
   # of files are copied into numbers, not read in place (core/packed.h).
-  target_compile_options(draftline_options INTERFACE
+  target_compile_options(draftline_own_options INTERFACE
     -fsanitize=address$<$<NOT:$<BOOL:$<TARGET_PROPERTY:draftline_is_test>>>:,undefined>
     -fno-sanitize=null,alignment -fno-sanitize-recover=all -fno-omit-frame-pointer)
-  target_link_options(draftline_options INTERFACE -fsanitize=address,undefined)
+  target_link_options(draftline_own_options INTERFACE -fsanitize=address,undefined)
 endif()
 
 if(DRAFTLINE_FUZZ)  # counts which branches an input takes; libFuzzer itself is linked by its targets (tests/fuzz)
-  target_compile_options(draftline_options INTERFACE -fsanitize=fuzzer-no-link)
-  target_link_options(draftline_options INTERFACE -fsanitize=fuzzer-no-link)
+  target_compile_options(draftline_own_options INTERFACE -fsanitize=fuzzer-no-link)
+  target_link_options(draftline_own_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
 if(DRAFTLINE_TIDY)
