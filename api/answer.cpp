@@ -27,8 +27,7 @@ class Runs {
  public:
   using One = Outcome;
   static constexpr std::size_t kBlock = 256;  // points that a thread computes at a time
-  Runs(const Question& q, Document scenario, const Data& data, Listener&)
-      : sweep_(std::move(scenario), data), q_(q) {}
+  Runs(const Question& q, Document scenario, const Data& data, Listener&) : sweep_(std::move(scenario), data), q_(q) {}
   void check() {
     if (scenario().serving)
       throw InputErrors(scenario().document.root().place() + ": has a \"workload\": \"simulate\" answers it" +
@@ -79,8 +78,7 @@ class Plans {
  public:
   using One = FleetOption;
   static constexpr std::size_t kBlock = 1;
-  Plans(const Question& q, Document scenario, const Data& data, Listener&)
-      : sweep_(std::move(scenario), data), q_(q) {
+  Plans(const Question& q, Document scenario, const Data& data, Listener&) : sweep_(std::move(scenario), data), q_(q) {
     sweep_.validate();
     check_plannable(sweep_.scenario());
     prices_.emplace(sweep_.scenario().serving->prices);

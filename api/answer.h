@@ -30,8 +30,8 @@ struct Answer {
   std::size_t done = 0;                      // results so far, the first `from` points included; fewer if stopped
   InputFiles input_files;
   std::vector<std::string> notes;  // what a user should know though it is no mistake, such as a key's outdated name
-  bool missed = false;   // "plan": no option meets the targets
-  std::string obstacle;  // why no point can run, with its place; "" if any can
+  bool missed = false;             // "plan": no option meets the targets
+  std::string obstacle;            // why no point can run, with its place; "" if any can
 
   std::vector<Result> results;  // empty if a listener took them
   std::string document;         // the same as JSON, as `draftline VERB --json` prints it
@@ -46,7 +46,7 @@ class Listener {
   virtual ~Listener() = default;
   // Called once the question is read, before the first result. Returns whether to go on.
   virtual bool on_begin(const Answer&) { return true; }
-  virtual void on_note(const std::string&) {}  // each of Answer::notes
+  virtual void on_note(const std::string&) {}                            // each of Answer::notes
   virtual void on_progress(std::size_t /*done*/, std::size_t /*of*/) {}  // points, or the requests of a single one
   virtual void on_result(Result&&) {}
   virtual ServingObserver* observer() { return nullptr; }  // of the first run of "simulate" with a single point

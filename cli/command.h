@@ -51,7 +51,8 @@ void add_validate(CLI::App&, Action& chosen);
 int interrupted_after(std::size_t done, std::size_t points);
 
 void print_note(const std::string&);  // on standard error, with control characters escaped
-int text_width();  // terminal columns of standard output; 120 if it is no terminal
+bool is_terminal(int stream);         // STDOUT_FILENO or STDERR_FILENO
+int text_width();                     // terminal columns of standard output; 120 if it is no terminal
 Output to_standard_output(Format, Asked);
 
 }  // namespace draftline::cli

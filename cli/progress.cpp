@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/command.h"
 #include "cli/interruptible.h"
 
 namespace draftline::cli {
@@ -15,7 +16,7 @@ namespace draftline::cli {
 using namespace std::chrono_literals;
 
 Progress::Progress(std::string what, std::size_t total) : what_(std::move(what)), total_(total), start_(Clock::now()) {
-  if (isatty(STDERR_FILENO) != 0 && total_ > 0)
+  if (is_terminal(STDERR_FILENO) && total_ > 0)
     drawing_ = std::jthread([this](const std::stop_token& stop) { draw_until(stop); });
 }
 

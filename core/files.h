@@ -22,8 +22,8 @@ class Files {
   enum class Kind { none, file, folder, other };  // other: a pipe or a device, which can be read once
   virtual ~Files() = default;
   virtual Kind kind(const Path&) const = 0;
-  virtual std::vector<Path> list(const Path& folder) const = 0;          // files and folders in it, sorted; or none
-  virtual std::unique_ptr<std::istream> open(const Path&) const = 0;     // throws InputErrors "FILE: no such file"
+  virtual std::vector<Path> list(const Path& folder) const = 0;       // files and folders in it, sorted; or none
+  virtual std::unique_ptr<std::istream> open(const Path&) const = 0;  // throws InputErrors "FILE: no such file"
 
   bool exists(const Path& path) const { return kind(path) != Kind::none; }
   bool is_file(const Path& path) const { return kind(path) == Kind::file; }

@@ -26,7 +26,7 @@ struct Checked {
 struct Recomputed {
   std::vector<PointFigures> points;  // with the pin's figures only
   Inputs inputs;
-  std::string failure;  // why the question can't be answered; "" if it can
+  std::string failure;                  // why the question can't be answered; "" if it can
   std::vector<std::string> notes = {};  // Answer::notes
   // Figures that the pin names and no point has, each with a message.
   std::vector<std::pair<std::string, std::string>> lacking;

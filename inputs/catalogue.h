@@ -55,7 +55,7 @@ class Catalogue {
   // The weights_name() (trace/trace) of the checkpoint in the folder of a config.json that was read; none if there is
   // none.
   std::optional<std::string> weights(const TransformerShape*) const;
-  const InputFiles& input_files() const { return input_files_; }  // all files read so far
+  const InputFiles& input_files() const { return input_files_; }    // all files read so far
   const std::vector<std::string>& notes() const { return notes_; }  // on names that no Reader holds
 
   std::vector<std::string> names(const std::string& kind) const;  // "devices", "transformers", "engines"; sorted

@@ -47,8 +47,7 @@ std::uint64_t seed_of_replication(std::uint64_t seed, int replication) {
   return own.value();
 }
 
-ServingSweep::ServingSweep(const std::filesystem::path& scenario, const Data& data)
-    : sweep_(scenario, data) {}
+ServingSweep::ServingSweep(const std::filesystem::path& scenario, const Data& data) : sweep_(scenario, data) {}
 ServingSweep::ServingSweep(Document scenario, const Data& data) : sweep_(std::move(scenario), data) {}
 ServingSweep::ServingSweep(Scenario scenario, const Data& data) : sweep_(std::move(scenario), data) {}
 

@@ -21,8 +21,7 @@ bool proposes_blocks(DrafterKind kind) {
 }
 
 DrafterConfig read_config(const std::filesystem::path& folder, DrafterKind kind) {
-  if (!disk().is_folder(folder))
-    throw InputErrors(printable(folder.string(), 1000) + ": no such folder");
+  if (!disk().is_folder(folder)) throw InputErrors(printable(folder.string(), 1000) + ": no such folder");
   return read_file(folder / "config.json", [&](const Reader& in) {
     DrafterConfig d = read_drafter(in, kind);
     if (proposes_blocks(kind) && !in.failed()) config::refuse_scales(in);

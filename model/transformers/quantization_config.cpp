@@ -123,8 +123,8 @@ std::optional<Checkpoint> compressed_tensors(const Reader& in, TransformerShape&
   if (groups.empty()) return std::nullopt;
   if (groups.size() > 1)
     add_note(in, shape,
-         "the checkpoint has " + std::to_string(groups.size()) +
-             " groups of formats; all layers are priced in the first one's");
+             "the checkpoint has " + std::to_string(groups.size()) +
+                 " groups of formats; all layers are priced in the first one's");
   return Checkpoint{.layers = compressed(groups.front().second),
                     .ignored = names_in(in, {"ignore"}),
                     .head_too = true,
@@ -155,8 +155,8 @@ std::optional<Checkpoint> modelopt(const Reader& in, TransformerShape& shape) {
   const auto layers = of_algorithm(*algo, in);
   if (!layers) {
     add_note(in, shape,
-         "the checkpoint's quant_algo \"" + printable(algo->text(), 100) +
-             "\" is not known: precision is the scenario's choice");
+             "the checkpoint's quant_algo \"" + printable(algo->text(), 100) +
+                 "\" is not known: precision is the scenario's choice");
     return std::nullopt;
   }
   Checkpoint c{.layers = *layers, .ignored = names_in(in, {"ignore", "exclude_modules"}), .head_too = true};
@@ -206,8 +206,8 @@ std::optional<Checkpoint> read_method(const Reader& in, TransformerShape& shape)
     return Checkpoint{.layers = f, .ignored = names_in(in, {"llm_int8_skip_modules"})};
   }
   add_note(in, shape,
-       "the checkpoint's quant_method \"" + printable(name, 100) +
-           "\" is not known: precision is the scenario's choice");
+           "the checkpoint's quant_method \"" + printable(name, 100) +
+               "\" is not known: precision is the scenario's choice");
   return std::nullopt;
 }
 
@@ -230,9 +230,9 @@ Precision precision_of(const Reader& in, const Checkpoint& c, DType activations,
   const auto leave = [&](double share, std::string_view what, LinearFormat& format) {
     if (share > 0 && share < 1)
       add_note(in, shape,
-           "the checkpoint leaves a part of its " + std::string(what) + " in 16 bits (" +
-               std::to_string(static_cast<int>(100 * share + 0.5)) + " % of the products): all are priced " +
-               (share < 0.5 ? "as quantised" : "in 16 bits"));
+               "the checkpoint leaves a part of its " + std::string(what) + " in 16 bits (" +
+                   std::to_string(static_cast<int>(100 * share + 0.5)) + " % of the products): all are priced " +
+                   (share < 0.5 ? "as quantised" : "in 16 bits"));
     if (share >= 0.5) format = plain;
   };
   leave(out.attention, "attention", p.attention);
@@ -241,8 +241,8 @@ Precision precision_of(const Reader& in, const Checkpoint& c, DType activations,
   leave(out.lm_head, "LM head", p.lm_head);
   if (!list.not_understood().empty())
     add_note(in, shape,
-         "modules that the checkpoint may leave in 16 bits by \"" + printable(list.not_understood().front(), 100) +
-             "\" are priced as quantised");
+             "modules that the checkpoint may leave in 16 bits by \"" + printable(list.not_understood().front(), 100) +
+                 "\" are priced as quantised");
   if (c.kv_cache && *c.kv_cache != activations) {
     p.kv_cache = *c.kv_cache;
     p.name += ",kv_cache:" + std::string(name(p.kv_cache));

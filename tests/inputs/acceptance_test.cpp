@@ -192,7 +192,7 @@ TEST_CASE("a mean that was measured with another draft length is taken as the ra
   const std::string metrics =
       "vllm:spec_decode_num_drafts_total 100\nvllm:spec_decode_num_draft_tokens_total 300\n"
       "vllm:spec_decode_num_accepted_tokens_total 175.2\n";  // 1 + 0.8 + 0.64 + 0.512 = 2.952 less rounding
-  std::vector<std::string> notes;  // of the last
+  std::vector<std::string> notes;                            // of the last
   const auto length = [&](int k) {
     const ScenarioText s(with_method(R"({"name": "eagle3", "draft_length": )" + std::to_string(k) +
                                      R"(, "acceptance": {"measured": "metrics.txt"}})"));
