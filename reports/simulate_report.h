@@ -1,45 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// The output of `draftline simulate`: one result per point, as a table, a page of HTML, CSV or a JSON document.
+// The output of `draftline simulate`, with what was preempted and which loads were more than can be served.
 #pragma once
-#include <memory>
-#include <ostream>
 #include <string>
-#include <vector>
 
-#include "core/json_writer.h"
-#include "reports/output.h"
-#include "reports/point.h"
+#include "reports/point_report.h"
 #include "reports/serving_charts.h"
 #include "reports/simulate_figures.h"
-#include "reports/table.h"
 
 namespace draftline {
 
-class SimulateReport {
+class SimulateReport : public PointReport<ServingOutcome, ServingCharts> {
  public:
   SimulateReport(Output, const Scenario&);  // the scenario must outlive the report
-  void add(const ServingOutcome&);          // in order of the points; JSON is written as it comes, all else by finish()
-  void finish();                            // must be called last; throws OutputError (core/json_writer)
 
  private:
-  void add_json(const ServingOutcome&);
-  void write_page();
-  Table new_table() const;
-  std::string overload() const;  // a warning that counts the rows whose load is too much; "" if none's is
+  void note(const ServingOutcome&) override;
+  void write_sentences(Page&) const override;
+  void write_more(JsonWriter&, const ServingOutcome&) const override;
+  std::string overload() const;  // a warning that counts the rows whose load is too high; "" if there are none
 
-  Output to_;
-  const Scenario& scenario_;
-  bool single_;  // with one point, its figures are members of the document itself
-  PointInputs inputs_;
-  Figures<ServingOutcome> figures_, columns_;
-  std::unique_ptr<JsonWriter> json_;
-  Table table_;
-  ServingCharts charts_;
-  std::vector<std::string> warnings_;
-  SkippedPoints skipped_;
   std::size_t overloaded_ = 0;  // points
   std::int64_t preemptions_ = 0;
-  std::string overload_;  // the warning of the last of these
+  std::string overload_;  // the message of the last of these points
 };
 
 }  // namespace draftline
