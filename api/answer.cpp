@@ -279,7 +279,7 @@ const std::string* obstacle_of(const Result& result) {
 }
 
 Answer answer(const Question& q, const Data& data, Executor& executor, Listener& listener) {
-  using Answerer = Answer (*)(const Question&, const fs::path&, Executor&, Listener&);
+  using Answerer = Answer (*)(const Question&, const Data&, Executor&, Listener&);
   static constexpr std::array<std::pair<std::string_view, Answerer>, 6> kAnswerers{
       {{"run", answer_by<Runs>},
        {"simulate", answer_by<Simulations>},

@@ -12,6 +12,7 @@
 
 #include "cli/command.h"
 #include "cli/interruptible.h"
+#include "cli/options.h"
 #include "cli/probe.h"
 #include "cli/progress.h"
 #include "cli/validate_options.h"

@@ -8,7 +8,7 @@ namespace draftline::cli {
 
 namespace {
 
-struct Asking {
+struct VerbOptions {
   Question question;
   Printed printed;
 };
@@ -16,14 +16,14 @@ struct Asking {
 // A verb with a scenario, or with papers, and its formats.
 struct Verb {
   CLI::App& app;
-  std::shared_ptr<Asking> asking;
+  std::shared_ptr<VerbOptions> options;
 
   Verb(CLI::App& program, const char* name, const char* about)
-      : app(*program.add_subcommand(name, about)), asking(std::make_shared<Asking>()) {
-    asking->question.verb = name;
+      : app(*program.add_subcommand(name, about)), options(std::make_shared<VerbOptions>()) {
+    options->question.verb = name;
   }
-  Question& q() { return asking->question; }
-  Printed& how() { return asking->printed; }
+  Question& q() { return options->question; }
+  Printed& how() { return options->printed; }
   void add_scenario(const char* about) { app.add_option("scenario", q().file, about)->required(); }
   void add_jobs(const char* about = "threads (1); the output does not depend on it") {
     app.add_option("--jobs", how().jobs, about)->check(CLI::Range(1, 1024));
@@ -35,8 +35,8 @@ struct Verb {
     app.add_flag("--dry-run", how().dry_run, "only print the scenario with its defaults, and how many points it has");
   }
   void choose(AcrossRanks ranks, Action& chosen) {
-    app.callback([asking = asking, ranks, &chosen] {
-      chosen = {ranks, [asking](const Common& c) { return ask(asking->question, asking->printed, c); }};
+    app.callback([options = options, ranks, &chosen] {
+      chosen = {ranks, [options](const Common& c) { return ask(options->question, options->printed, c); }};
     });
   }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks draftline from C++ what EAGLE-3 buys on one GPU, and prints its step time and speedup: see CMakeLists.txt beside.
+// Asks draftline from C++ how much EAGLE-3 gains on one GPU. CMakeLists.txt builds it against an installed draftline.
 #include <api/answer.h>
 
 #include <iostream>
