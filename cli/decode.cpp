@@ -36,7 +36,7 @@ constexpr int kMostTail = 2048;  // rows after the text that a step may write
 // A method from "eagle3" or from a method object of a scenario: {"name": "eagle3", "draft_length": 3}.
 MethodSpec method_asked(const std::string& text) {
   const bool object = text.find('{') != std::string::npos;
-  return MethodSpec(Document::from_text(object ? text : nlohmann::json{{"name", text}}.dump(), "--method").root());
+  return read_method(Document::from_text(object ? text : nlohmann::json{{"name", text}}.dump(), "--method"));
 }
 
 std::vector<std::vector<int>> read_prompts(const DecodeOptions& o, int vocabulary) {
@@ -126,15 +126,16 @@ class DecodeCommand {
 
   std::unique_ptr<Decoder> make(const MethodSpec& m, const Decoder::MakeBackend& backend) {
     return std::make_unique<Decoder>(
-        Decoder::Options{.target = *shape_,
-                         .precision = Precision(o_.format()),
-                         .slots = slots_,
-                         .capacity = capacity_,
-                         .sampling = o_.sampling,
-                         .positions_per_slot = positions_at_once(),
-                         .drafter = [this](const Reader& in, DrafterKind k) { return weights_.drafter_at(in, k); },
-                         .states = states_},
-        m, [this](const Reader& in) { return draft_network(in); }, backend);
+        Decoder::Options{
+            .target = *shape_,
+            .precision = Precision(o_.format()),
+            .slots = slots_,
+            .capacity = capacity_,
+            .sampling = o_.sampling,
+            .positions_per_slot = positions_at_once(),
+            .drafter = [this](const NamedFile& folder, DrafterKind k) { return weights_.drafter_at(folder, k); },
+            .states = states_},
+        m, [this](const NamedNetwork& draft) { return draft_network(draft); }, backend);
   }
   std::unique_ptr<Decoder> make(const MethodSpec& m) {
     return make(m, [this](const WeightStore& store) -> std::unique_ptr<Backend> {
@@ -146,15 +147,12 @@ class DecodeCommand {
   }
   // Computes nothing: says which weights and how much memory the decoder needs.
   std::unique_ptr<Decoder> make_priced(const MethodSpec& m) {
-    auto decoder = make(m, [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
-    m.finish();
-    return decoder;
+    return make(m, [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
   }
-  TransformerShape draft_network(const Reader& in) {
-    const auto draft = catalogue_.transformer(in);
-    if (!draft) return {};
-    if (const std::string folder = in.text(); folder != o_.transformer) weights_.draft_from(checkpoint(folder));
-    return *draft;
+  TransformerShape draft_network(const NamedNetwork& draft) {
+    const auto shape = catalogue_.transformer(draft);
+    if (draft.name != o_.transformer) weights_.draft_from(checkpoint(draft.name));
+    return *shape;
   }
 
   void size_caches(Decoder& dry) {

@@ -40,7 +40,7 @@ static void write_resolved(JsonWriter& w, const DecodeOptions& o, const DecodeRe
   w.member("transformer", r.shape.name);
   w.member("weights", r.target_kind);
   w.member("drafter_weights", r.by.weights.drafter_json());
-  w.member("method", r.method.in().json());
+  w.member("method", r.method.object());
   w.member("batch_size", r.slots);
   w.member("new_tokens", o.new_tokens);
   w.member("temperature", o.sampling.temperature);

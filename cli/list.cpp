@@ -56,7 +56,8 @@ int rows_verified(const methods::Entry& e, Catalogue& catalogue) {
   Decoder decoder(
       Decoder::Options{
           .target = *catalogue.transformer("llama-2-7b"), .precision = Precision(DType::bf16), .accepted = halves},
-      MethodSpec(e).with_parameter("draft", "llama-68m"), [&](const Reader& in) { return *catalogue.transformer(in); },
+      MethodSpec(e).with_draft({{"llama-68m"}}),
+      [&](const NamedNetwork& draft) { return *catalogue.transformer(draft); },
       [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
   int rows = 0;
   decoder.ops.on_segment = [&](const SegmentRun& run) { rows = std::max(rows, verified_rows(run)); };
@@ -79,7 +80,7 @@ Facts<methods::Entry> facts_of_methods(Catalogue& catalogue) {
           fact<Entry>("rows_verified", "rows", [&](const Entry& e) { return rows_verified(e, catalogue); }),
           fact<Entry>("losslessness", [](const Entry& e) { return text(e.lossless); }),
           fact<Entry>("title", [](const Entry& e) { return e.title; }),
-          fact<Entry>("parameters", [](const Entry& e) { return e.parameters; }),
+          fact<Entry>("parameters", [](const Entry& e) { return methods::parameters_text(e); }),
           fact<Entry>("source", [](const Entry& e) { return e.source; }),
           fact<Entry>("locator", [](const Entry& e) { return e.locator; }),
           fact<Entry>("also", [](const Entry& e) { return synonyms(e); })};
@@ -95,7 +96,7 @@ void print_methods(Catalogue& catalogue) {
     std::cout << ": " << e.title << "\n  " << rows << (rows == 1 ? " row" : " rows") << " a step by default; "
               << text(e.lossless) << "; " << e.source << ", " << e.locator << "\n";
     std::string line = " ";
-    std::istringstream words{std::string(e.parameters)};
+    std::istringstream words(methods::parameters_text(e));
     for (std::string word; words >> word;) {
       if (line.size() + 1 + word.size() > width) {
         std::cout << line << "\n";

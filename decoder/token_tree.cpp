@@ -143,7 +143,7 @@ RankTree rank_tree(std::vector<std::vector<int>> paths, const RankLimits& limits
   return build(std::move(paths));
 }
 
-RankTree read_rank_tree(Reader in, const RankLimits& limits) {
+std::vector<std::vector<int>> read_rank_paths(Reader in, const RankLimits& limits) {
   const Reader nodes = in.at("nodes");
   const auto items = nodes.items();
   if (nodes.is_array() && items.empty()) nodes.fail("a tree needs at least one path");
@@ -164,7 +164,8 @@ RankTree read_rank_tree(Reader in, const RankLimits& limits) {
       items[index].fail(message);
       good = false;
     }
-  return good ? build(std::move(paths)) : build({{0}});
+  if (!good) return {{0}};
+  return paths;
 }
 
 }  // namespace draftline

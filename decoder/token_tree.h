@@ -56,6 +56,7 @@ struct RankLimits {
 std::vector<std::pair<std::size_t, std::string>> mistakes_of(std::span<const std::vector<int>> paths,
                                                              const RankLimits&);
 RankTree rank_tree(std::vector<std::vector<int>> paths, const RankLimits&);  // InputErrors, with the path in each
-RankTree read_rank_tree(Reader, const RankLimits&);  // {"nodes": [[0], [1], [0, 0]]}; on a mistake the smallest tree
+// The paths of {"nodes": [[0], [1], [0, 0]]}. Mistakes are noted; the result is then the smallest tree.
+std::vector<std::vector<int>> read_rank_paths(Reader, const RankLimits&);
 
 }  // namespace draftline

@@ -19,14 +19,6 @@ Match(Cases...) -> Match<Cases...>;
 
 using Length = std::variant<double, std::string>;
 
-// A method with its drafter called as that of another.
-MethodSpec with_drafter_of(const MethodSpec& other, MethodSpec m) {
-  for (const char* key : {"draft", "checkpoint"})
-    if (const auto named = other.parameters().find(key); named != other.parameters().end())
-      m = m.with_parameter(key, *named);
-  return m;
-}
-
 // The plan by which a trace replays the method's drafts, or the reason why it can't.
 std::variant<DraftPlan, std::string> replay_plan(const Acceptance::Traced& traced, const BuiltMethod& m) {
   const Trace& trace = *traced.trace;
@@ -34,7 +26,7 @@ std::variant<DraftPlan, std::string> replay_plan(const Acceptance::Traced& trace
   const Document document = Document::from_text(h.method, "the method of a trace");
   const bool known = methods::find(document.root().at("name").text()) != nullptr;
   std::optional<MethodSpec> recorded = known ? std::optional(MethodSpec(document.root())) : std::nullopt;
-  if (recorded && traced.same_drafter) recorded = with_drafter_of(m.spec, *recorded);
+  if (recorded && traced.same_drafter) recorded = recorded->with_drafter_of(m.spec);
   const bool as_recorded = recorded && recorded->as_decoded() == m.spec.as_decoded();
   if (as_recorded && h.steps()) {
     const int drafts = m.method.usual_depth();

@@ -203,6 +203,18 @@ std::shared_ptr<const TransformerShape> Catalogue::transformer(const Reader& in)
   if (s.experts() != nullptr) s.set_expert_overlap(read_file_below(in, data_ / "routing.json", read_usual_overlap));
   return std::make_shared<const TransformerShape>(std::move(s));
 }
+std::shared_ptr<const TransformerShape> Catalogue::transformer(const NamedNetwork& n) {
+  if (n.described) {
+    if (n.described->experts() == nullptr) return n.described;
+    TransformerShape s = *n.described;
+    const Document routing = Document::from_file(data_ / "routing.json", *data_.files);
+    s.set_expert_overlap(read_whole(routing, read_usual_overlap));
+    return std::make_shared<const TransformerShape>(std::move(s));
+  }
+  const auto found = find(n.name, n.beside.parent_path(), transformers_.kind);
+  if (const auto* why = std::get_if<std::string>(&found)) throw InputErrors(n.place + ": " + *why);
+  return load(transformers_, std::get<fs::path>(found), [this](const fs::path& file) { return Document::from_file(file, *data_.files); });
+}
 std::shared_ptr<const Engine> Catalogue::engine(const Reader& in) { return asked(engines_, in); }
 std::shared_ptr<const Device> Catalogue::device(const std::string& name, const fs::path& asked_by) {
   return named(devices_, name, asked_by);
@@ -214,18 +226,24 @@ std::shared_ptr<const Engine> Catalogue::engine(const std::string& name, const f
   return named(engines_, name, asked_by);
 }
 
+DrafterConfig Catalogue::drafter(const NamedFile& folder, DrafterKind kind) {
+  const fs::path file = folder.path() / "config.json";
+  if (!data_.files->is_file(file))
+    throw InputErrors(folder.place + ": must be a drafter's folder; there is no \"" +
+                      (fs::path(folder.name) / "config.json").string() + "\"");
+  const Document document = Document::from_file(file, *data_.files);
+  DrafterConfig drafter = read_whole(document, [&](const Reader& root) { return read_drafter(root, kind); });
+  input_files_.insert(document.root().input_files().begin(), document.root().input_files().end());
+  return drafter;
+}
+
 DrafterConfig Catalogue::drafter(const Reader& in, DrafterKind kind) {
-  const std::string name = in.text();
+  const NamedFile folder = read_named_file(in);
   if (!in.is_string()) return {};
-  const fs::path file = in.file().parent_path() / name / "config.json";
-  if (!data_.files->is_file(file)) {
-    in.fail("must be a drafter's folder; there is no \"" + (fs::path(name) / "config.json").string() + "\"");
-    return {};
-  }
   try {
-    const Document document = Document::below(in, file);
-    DrafterConfig drafter = read_whole(document, [&](const Reader& root) { return read_drafter(root, kind); });
-    input_files_.insert(document.root().input_files().begin(), document.root().input_files().end());
+    DrafterConfig drafter = this->drafter(folder, kind);
+    const fs::path file = folder.path() / "config.json";
+    in.note_input(file, input_files_.at(file));
     return drafter;
   } catch (const InputErrors& mistakes) {
     in.pass_on(mistakes);

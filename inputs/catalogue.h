@@ -12,6 +12,7 @@
 
 #include "core/files.h"
 #include "core/reader.h"
+#include "methods/named_file.h"
 #include "model/devices/device.h"
 #include "model/engines/engine.h"
 #include "model/transformers/drafter_config.h"
@@ -45,6 +46,10 @@ class Catalogue {
 
   // A drafter's folder by its path, of which config.json is read. A mistake is noted at `in`.
   DrafterConfig drafter(const Reader& in, DrafterKind);
+
+  // What a method's parameters name. InputErrors have the place of the name.
+  std::shared_ptr<const TransformerShape> transformer(const NamedNetwork&);
+  DrafterConfig drafter(const NamedFile&, DrafterKind);
 
   // A workload trace (inputs/workload), acceptance trace (trace/trace) or an engine's own file
   // (inputs/served_acceptance) by its path; null after a mistake.

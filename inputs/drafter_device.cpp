@@ -5,8 +5,9 @@
 
 namespace draftline {
 
-std::shared_ptr<const DrafterDevice> read_drafter_device(const MethodSpec& method, Catalogue& catalogue) {
-  const auto in = method.in().find("drafter_device");
+std::shared_ptr<const DrafterDevice> read_drafter_device(const Reader& object, const MethodSpec& method,
+                                                         Catalogue& catalogue) {
+  const auto in = object.find("drafter_device");
   if (!in) return nullptr;
   auto drafter = std::make_shared<DrafterDevice>();
   drafter->device = catalogue.device(in->at("device"));

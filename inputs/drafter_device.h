@@ -21,6 +21,6 @@ struct DrafterDevice {
 
 // The "drafter_device" of a method's object: {"device": .., "latency": .., "engine": .., "bandwidth": ..}; null if it
 // has none, or after a mistake, which is noted at the key.
-std::shared_ptr<const DrafterDevice> read_drafter_device(const MethodSpec&, Catalogue&);
+std::shared_ptr<const DrafterDevice> read_drafter_device(const Reader& object, const MethodSpec&, Catalogue&);
 
 }  // namespace draftline

@@ -9,23 +9,13 @@ namespace draftline {
 
 namespace {
 
-// A key of the method's object, which stays unread: the method itself reads it.
-std::optional<Reader> looked_up(const MethodSpec& m, std::string_view key) {
-  if (!m.in().is_object()) return std::nullopt;
-  for (const auto& [name, value] : m.in().look())
-    if (name == key) return value;
-  return std::nullopt;
-}
-
-DrafterIdentity of_network(const Reader& draft, Catalogue& catalogue) {
+DrafterIdentity of_network(const NamedNetwork& draft, Catalogue& catalogue) try {
   const auto shape = catalogue.transformer(draft);
-  if (!shape) return {};
   return {catalogue.weights(shape.get()).value_or(""), shape_fingerprint(*shape)};
-}
+} catch (const InputErrors&) { return {}; }  // who reads the network says what is wrong there
 
-DrafterIdentity of_folder(const Reader& checkpoint, DrafterKind kind) {
-  if (!checkpoint.is_string()) return {};
-  const std::filesystem::path folder = checkpoint.file().parent_path() / checkpoint.text();
+DrafterIdentity of_folder(const NamedFile& checkpoint, DrafterKind kind) {
+  const std::filesystem::path folder = checkpoint.path();
   DrafterIdentity d;
   try {
     d.config = to_hex(Document::from_file(folder / "config.json").root().input_files().begin()->second);
@@ -37,10 +27,8 @@ DrafterIdentity of_folder(const Reader& checkpoint, DrafterKind kind) {
 }  // namespace
 
 DrafterIdentity identity_of_drafter(const MethodSpec& m, Catalogue& catalogue) {
-  if (m.entry().draft_network)
-    if (const auto draft = looked_up(m, "draft")) return of_network(*draft, catalogue);
-  if (m.entry().checkpoint)
-    if (const auto checkpoint = looked_up(m, "checkpoint")) return of_folder(*checkpoint, *m.entry().checkpoint);
+  if (m.draft()) return of_network(*m.draft(), catalogue);
+  if (m.checkpoint()) return of_folder(*m.checkpoint(), *m.entry().checkpoint);
   return {};
 }
 

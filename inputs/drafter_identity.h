@@ -10,7 +10,7 @@ namespace draftline {
 
 // The identity of the network that the method's "draft" names, or of the published drafter whose folder its
 // "checkpoint" names. Weights are unknown without a readable checkpoint there. Nothing is known if the method names no
-// drafter. Mistakes in a network's file are noted at its name.
+// drafter, or a network whose file is wrong.
 DrafterIdentity identity_of_drafter(const MethodSpec&, Catalogue&);
 
 }  // namespace draftline

@@ -10,15 +10,15 @@ bool take_chain(MethodChoice& m, const Engine& e, const TransformerShape& target
   const auto chain = m.spec.with_draft_length(*e.chain, target);
   if (!chain) return false;
   m.spec = *chain;
-  m.spec.in().note(e.name + " " + e.version + " verifies chains alone, so " + std::string(m.spec.name()) + " drafts " +
-                   std::to_string(*e.chain) +
-                   " tokens; say otherwise with \"draft_length\", or a tree with \"tree\": \"default\"");
+  m.in->note(e.name + " " + e.version + " verifies chains alone, so " + std::string(m.spec.name()) + " drafts " +
+             std::to_string(*e.chain) +
+             " tokens; say otherwise with \"draft_length\", or a tree with \"tree\": \"default\"");
   return true;
 }
 
 bool divide(MethodChoice& m, const Engine& e) {
-  if (!e.shards_drafts || !m.spec.entry().draft_network || m.spec.says_shard_draft() || m.drafter_device) return false;
-  m.spec = m.spec.with_draft_sharded_if_possible();
+  if (!e.shards_drafts || !m.spec.entry().draft_network || m.spec.shard_draft() || m.drafter_device) return false;
+  m.spec = m.spec.with_shard_draft(ShardDraft::if_possible);
   return true;
 }
 

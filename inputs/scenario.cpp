@@ -10,6 +10,7 @@
 #include "inputs/axes.h"
 #include "inputs/engine_defaults.h"
 #include "inputs/expert_overlap.h"
+#include "methods/table.h"
 
 namespace draftline {
 
@@ -24,8 +25,11 @@ MethodChoice read_method_choice(const Reader& in, Catalogue& catalogue) {
     return {};
   }
   MethodChoice m{MethodSpec(in)};
+  if (m.spec.draft()) catalogue.transformer(in.at("draft"));
+  if (m.spec.checkpoint()) catalogue.drafter(in.at("checkpoint"), *m.spec.entry().checkpoint);
   if (const auto acceptance = in.find("acceptance")) m.acceptance = read_acceptance(*acceptance, m.spec, catalogue);
-  m.drafter_device = read_drafter_device(m.spec, catalogue);
+  m.drafter_device = read_drafter_device(in, m.spec, catalogue);
+  m.in = in;
   return m;
 }
 
@@ -47,7 +51,7 @@ void check_weights(const Scenario& s, const Catalogue& catalogue) {
     if (!weights) continue;
     for (const MethodChoice& m : s.methods)
       if (const Trace* trace = m.acceptance.trace(); trace != nullptr && !trace->wrong_target(*shape))
-        if (const auto why = trace->wrong_weights(*weights)) m.spec.in().at("acceptance").fail(*why);
+        if (const auto why = trace->wrong_weights(*weights)) m.in->at("acceptance").fail(*why);
   }
 }
 
@@ -177,6 +181,8 @@ Scenario read_scenario(Document document, Catalogue& catalogue) {
                                                           [&](const Reader& r) { return catalogue.engine(r); });
   s.methods = all_combinations<MethodChoice>(in.at("method"),
                                              [&](const Reader& r) { return read_method_choice(r, catalogue); });
+  for (const MethodChoice& m : s.methods)  // of an unknown method no key is known
+    if (m.in && methods::find(m.in->at("name").text()) != nullptr) m.in->done();
   take_engine_defaults(s);
   note_shared_means(in.at("method"), s.methods);
   check_weights(s, catalogue);

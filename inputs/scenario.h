@@ -24,8 +24,9 @@ struct MethodChoice {
   MethodSpec spec;
   Acceptance acceptance = {};
   std::shared_ptr<const DrafterDevice> drafter_device = {};  // null: the target's
+  std::optional<Reader> in = {};                             // where the scenario has it; none: not in a scenario
 
-  MethodChoice with(MethodSpec other) const { return {std::move(other), acceptance, drafter_device}; }
+  MethodChoice with(MethodSpec other) const { return {std::move(other), acceptance, drafter_device, in}; }
 };
 const MethodChoice& autoregressive();  // plain decoding, the baseline of speedups
 

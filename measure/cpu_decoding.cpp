@@ -40,7 +40,6 @@ CpuDecoding::CpuDecoding(const Networks& networks, const std::string& target, co
                                   return std::make_unique<CpuBackend>(
                                       store, weights_, CpuBackend::Options{.seed = 1, .poison = false, .filled = true});
                                 });
-  spec().finish();
   auto meter = std::make_unique<CpuMeter>(static_cast<CpuBackend&>(*decoder->backend), reference);
   use(std::move(decoder), std::move(meter), capacity, kTail, 0);
 }

@@ -52,7 +52,6 @@ CudaDecoding::CudaDecoding(const Networks& networks, const std::string& target, 
         spec(), networks.find(), backend);
   };
   const auto dry = make(1, [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
-  spec().finish();
   const DryStep step = dry_step(*dry, slots, context);
   const bool steady = dry->method->static_plan();
   const int tail = steady ? step.rows_behind_text : kTail,

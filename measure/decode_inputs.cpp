@@ -39,17 +39,13 @@ DecodedWeights::DecodedWeights(std::unique_ptr<HuggingFaceFolder> target, double
       random_(seed),
       perturbed_(of_target(), kDraft, draft_noise, seed + 1) {}
 
-DrafterConfig DecodedWeights::drafter_at(const Reader& in, DrafterKind kind) {
-  const std::filesystem::path folder = in.file().parent_path() / in.text();
-  if (!target_) in.fail("a drafter's weights belong to those of its target, and --transformer names no checkpoint");
-  if (!target_ || !in.is_string()) return {};
-  try {
-    if (!drafter_ || drafter_->folder() != folder || drafter_->config().kind != kind)
-      drafter_ = std::make_unique<DrafterFolder>(folder, kind, *target_);
-  } catch (const InputErrors& mistakes) {
-    in.pass_on(mistakes);
-    return {};
-  }
+DrafterConfig DecodedWeights::drafter_at(const NamedFile& named, DrafterKind kind) {
+  const std::filesystem::path folder = named.path();
+  if (!target_)
+    throw InputErrors(named.place +
+                      ": a drafter's weights belong to those of its target, and --transformer names no checkpoint");
+  if (!drafter_ || drafter_->folder() != folder || drafter_->config().kind != kind)
+    drafter_ = std::make_unique<DrafterFolder>(folder, kind, *target_);
   return drafter_->config();
 }
 

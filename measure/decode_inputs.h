@@ -35,7 +35,7 @@ class DecodedWeights : public WeightSource {
   void draft_from(std::unique_ptr<HuggingFaceFolder> draft) { draft_ = std::move(draft); }
   // Opens the drafter's folder (decoder/checkpoint/drafter_folder) that a reader names. Mistakes are noted there, also
   // that the target has no checkpoint.
-  DrafterConfig drafter_at(const Reader&, DrafterKind);
+  DrafterConfig drafter_at(const NamedFile& folder, DrafterKind);
   void load(const std::string& name, int in, int out, std::span<float> to) override;
   std::vector<NormalTerm> formula(const std::string& name, int in, int out) override;
 

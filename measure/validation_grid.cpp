@@ -68,7 +68,7 @@ struct GridFile {
 
 ServingLoad read_load(const Reader& in) {
   constexpr int kMostTokens = 1 << 16, kMostSlots = 1 << 10;
-  ServingLoad load{MethodSpec(in.at("method")), in.at("prompt").integer(2, kMostTokens),
+  ServingLoad load{read_method(in.at("method")), in.at("prompt").integer(2, kMostTokens),
                    in.at("output").integer(4, kMostTokens),
                    in.at("max_num_seqs", "max_batch_size").integer(1, kMostSlots), in.at("load").number(0.01, 10)};
   in.done();
@@ -89,7 +89,7 @@ GridFile read_grids(const Reader& in, std::string_view device) {
     if (name == device) f.serving = load;
   }
   for (const Reader& m : in.at("methods").items()) {
-    f.methods.push_back({m.at("from").value_in(kTiers), MethodSpec(m.at("method"))});
+    f.methods.push_back({m.at("from").value_in(kTiers), read_method(m.at("method"))});
     m.done();
   }
   in.done();
@@ -121,11 +121,10 @@ Networks::Networks(const std::filesystem::path& data) {
 }
 
 Decoder::FindTransformer Networks::find() const {
-  return [all = all_](const Reader& name) {
-    const auto found = all.find(name.text());
-    if (found != all.end()) return found->second;
-    name.fail("is no network of data/validation/grid.json");
-    return all.begin()->second;
+  return [all = all_](const NamedNetwork& draft) {
+    const auto found = all.find(draft.name);
+    if (found == all.end()) throw InputErrors(draft.place + ": is no network of data/validation/grid.json");
+    return found->second;
   };
 }
 
@@ -142,8 +141,8 @@ std::vector<GridCell> validation_grid(const std::filesystem::path& data, std::st
   for (const std::string& target : grid.networks)
     for (const GridMethod& m : f.methods) {
       if (m.from > tier) continue;
-      const bool drafted = m.method.parameters().value("draft", "") == "DRAFT";
-      const MethodSpec method = drafted ? m.method.with_parameter("draft", draft_of(f, target)) : m.method;
+      const bool drafted = m.method.draft() && m.method.draft()->name == "DRAFT";
+      const MethodSpec method = drafted ? m.method.with_draft({{draft_of(f, target)}}) : m.method;
       for (const int batch : m.from == variants ? grid.of_variants : grid.batches) {
         cells.push_back({target, method, batch, grid.context});
         const auto& more = grid.with_long;

@@ -88,41 +88,42 @@ class Assisted : public Method {
   std::map<int, History> history_;  // by sequence
 };
 
-std::unique_ptr<Method> make_assisted(const MethodSpec& spec, Context& c) {
-  const Reader& in = spec.in();
-  static constexpr NamedValues<Schedule, 3> kSchedules{{{"constant", Schedule::constant},
-                                                        {"heuristic", Schedule::heuristic},
-                                                        {"heuristic_transient", Schedule::heuristic_transient}}};
-  const auto given = in.find("schedule");
-  const auto schedule = given ? given->value_in(kSchedules) : Schedule::constant;
-  const bool constant = schedule == Schedule::constant;
-  const int length = spec.draft_length().value_or(constant ? 20 : 5);
-  const auto threshold = in.find("confidence"), fits = in.find("fit_confidence");
-  return std::make_unique<Assisted>(DraftNetwork(spec, c), length, schedule,
-                                    threshold  ? threshold->ratio()
-                                    : constant ? 0.4
-                                               : 0,
-                                    fits && fits->boolean());
+struct AssistedParameters : Parameters {
+  Setting<Schedule> schedule = Schedule::constant;
+  std::optional<double> confidence;
+  Setting<bool> fit_confidence = false;
+};
+
+constexpr NamedValues<Schedule, 3> kSchedules{{{"constant", Schedule::constant},
+                                               {"heuristic", Schedule::heuristic},
+                                               {"heuristic_transient", Schedule::heuristic_transient}}};
+
+std::unique_ptr<Method> make_assisted(const AssistedParameters& p, Context& c) {
+  const bool constant = p.schedule == Schedule::constant;
+  return std::make_unique<Assisted>(DraftNetwork(c), c.spec.draft_length().value_or(constant ? 20 : 5), p.schedule,
+                                    p.confidence.value_or(constant ? 0.4 : 0), p.fit_confidence);
 }
 
 }  // namespace
 
 Entry assisted() {
+  using P = AssistedParameters;
   return {
       .name = "assisted",
       .title = "a smaller network, its draft length by schedule and confidence",
       .source = "hf-assisted",
       .locator = "assisted generation",
       .lossless = Losslessness::lossless,
-      .parameters =
-          "draft: a transformer of the same vocabulary; schedule (\"constant\", \"heuristic\" or "
-          "\"heuristic_transient\"); draft_length (20; heuristic: 5 to start with); confidence (0.4; heuristic: 0); "
-          "fit_confidence (false)",
-      .make = make_assisted,
+      .parameters = ParameterList::of<P>(
+          {choice("schedule", &P::schedule, kSchedules,
+                  {.meaning = "of the draft length; also \"heuristic\" or \"heuristic_transient\""}),
+           share("confidence", &P::confidence, {.meaning = "below which a chain ends", .usual = "0.4; heuristic: 0"}),
+           flag("fit_confidence", &P::fit_confidence, {.meaning = "whether that is fitted to the judged drafts"})}),
+      .make = made_of<P>(make_assisted),
       .examples = {R"("draft": "half", "draft_length": 5, "confidence": 0.3)",
                    R"("draft": "half", "draft_length": 2, "schedule": "heuristic_transient")",
                    R"("draft": "half", "draft_length": 5, "confidence": 0.3, "fit_confidence": true)"},
-      .lengths = {.most = kMost},
+      .lengths = {.most = kMost, .meaning = "20; heuristic: 5 to start with"},
       .draft_network = true};
 }
 

@@ -21,10 +21,7 @@ Entry autoregressive() {
           .source = "vaswani2017",
           .locator = "section 3.1",
           .lossless = Losslessness::lossless,
-          .parameters = "",
-          .make = [](const MethodSpec&, Context&) -> std::unique_ptr<Method> {
-            return std::make_unique<Autoregressive>();
-          }};
+          .make = [](Context&) -> std::unique_ptr<Method> { return std::make_unique<Autoregressive>(); }};
 }
 
 }  // namespace draftline::methods

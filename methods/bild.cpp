@@ -39,28 +39,29 @@ class Bild : public Method {
   double fallback_, rollback_;
 };
 
-std::unique_ptr<Method> make_bild(const MethodSpec& spec, Context& c) {
-  const Reader& in = spec.in();
-  const int length = spec.draft_length().value_or(10);
-  const auto fallback = in.find("fallback"), rollback = in.find("rollback");
-  return std::make_unique<Bild>(DraftNetwork(spec, c), length, fallback ? fallback->ratio() : 0.6,
-                                rollback ? rollback->number(0, 1e6) : 5.0);
-}
+struct BildParameters : Parameters {
+  Setting<double> fallback = 0.6, rollback = 5;
+};
 
 }  // namespace
 
 Entry bild() {
-  return {
-      .name = "bild",
-      .title = "a smaller network writes, the target corrects what it finds unlikely",
-      .source = "kim2023bild",
-      .locator = "section 3",
-      .lossless = Losslessness::lossy,
-      .parameters = "draft: a transformer of the same vocabulary; draft_length (10), fallback (0.6), rollback (5.0)",
-      .make = make_bild,
-      .examples = {R"("draft": "half", "draft_length": 4, "fallback": 0.3, "rollback": 1.5)"},
-      .lengths = {.most = 64},
-      .draft_network = true};
+  using P = BildParameters;
+  return {.name = "bild",
+          .title = "a smaller network writes, the target corrects what it finds unlikely",
+          .source = "kim2023bild",
+          .locator = "section 3",
+          .lossless = Losslessness::lossy,
+          .parameters = ParameterList::of<P>(
+              {share("fallback", &P::fallback, {.meaning = "the confidence below which drafting ends"}),
+               number("rollback", &P::rollback, 0, 1e6,
+                      {.meaning = "-ln p of a draft above which the target replaces it"})}),
+          .make = made_of<P>([](const P& p, Context& c) {
+            return std::make_unique<Bild>(DraftNetwork(c), c.drafts(), p.fallback, p.rollback);
+          }),
+          .examples = {R"("draft": "half", "draft_length": 4, "fallback": 0.3, "rollback": 1.5)"},
+          .lengths = {.most = 64, .usual = 10},
+          .draft_network = true};
 }
 
 }  // namespace draftline::methods

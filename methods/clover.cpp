@@ -118,36 +118,36 @@ class Clover : public Method {
   std::vector<Head> heads_;
 };
 
-std::unique_ptr<Method> make_clover(const MethodSpec& spec, Context& c) {
-  const Reader& in = spec.in();
-  static constexpr NamedValues<Without, 4> kWithout{{{"nothing", Without::nothing},
-                                                     {"attention_decoder", Without::attention_decoder},
-                                                     {"regressive_connection", Without::regressive_connection},
-                                                     {"augmenting_block", Without::augmenting_block}}};
-  const int levels = spec.draft_length().value_or(3);
-  const auto nodes = in.find("nodes");
-  const auto without = in.find("without");
-  return std::make_unique<Clover>(c, levels, nodes ? nodes->integer(1, 64) : 4,
-                                  without ? without->value_in(kWithout) : Without::nothing);
-}
+struct CloverParameters : Parameters {
+  Setting<int> nodes = 4;
+  Setting<Without> without = Without::nothing;
+};
+
+constexpr NamedValues<Without, 4> kWithout{{{"nothing", Without::nothing},
+                                            {"attention_decoder", Without::attention_decoder},
+                                            {"regressive_connection", Without::regressive_connection},
+                                            {"augmenting_block", Without::augmenting_block}}};
 
 }  // namespace
 
 Entry clover() {
+  using P = CloverParameters;
   return {.name = "clover",
           .title = "heads that attend to the drafts before them, a small tree",
           .source = "xiao2024",
           .locator = "section 3",
           .lossless = Losslessness::lossless,
-          .parameters =
-              "draft_length (3 levels), nodes (4 drafts); without: \"attention_decoder\", then also "
-              "\"regressive_connection\", then "
-              "also \"augmenting_block\"",
-          .make = make_clover,
+          .parameters = ParameterList::of<P>(
+              {integer("nodes", &P::nodes, 1, 64, {.meaning = "drafts"}),
+               choice("without", &P::without, kWithout,
+                      {.meaning = "\"attention_decoder\", then also \"regressive_connection\", then also "
+                                  "\"augmenting_block\""})}),
+          .make = made_of<P>(
+              [](const P& p, Context& c) { return std::make_unique<Clover>(c, c.drafts(), p.nodes, p.without); }),
           .examples = {R"("draft_length": 3)", R"("draft_length": 2, "nodes": 3, "without": "attention_decoder")",
                        R"("draft_length": 2, "without": "regressive_connection")",
                        R"("draft_length": 2, "without": "augmenting_block")"},
-          .lengths = {.most = 16}};
+          .lengths = {.most = 16, .usual = 3, .meaning = "levels of the tree"}};
 }
 
 }  // namespace draftline::methods

@@ -11,25 +11,23 @@ namespace draftline {
 
 class Decoder {
  public:
-  using FindDrafter = std::function<DrafterConfig(const Reader&, DrafterKind)>;
+  using FindTransformer = methods::FindTransformer;
+  using FindDrafter = methods::FindDrafter;
   struct Options {
     TransformerShape target;  // undivided; the decoder has the shard of one rank
     Precision precision = Precision(DType::fp32);
     int slots = 1, capacity = 1;  // batch slots; KV cache entries per sequence
     Parallelism parallel = {};
     Sampling sampling = {};
-    RankAcceptance accepted = {};  // [levels][ranks], for building optimal trees; empty if unknown
-    int positions_per_slot = 1;    // positions of a text that are traced together (trace/position_batch)
-    FindDrafter drafter = {};      // reads a drafter's folder; mistakes are noted at the reader. Null: there is none
+    RankAcceptance accepted = {};           // [levels][ranks], for building optimal trees; empty if unknown
+    int positions_per_slot = 1;             // positions of a text that are traced together (trace/position_batch)
+    FindDrafter drafter = {};               // null: no drafter's folder can be read
     int states = Transformer::kMostStates;  // recurrent states per sequence and layer
   };
   using MakeBackend = std::function<std::unique_ptr<Backend>(const WeightStore&)>;
-  // Finds a transformer by the name or file at a reader; mistakes are noted at the reader.
-  using FindTransformer = std::function<TransformerShape(const Reader&)>;
 
-  // Builds target and method and reads the method's parameters; mistakes are noted at MethodSpec::in(), and unread keys
-  // only by MethodSpec::finish(). Throws InputErrors if the target can't be divided among the ranks, and what
-  // MakeBackend throws.
+  // Builds target and method. Throws MethodMistake where the parameters don't fit target or drafter, InputErrors if the
+  // target can't be divided among the ranks or a named network can't be read, and what MakeBackend throws.
   Decoder(const Options&, const MethodSpec&, const FindTransformer&, const MakeBackend&);
 
   WeightStore weights;

@@ -30,33 +30,28 @@ class DFlash : public Method {
   int length_;
 };
 
-std::unique_ptr<Method> make_dflash(const MethodSpec& spec, Context& c) {
-  const auto published = published_drafter(spec, c, DrafterKind::dflash);
-  const BlockShape block = read_block(spec, c, kDFlashDrafts, published);
-  return std::make_unique<DFlash>(c, block, spec.draft_length().value_or(kDFlashDrafts.of(block.block)));
-}
-
 }  // namespace
 
 Entry dflash() {
+  using P = BlockParameters;
   return {.name = "dflash",
           .title = "a block of masks in one pass over the target's states",
           .source = "chen2026dflash",
           .locator = "section 4",
           .lossless = Losslessness::lossless,
-          .parameters =
-              "draft_length (15), block_size (draft_length + 1; drafted whole), layers (5), target_layers ([[layers "
-              "from 0]]; as many as layers, spread evenly), mask_token (the last of the vocabulary), "
-              "or checkpoint: a folder whose config.json "
-              "says these; window: entries that the block sees of its text (all)",
-          .make = make_dflash,
+          .parameters = block_parameters<P>(kDFlashDrafts),
+          .make = made_of<P>([](const P& p, Context& c) {
+            const BlockShape block = block_shape(p, c, kDFlashDrafts);
+            return std::make_unique<DFlash>(c, block, c.spec.draft_length().value_or(kDFlashDrafts.of(block.block)));
+          }),
           .examples = {R"("draft_length": 3, "layers": 2)", R"("draft_length": 2, "block_size": 5, "layers": 1)",
                        R"("draft_length": 4, "layers": 1, "target_layers": [0, 2, 5], "mask_token": 0)",
                        R"("draft_length": 3, "layers": 2, "window": 5)"},
-          .lengths = {.most = 64,
-                      .fit = [](const MethodSpec& spec,
-                                const TransformerShape&) { return fits_block(spec, kDFlashDrafts); }},
-          .checkpoint = DrafterKind::dflash};
+          .lengths = {.most = kMostBlockDrafts, .usual = 15},
+          .checkpoint = DrafterKind::dflash,
+          .engines = {.vllm = "dflash", .sglang = "DFLASH", .tensorrt_llm = "DFlash", .llama_cpp = "draft-dflash"},
+          .consistent = [](const MethodSpec& spec) { return inconsistent_block(spec, kDFlashDrafts); },
+          .fits = [](const Context& c) { return unfit_block(c, kDFlashDrafts); }};
 }
 
 }  // namespace draftline::methods

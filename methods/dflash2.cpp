@@ -47,54 +47,65 @@ class DFlash2 : public Method {
   Weight before_, after_, gate_;
 };
 
-std::unique_ptr<Method> make_dflash2(const MethodSpec& spec, Context& c) {
-  const Reader& in = spec.in();
-  const int hidden = c.target.shape.hidden, most = std::min(64, c.target.vocabulary());
-  const auto published = published_drafter(spec, c, DrafterKind::dflash2);
-  BlockShape block = read_block(spec, c, kDFlash2Drafts, published);
-  refuse_beside_checkpoint(spec, {"conv_kernel_size", "conv_group_size", "selector_rank", "selector_top_k"});
-  const auto taps = in.find("conv_kernel_size"), group = in.find("conv_group_size");
-  const auto rank = in.find("selector_rank"), candidates = in.find("selector_top_k");
-  Selector selector{rank ? rank->integer(1, 4096) : 256,
-                    candidates ? candidates->integer(1, most) : std::min(16, most)};
-  block.conv_taps = taps ? taps->integer(1, 16) : 2;
-  if (group) block.conv_group = group->integer(1, hidden);
-  if (published) {
-    block.conv_taps = published->block.conv_taps;
-    block.conv_group = published->block.conv_group;
-    selector = {published->block.selector_rank, std::min(published->block.selector_top_k, most)};
+struct DFlash2Parameters : BlockParameters {
+  Setting<int> conv_kernel_size = 2, conv_group_size = 16, selector_rank = 256;
+  std::optional<int> selector_top_k;
+};
+
+int hidden_of(const Target& t) { return t.shape.hidden; }
+int candidates_of(const Target& t) { return std::min(64, t.vocabulary); }
+
+std::unique_ptr<Method> make_dflash2(const DFlash2Parameters& p, Context& c) {
+  const int most = candidates_of(c.limits());
+  BlockShape block = block_shape(p, c, kDFlash2Drafts);
+  Selector selector{p.selector_rank, p.selector_top_k.value_or(std::min(16, most))};
+  block.conv_taps = p.conv_kernel_size;
+  block.conv_group = p.conv_group_size;
+  if (c.published) {
+    const BlockDrafterConfig& own = c.published->block;
+    block.conv_taps = own.conv_taps;
+    block.conv_group = own.conv_group;
+    selector = {own.selector_rank, std::min(own.selector_top_k, most)};
   }
-  if (hidden % block.conv_group != 0) {
-    (group ? *group : in)
-        .fail("groups of " + std::to_string(block.conv_group) + " columns must divide the target's " +
-              std::to_string(hidden));
-    block.conv_group = hidden;
-  }
-  return std::make_unique<DFlash2>(c, block, spec.draft_length().value_or(kDFlash2Drafts.of(block.block)), selector);
+  return std::make_unique<DFlash2>(c, block, c.spec.draft_length().value_or(kDFlash2Drafts.of(block.block)), selector);
+}
+
+std::optional<Mistake> unfit_dflash2(const Context& c) {
+  if (auto wrong = unfit_block(c, kDFlash2Drafts)) return wrong;
+  const auto& p = c.spec.own<DFlash2Parameters>();
+  const int group = c.published ? c.published->block.conv_group : p.conv_group_size.value,
+            hidden = c.target.shape.hidden;
+  if (hidden % group == 0) return std::nullopt;
+  return Mistake{"/conv_group_size",
+                 "groups of " + std::to_string(group) + " columns must divide the target's " + std::to_string(hidden)};
 }
 
 }  // namespace
 
 Entry dflash2() {
+  using P = DFlash2Parameters;
   return {
       .name = "dflash2",
       .title = "DFlash with convolutions in its block and a walk through its candidates",
       .source = "inco2026dflash2",
       .locator = "vllm/model_executor/models/qwen3_dflash2.py",
       .lossless = Losslessness::lossless,
-      .parameters =
-          "draft_length (7), block_size (draft_length + 1; drafted whole), layers (5), target_layers ([[layers "
-          "from 0]]; as many as layers, spread evenly), mask_token (the last of the vocabulary), conv_kernel_size "
-          "(2), conv_group_size (16), selector_rank (256), selector_top_k (16), or checkpoint: "
-          "a folder whose config.json says these; window: entries that the block sees of its text (all)",
-      .make = make_dflash2,
+      .parameters = block_parameters<P>(
+          kDFlash2Drafts,
+          {integer("conv_kernel_size", &P::conv_kernel_size, 1, 16, {.in_checkpoint = true}),
+           integer("conv_group_size", &P::conv_group_size, 1, 1 << 20, {.in_checkpoint = true, .most = hidden_of}),
+           integer("selector_rank", &P::selector_rank, 1, 4096, {.in_checkpoint = true}),
+           integer("selector_top_k", &P::selector_top_k, 1, 64,
+                   {.usual = "16", .in_checkpoint = true, .most = candidates_of})}),
+      .make = made_of<P>(make_dflash2),
       .examples =
           {R"("draft_length": 3, "layers": 2, "selector_rank": 6, "selector_top_k": 4)",
            R"("draft_length": 3, "block_size": 5, "layers": 2, "selector_rank": 5, "conv_kernel_size": 3, "conv_group_size": 4)"},
-      .lengths = {.most = 64,
-                  .fit = [](const MethodSpec& spec,
-                            const TransformerShape&) { return fits_block(spec, kDFlash2Drafts); }},
-      .checkpoint = DrafterKind::dflash2};
+      .lengths = {.most = kMostBlockDrafts, .usual = 7},
+      .checkpoint = DrafterKind::dflash2,
+      .engines = {.vllm = "dflash", .sglang = "DFLASH"},
+      .consistent = [](const MethodSpec& spec) { return inconsistent_block(spec, kDFlash2Drafts); },
+      .fits = unfit_dflash2};
 }
 
 }  // namespace draftline::methods

@@ -38,37 +38,49 @@ class DraftModel : public Method {
   bool block_;  // drafts are verified together
 };
 
-std::unique_ptr<Method> make_draft_model(const MethodSpec& spec, Context& c) {
-  constexpr std::array<std::string_view, 2> kMethods{"standard", "block"};  // vLLM's names
-  const int length = spec.draft_length().value_or(4);
-  const auto verification = spec.in().find("rejection_sample_method");
-  const bool block = verification && verification->word(kMethods) == "block";
-  const auto vocabulary = read_draft_vocabulary(spec, c.target);
-  if (vocabulary && block)
-    verification->fail(
-        "of a reduced vocabulary the best tokens are drafted: none are drawn that could be judged together");
-  return std::make_unique<DraftModel>(DraftNetwork(spec, c, vocabulary), length, block);
+enum class Verification { standard, block };
+constexpr NamedValues<Verification, 2> kVerifications{
+    {{"standard", Verification::standard}, {"block", Verification::block}}};  // vLLM's names
+
+struct DraftModelParameters : Parameters {
+  Setting<Verification> rejection_sample_method = Verification::standard;
+  std::optional<int> draft_vocabulary;
+};
+
+std::optional<Mistake> inconsistent_draft_model(const MethodSpec& spec) {
+  const auto& p = spec.own<DraftModelParameters>();
+  if (!p.draft_vocabulary || p.rejection_sample_method != Verification::block) return std::nullopt;
+  return Mistake{"/rejection_sample_method",
+                 "of a reduced vocabulary the best tokens are drafted: none are drawn that could be judged together"};
 }
 
 }  // namespace
 
 Entry draft_model() {
+  using P = DraftModelParameters;
   return {.name = "draft_model",
           .title = "speculative decoding with a smaller network",
           .source = "leviathan2023",
           .locator = "algorithm 1",
           .lossless = Losslessness::lossless,
-          .parameters =
-              "draft: a transformer of the same vocabulary; draft_length (4); rejection_sample_method: "
-              "\"standard\", or \"block\": sampled drafts are judged together; draft_vocabulary: the most frequent "
-              "tokens, for a smaller LM head (all)",
-          .make = make_draft_model,
+          .parameters = ParameterList::of<P>(
+              {choice("rejection_sample_method", &P::rejection_sample_method, kVerifications,
+                      {.meaning = "or \"block\": sampled drafts are judged together", .decides = Decides::drafts}),
+               draft_vocabulary(&P::draft_vocabulary, "all")}),
+          .make = made_of<P>([](const P& p, Context& c) {
+            return std::make_unique<DraftModel>(DraftNetwork(c, p.draft_vocabulary), c.drafts(),
+                                                p.rejection_sample_method == Verification::block);
+          }),
           .examples = {R"("draft": "half", "draft_length": 1)", R"("draft": "half", "draft_length": 4)",
                        R"("draft": "half", "draft_length": 3, "rejection_sample_method": "block")",
                        R"("draft": "half", "draft_length": 3, "draft_vocabulary": 8)"},
-          .lengths = {.most = 64},
+          .lengths = {.most = 64, .usual = 4},
           .draft_network = true,
-          .of_drafts = {"rejection_sample_method"}};
+          .engines = {.vllm = "draft_model",
+                      .sglang = "STANDALONE",
+                      .tensorrt_llm = "DraftTarget",
+                      .llama_cpp = "draft-simple"},
+          .consistent = inconsistent_draft_model};
 }
 
 }  // namespace draftline::methods

@@ -53,35 +53,34 @@ class DSpark : public Method {
   Weight before_, after_, confidence_;
 };
 
-std::unique_ptr<Method> make_dspark(const MethodSpec& spec, Context& c) {
-  const auto published = published_drafter(spec, c, DrafterKind::dspark);
-  const BlockShape block = read_block(spec, c, kDSparkDrafts, published);
-  refuse_beside_checkpoint(spec, {"markov_rank"});
-  const auto given = spec.in().find("markov_rank");
-  const int rank = published ? published->block.markov_rank : given ? given->integer(1, 4096) : 256;
-  return std::make_unique<DSpark>(c, block, spec.draft_length().value_or(kDSparkDrafts.of(block.block)), rank);
-}
+struct DSparkParameters : BlockParameters {
+  Setting<int> markov_rank = 256;
+};
 
 }  // namespace
 
 Entry dspark() {
+  using P = DSparkParameters;
   return {.name = "dspark",
           .title = "DFlash's block, each draft biased by the one before",
           .source = "cheng2026dspark",
           .locator = "section 3.1",
           .lossless = Losslessness::lossless,
-          .parameters =
-              "draft_length (7), block_size (draft_length; drafted whole), markov_rank (256), layers (5), "
-              "target_layers ([[layers from 0]]; as many as layers, spread evenly), mask_token (the last of the "
-              "vocabulary), or checkpoint: a folder whose config.json "
-              "says these; window: entries that the block sees of its text (all)",
-          .make = make_dspark,
+          .parameters = block_parameters<P>(
+              kDSparkDrafts, {integer("markov_rank", &P::markov_rank, 1, 4096, {.in_checkpoint = true})}),
+          .make = made_of<P>([](const P& p, Context& c) {
+            const BlockShape block = block_shape(p, c, kDSparkDrafts);
+            const int rank = c.published ? c.published->block.markov_rank : p.markov_rank.value;
+            return std::make_unique<DSpark>(c, block, c.spec.draft_length().value_or(kDSparkDrafts.of(block.block)),
+                                            rank);
+          }),
           .examples = {R"("draft_length": 3, "layers": 2, "markov_rank": 4)",
                        R"("draft_length": 2, "block_size": 4, "layers": 1, "markov_rank": 8)"},
-          .lengths = {.most = 64,
-                      .fit = [](const MethodSpec& spec,
-                                const TransformerShape&) { return fits_block(spec, kDSparkDrafts); }},
-          .checkpoint = DrafterKind::dspark};
+          .lengths = {.most = kMostBlockDrafts, .usual = 7},
+          .checkpoint = DrafterKind::dspark,
+          .engines = {.vllm = "dspark", .sglang = "DSPARK"},
+          .consistent = [](const MethodSpec& spec) { return inconsistent_block(spec, kDSparkDrafts); },
+          .fits = [](const Context& c) { return unfit_block(c, kDSparkDrafts); }};
 }
 
 }  // namespace draftline::methods

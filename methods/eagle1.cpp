@@ -66,28 +66,28 @@ class Eagle1 : public Eagle {
   StaticTree tree_;
 };
 
+struct EagleParameters : Parameters {
+  std::optional<int> draft_vocabulary;
+};
+
 }  // namespace
 
 Entry eagle1() {
+  using P = EagleParameters;
   return {.name = "eagle1",
           .title = "one layer that continues the target's features, and a static tree",
           .source = "li2024eagle",
           .locator = "sections 3 and 4",
           .lossless = Losslessness::lossless,
-          .parameters =
-              "draft_length (a chain), or tree: \"default\" (25 nodes), {nodes} or {optimal}; draft_vocabulary: tokens "
-              "of a head of its own (the target's head); checkpoint: a folder of trained weights",
-          .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
-            const auto vocabulary = read_draft_vocabulary(spec, c.target);
-            const int ids = vocabulary.value_or(c.target.shape.vocabulary);
-            const RankLimits limits{spec.entry().lengths.most, std::min(64, ids)};
-            return std::make_unique<Eagle1>(c, read_rank_plan(spec, limits, eagle_tree(), c.accepted),
-                                            drafter_config(spec, c, DrafterKind::eagle), vocabulary);
-          },
+          .parameters = ParameterList::of<P>({draft_vocabulary(&P::draft_vocabulary, "the target's head")}),
+          .make = made_of<P>([](const P& p, Context& c) {
+            return std::make_unique<Eagle1>(c, rank_plan(c), drafter_config(c), p.draft_vocabulary);
+          }),
           .examples = {R"("draft_length": 3)", R"("draft_length": 3, "draft_vocabulary": 9)",
                        R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0], [0, 0, 0, 0]]})"},
-          .lengths = {.most = 32, .tree_by_default = true},
-          .checkpoint = DrafterKind::eagle};
+          .lengths = {.most = 32, .trees = TreeKind::ranks, .official = eagle_tree, .tree_by_default = true},
+          .checkpoint = DrafterKind::eagle,
+          .engines = {.vllm = "eagle", .sglang = "EAGLE"}};
 }
 
 }  // namespace draftline::methods

@@ -12,27 +12,28 @@ struct Paper {
   std::string_view name, title, source, locator;
 };
 
+struct EagleTreeParameters : Parameters {
+  std::optional<int> draft_vocabulary;
+};
+
 Entry entry_of(const Paper& paper) {
+  using P = EagleTreeParameters;
   return {
       .name = paper.name,
       .title = paper.title,
       .source = paper.source,
       .locator = paper.locator,
       .lossless = Losslessness::lossless,
-      .parameters =
-          "draft_length (a chain), or tree: \"default\" (10 wide, 5 passes, 59 nodes) or {top_k, passes, nodes} "
-          "(SGLang: {eagle_topk, num_steps, num_draft_tokens}); "
-          "draft_vocabulary: tokens of a head of its own (the target's head); checkpoint: a folder of trained weights",
-      .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
-        const auto vocabulary = read_draft_vocabulary(spec, c.target);
-        const DraftShape shape = read_draft_shape(spec, vocabulary.value_or(c.target.shape.vocabulary), kEagle2Passes);
-        return std::make_unique<Eagle>(c, std::string(spec.name()) + ".", shape,
-                                       drafter_config(spec, c, DrafterKind::eagle), vocabulary);
-      },
+      .parameters = ParameterList::of<P>({draft_vocabulary(&P::draft_vocabulary, "the target's head")}),
+      .make = made_of<P>([](const P& p, Context& c) {
+        return std::make_unique<Eagle>(c, std::string(c.spec.name()) + ".", draft_shape(c.spec, most_candidates(c)),
+                                       drafter_config(c), p.draft_vocabulary);
+      }),
       .examples = {R"("draft_length": 1)", R"("draft_length": 4)", R"("tree": {"top_k": 3, "passes": 3, "nodes": 11})",
                    R"("tree": {"top_k": 3, "passes": 2, "nodes": 9}, "draft_vocabulary": 9)"},
-      .lengths = {.most = 64, .tree_by_default = true},
-      .checkpoint = DrafterKind::eagle};
+      .lengths = {.most = 64, .trees = TreeKind::grown, .passes = 5, .tree_by_default = true},
+      .checkpoint = DrafterKind::eagle,
+      .engines = {.vllm = "eagle", .sglang = "EAGLE"}};
 }
 
 }  // namespace

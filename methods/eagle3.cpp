@@ -36,30 +36,27 @@ class Eagle3 : public FeatureDrafter {
   Eagle3Network network_;
 };
 
-enum class Version : std::uint8_t { eagle3, eagle3_1 };
+struct Eagle3Parameters : Parameters {
+  std::optional<int> draft_vocabulary;
+};
 
-template <Version version>
-std::unique_ptr<Method> make_eagle3(const MethodSpec& spec, Context& c) {
-  const Reader& in = spec.in();
-  DrafterConfig drafter = drafter_config(spec, c, DrafterKind::eagle3);
-  const auto given = read_draft_vocabulary(spec, c.target);
-  if (given && in.has("checkpoint")) in.at("draft_vocabulary").fail("the checkpoint has a vocabulary of its own");
-  if (given || drafter.vocabulary == 0) drafter.vocabulary = given.value_or(std::min(32000, c.target.vocabulary()));
-  if (version == Version::eagle3_1) drafter.norm_each_state = drafter.normed_state = true;
-  return std::make_unique<Eagle3>(c, read_draft_shape(spec, drafter.vocabulary, kEagle3Passes), drafter);
+std::unique_ptr<Method> make_eagle3(const Eagle3Parameters& p, Context& c, bool normed) {
+  DrafterConfig drafter = drafter_config(c);
+  if (drafter.vocabulary == 0) drafter.vocabulary = p.draft_vocabulary.value_or(std::min(32000, c.target.vocabulary()));
+  if (normed) drafter.norm_each_state = drafter.normed_state = true;
+  return std::make_unique<Eagle3>(c, draft_shape(c.spec, std::min(64, drafter.vocabulary)), drafter);
 }
 
 // What both have.
 Entry entry() {
   Entry e;
   e.lossless = Losslessness::lossless;
-  e.parameters =
-      "draft_length (a chain), or tree: \"default\" (10 wide, 7 passes, 59 nodes) or {top_k, passes, nodes} (SGLang: "
-      "{eagle_topk, num_steps, num_draft_tokens}); "
-      "draft_vocabulary (32000), or checkpoint: a folder of trained weights";
+  e.parameters = ParameterList::of<Eagle3Parameters>(
+      {draft_vocabulary(&Eagle3Parameters::draft_vocabulary, "32000", /*in_checkpoint=*/true)});
   e.examples = {R"("draft_length": 1)", R"("draft_length": 4)", R"("tree": {"top_k": 3, "passes": 3, "nodes": 11})"};
-  e.lengths = {.most = 64, .tree_by_default = true};
+  e.lengths = {.most = 64, .trees = TreeKind::grown, .passes = 7, .tree_by_default = true};
   e.checkpoint = DrafterKind::eagle3;
+  e.engines = {.vllm = "eagle3", .sglang = "EAGLE3"};
   return e;
 }
 
@@ -71,7 +68,9 @@ Entry eagle3() {
   e.title = "one layer over three of the target's hidden states";
   e.source = "li2025eagle3";
   e.locator = "section 3";
-  e.make = make_eagle3<Version::eagle3>;
+  e.make = made_of<Eagle3Parameters>([](const auto& p, Context& c) { return make_eagle3(p, c, false); });
+  e.engines.tensorrt_llm = "Eagle3";
+  e.engines.llama_cpp = "draft-eagle3";
   return e;
 }
 
@@ -82,7 +81,7 @@ Entry eagle3_1() {
   e.title = "EAGLE-3 with normalised states, so that long drafts stay stable";
   e.source = "eldenk2026drift";
   e.locator = "abstract: post-norm, and a norm of each hidden state; vLLM pull request 42764";
-  e.make = make_eagle3<Version::eagle3_1>;
+  e.make = made_of<Eagle3Parameters>([](const auto& p, Context& c) { return make_eagle3(p, c, true); });
   return e;
 }
 

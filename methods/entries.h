@@ -46,6 +46,4 @@ Entry cllm();
 Entry lookahead();
 Entry ouroboros();
 
-int max_ngram(const Reader& prompt_lookup);  // the longest run of tokens that it searches for
-
 }  // namespace draftline::methods

@@ -23,7 +23,6 @@ class Gemma4Assistant : public Method {
     pre_ = w.matrix("assistant.pre", 2 * t.hidden, own.hidden);
     for (int i = 0; i < own.layers(); ++i) {
       const auto of = last_alike(t, own.layer(i));
-      if (!of || t.layer(*of).heads() == nullptr) continue;  // which is noted as a mistake
       AttentionHeads h = t.layer(*of).heads()->heads;
       h.heads = own.layer(i).heads()->heads.heads;
       const std::string name = "assistant.layers." + std::to_string(i) + ".";
@@ -105,84 +104,93 @@ class Gemma4Assistant : public Method {
   Weight pre_, out_norm_, head_, post_;
 };
 
+struct AssistantParameters : Parameters {
+  Setting<int> hidden = 1024, intermediate = 8192, layers = 4;
+};
+
 // Layers as Google's assistants have them: the last sees the whole text, those before it windows.
-DrafterConfig described(const MethodSpec& spec, const Transformer& target) {
-  int hidden = 1024, intermediate = 8192, layers = 4;
-  const auto size = [&](const char* key, int& value, int most) {
-    if (const auto found = spec.in().find(key)) value = found->integer(1, most);
-  };
-  size("hidden", hidden, 1 << 16);
-  size("intermediate", intermediate, 1 << 18);
-  size("layers", layers, 64);
+DrafterConfig described(const AssistantParameters& p, const Transformer& target) {
   const int heads = target.shape.usual_heads().heads;
-  const LayerShape whole = llama_layer(hidden, {heads, heads}, share_of(intermediate, target.ranks));
+  const LayerShape whole = llama_layer(p.hidden, {heads, heads}, share_of(p.intermediate, target.ranks));
   LayerShape windowed = whole;
   std::get<HeadAttention>(windowed.attention).window = TextWindow{};
   const bool any_whole = last_alike(target.shape, whole).has_value(),
              any_window = last_alike(target.shape, windowed).has_value();
   DrafterConfig d;
   d.kind = DrafterKind::gemma4_assistant;
-  d.network.hidden = hidden;
+  d.network.hidden = p.hidden;
   d.network.intermediate = whole.dense_mlp()->intermediate;
-  for (int i = 1; i < layers; ++i) d.network.add_layer(any_whole && !any_window ? whole : windowed);
+  for (int i = 1; i < p.layers; ++i) d.network.add_layer(any_whole && !any_window ? whole : windowed);
   d.network.add_layer(any_whole ? whole : windowed);
   return d;
 }
 
-void check_heads(const MethodSpec& spec, const TransformerShape& target, const DrafterConfig& d) {
+DrafterConfig assistant_of(const Context& c) {
+  return c.published ? *c.published : described(c.spec.own<AssistantParameters>(), c.target);
+}
+
+std::optional<Mistake> wrong_heads(const TransformerShape& target, const DrafterConfig& d) {
   if (target.latent() != nullptr)
-    return spec.in().fail("an assistant attends to keys and values of heads, and the target's are latent");
+    return Mistake{"", "an assistant attends to keys and values of heads, and the target's are latent"};
   for (const LayerShape& own : d.network.kinds) {
     const int heads = own.heads()->heads.heads;
-    if (const auto of = last_alike(target, own); !of)
-      return spec.in().fail(own.sees_all() ? "no layer of the target sees the whole text, as one of the assistant does"
-                                           : "no layer of the target has a window, as one of the assistant has");
-    else if (const int kv = target.layer(*of).heads()->heads.kv_heads; heads % kv != 0)
-      return spec.in().fail("the assistant's " + std::to_string(heads) + " heads are not a multiple of the target's " +
-                            std::to_string(kv) + " KV heads");
+    const auto of = last_alike(target, own);
+    if (!of)
+      return Mistake{"", own.sees_all() ? "no layer of the target sees the whole text, as one of the assistant does"
+                                        : "no layer of the target has a window, as one of the assistant has"};
+    if (const int kv = target.layer(*of).heads()->heads.kv_heads; heads % kv != 0)
+      return Mistake{"", "the assistant's " + std::to_string(heads) + " heads are not a multiple of the target's " +
+                             std::to_string(kv) + " KV heads"};
   }
+  return std::nullopt;
 }
 
 // What its queries and the target's keys must have alike.
-void check_positions(const MethodSpec& spec, const TransformerShape& target, const TransformerShape& own) {
+std::optional<Mistake> wrong_positions(const TransformerShape& target, const TransformerShape& own) {
   for (const LayerShape& layer : own.kinds) {
     const auto of = last_alike(target, layer);
     if (!of || target.layer(*of).heads() == nullptr) continue;
     const LayerShape& alike = target.layer(*of);
-    const auto check = [&](const char* what, bool same) {
-      if (!same) spec.in().at("checkpoint").fail("the assistant's " + std::string(what) + " is not the target's");
-    };
-    check("sliding_window", layer.window() == alike.window());
     const Rope &mine = *layer.rope(), &theirs = *alike.rope();
-    check(layer.window() ? "rope in layers with a window" : "rope",
-          mine.theta == theirs.theta && mine.scaling == theirs.scaling);
+    const char* wrong = !(layer.window() == alike.window())                            ? "sliding_window"
+                        : mine.theta == theirs.theta && mine.scaling == theirs.scaling ? nullptr
+                        : layer.window()                                               ? "rope in layers with a window"
+                                                                                       : "rope";
+    if (wrong != nullptr)
+      return Mistake{"/checkpoint", "the assistant's " + std::string(wrong) + " is not the target's"};
   }
+  return std::nullopt;
+}
+
+std::optional<Mistake> unfit_assistant(const Context& c) {
+  const DrafterConfig drafter = assistant_of(c);
+  if (auto wrong = wrong_heads(c.target.shape, drafter)) return wrong;
+  return c.published ? wrong_positions(c.target.shape, drafter.network) : std::nullopt;
 }
 
 }  // namespace
 
 Entry gemma4_assistant() {
-  return {
-      .name = "gemma4_assistant",
-      .also = {"gemma4_mtp"},
-      .title = "narrow layers that read the target's keys and values, and keep none",
-      .source = "gemma2026",
-      .locator = "the assistants beside each model",
-      .lossless = Losslessness::lossless,
-      .parameters =
-          "draft_length (3), hidden (1024), intermediate (8192), layers (4), or checkpoint: the folder of an assistant",
-      .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
-        refuse_beside_checkpoint(spec, {"hidden", "intermediate", "layers"});
-        const auto published = published_drafter(spec, c, DrafterKind::gemma4_assistant);
-        const DrafterConfig drafter = published ? *published : described(spec, c.target);
-        check_heads(spec, c.target.shape, drafter);
-        if (published) check_positions(spec, c.target.shape, drafter.network);
-        return std::make_unique<Gemma4Assistant>(c, drafter, spec.draft_length().value_or(3));
-      },
-      .examples = {R"("draft_length": 3, "hidden": 24, "intermediate": 40)",
-                   R"("draft_length": 1, "hidden": 16, "intermediate": 24, "layers": 1)"},
-      .lengths = {.most = 64},
-      .checkpoint = DrafterKind::gemma4_assistant};
+  using P = AssistantParameters;
+  return {.name = "gemma4_assistant",
+          .also = {"gemma4_mtp"},
+          .title = "narrow layers that read the target's keys and values, and keep none",
+          .source = "gemma2026",
+          .locator = "the assistants beside each model",
+          .lossless = Losslessness::lossless,
+          .parameters =
+              ParameterList::of<P>({integer("hidden", &P::hidden, 1, 1 << 16, {.in_checkpoint = true}),
+                                    integer("intermediate", &P::intermediate, 1, 1 << 18, {.in_checkpoint = true}),
+                                    integer("layers", &P::layers, 1, 64, {.in_checkpoint = true})}),
+          .make = [](Context& c) -> std::unique_ptr<Method> {
+            return std::make_unique<Gemma4Assistant>(c, assistant_of(c), c.drafts());
+          },
+          .examples = {R"("draft_length": 3, "hidden": 24, "intermediate": 40)",
+                       R"("draft_length": 1, "hidden": 16, "intermediate": 24, "layers": 1)"},
+          .lengths = {.most = 64, .usual = 3},
+          .checkpoint = DrafterKind::gemma4_assistant,
+          .engines = {.vllm = "mtp", .llama_cpp = "draft-mtp"},
+          .fits = unfit_assistant};
 }
 
 }  // namespace draftline::methods

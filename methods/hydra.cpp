@@ -108,14 +108,13 @@ class Hydra : public Method {
   Cache cache_;
 };
 
-template <bool plus>
-std::unique_ptr<Method> make_hydra(const MethodSpec& spec, Context& c) {
-  const RankLimits limits{spec.entry().lengths.most, std::min(64, c.target.shape.vocabulary)};
-  return std::make_unique<Hydra>(c, read_rank_plan(spec, limits, hydra_tree(), c.accepted), plus);
-}
-
 const std::vector<std::string_view> kExamples{
     R"("draft_length": 3)", R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0]]})"};
+const DraftLengths kLengths{.most = 16,
+                            .trees = TreeKind::ranks,
+                            .official = hydra_tree,
+                            .tree_by_default = true,
+                            .meaning = "a chain of heads"};
 
 }  // namespace
 
@@ -125,10 +124,9 @@ Entry hydra() {
           .source = "ankner2024",
           .locator = "section 3",
           .lossless = Losslessness::lossless,
-          .parameters = "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}",
-          .make = make_hydra<false>,
+          .make = [](Context& c) -> std::unique_ptr<Method> { return std::make_unique<Hydra>(c, rank_plan(c), false); },
           .examples = kExamples,
-          .lengths = {.most = 16, .tree_by_default = true}};
+          .lengths = kLengths};
 }
 
 Entry hydra_plus() {
@@ -137,10 +135,9 @@ Entry hydra_plus() {
           .source = "ankner2024",
           .locator = "section 4",
           .lossless = Losslessness::lossless,
-          .parameters = "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}",
-          .make = make_hydra<true>,
+          .make = [](Context& c) -> std::unique_ptr<Method> { return std::make_unique<Hydra>(c, rank_plan(c), true); },
           .examples = kExamples,
-          .lengths = {.most = 16, .tree_by_default = true}};
+          .lengths = kLengths};
 }
 
 }  // namespace draftline::methods

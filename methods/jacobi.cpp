@@ -78,34 +78,40 @@ class Jacobi : public Method {
   std::map<int, Block> blocks_;  // by sequence
 };
 
-std::unique_ptr<Method> make_jacobi(const MethodSpec& spec, Context&) {
-  const Reader& in = spec.in();
-  const auto block = in.find("block");
-  return std::make_unique<Jacobi>(block ? block->integer(2, 256) : 16);
+struct JacobiParameters : Parameters {
+  Setting<int> block = 16;
+};
+
+// What both have.
+Entry jacobi_entry() {
+  using P = JacobiParameters;
+  Entry e;
+  e.locator = "section 3";
+  e.parameters = ParameterList::of<P>({integer("block", &P::block, 2, 256, {.meaning = "tokens"})});
+  e.make = made_of<P>([](const P& p, Context&) { return std::make_unique<Jacobi>(p.block); });
+  return e;
 }
 
 }  // namespace
 
 Entry jacobi() {
-  return {.name = "jacobi",
-          .title = "a block of guesses, replaced by the target's outputs until they stand still",
-          .source = "santilli2023",
-          .locator = "section 3",
-          .lossless = Losslessness::lossless,
-          .parameters = "block (16 tokens)",
-          .make = make_jacobi,
-          .examples = {R"("block": 4)"}};
+  Entry e = jacobi_entry();
+  e.name = "jacobi";
+  e.title = "a block of guesses, replaced by the target's outputs until they stand still";
+  e.source = "santilli2023";
+  e.lossless = Losslessness::lossless;
+  e.examples = {R"("block": 4)"};
+  return e;
 }
 
 Entry cllm() {
-  return {.name = "cllm",
-          .title = "Jacobi decoding with a target trained to settle sooner",
-          .source = "kou2024",
-          .locator = "section 3",
-          .lossless = Losslessness::own_target,
-          .parameters = "block (16 tokens)",
-          .make = make_jacobi,
-          .examples = {R"("block": 3)"}};
+  Entry e = jacobi_entry();
+  e.name = "cllm";
+  e.title = "Jacobi decoding with a target trained to settle sooner";
+  e.source = "kou2024";
+  e.lossless = Losslessness::own_target;
+  e.examples = {R"("block": 3)"};
+  return e;
 }
 
 }  // namespace draftline::methods

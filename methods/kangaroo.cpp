@@ -96,25 +96,39 @@ class Kangaroo : public Method {
   Cache cache_;
 };
 
+struct KangarooParameters : Parameters {
+  std::optional<int> exit;
+  Setting<double> threshold = 0.6;
+};
+
+int most_layers(const Target& t) { return std::max(1, t.shape.layers() - 1); }
+
 }  // namespace
 
 Entry kangaroo() {
+  using P = KangarooParameters;
   return {.name = "kangaroo",
           .title = "the target's first layers and an adapter draft, the other layers verify",
           .source = "liu2024kangaroo",
           .locator = "section 3",
           .lossless = Losslessness::lossless,
-          .parameters = "exit (a fifteenth of the layers: 2 of 32, 3 of 40), draft_length (6), threshold (0.6)",
-          .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
-            const Reader& in = spec.in();
-            const int layers = c.target.shape.layers(), most = std::max(1, layers - 1);
-            const int official = std::clamp((2 * layers + 15) / 30, 1, most);  // the authors': 2 of 32, 3 of 40
-            const auto threshold = in.find("threshold");
-            return std::make_unique<Kangaroo>(c, read_exit(in, c.target.shape, official, most),
-                                              spec.draft_length().value_or(6), threshold ? threshold->ratio() : 0.6);
-          },
+          .parameters = ParameterList::of<P>(
+              {integer("exit", &P::exit, 1, 1 << 20,
+                       {.meaning = "layers that draft",
+                        .usual = "a fifteenth of the layers: 2 of 32, 3 of 40",
+                        .most = most_layers}),
+               share("threshold", &P::threshold, {.meaning = "the confidence below which drafting ends"})}),
+          .make = made_of<P>([](const P& p, Context& c) {
+            const int most = most_layers(c.limits());
+            const int official = std::clamp((2 * c.target.shape.layers() + 15) / 30, 1, most);  // the authors'
+            return std::make_unique<Kangaroo>(c, exit_layer(p.exit, c.target.shape, official, most), c.drafts(),
+                                              p.threshold);
+          }),
           .examples = {R"("draft_length": 4, "exit": 4, "threshold": 0.2)"},
-          .lengths = {.most = 64}};
+          .lengths = {.most = 64, .usual = 6},
+          .fits = [](const Context& c) {
+            return wrong_exit(c.spec.own<P>().exit, c.target.shape, most_layers(c.limits()));
+          }};
 }
 
 }  // namespace draftline::methods

@@ -39,23 +39,34 @@ class LayerSkip : public Method {
   int exit_, length_;
 };
 
+struct LayerSkipParameters : Parameters {
+  std::optional<int> exit;
+};
+
 }  // namespace
 
 Entry layerskip() {
-  return {.name = "layerskip",
-          .title = "the target's first layers draft, the others verify",
-          .source = "elhoushi2024",
-          .locator = "section 4",
-          .lossless = Losslessness::own_target,
-          .parameters = "exit (a quarter of the layers; all: every draft is the target's own), draft_length (6)",
-          .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
-            const Reader& in = spec.in();
-            const int layers = c.target.shape.layers();
-            return std::make_unique<LayerSkip>(c, read_exit(in, c.target.shape, std::max(1, layers / 4), layers),
-                                               spec.draft_length().value_or(6));
-          },
-          .examples = {R"("draft_length": 3, "exit": 5)"},
-          .lengths = {.most = 64}};
+  using P = LayerSkipParameters;
+  return {
+      .name = "layerskip",
+      .title = "the target's first layers draft, the others verify",
+      .source = "elhoushi2024",
+      .locator = "section 4",
+      .lossless = Losslessness::own_target,
+      .parameters = ParameterList::of<P>({integer("exit", &P::exit, 1, 1 << 20,
+                                                  {.meaning = "layers that draft; all: every draft is the target's own",
+                                                   .usual = "a quarter of the layers",
+                                                   .most = [](const Target& t) { return t.shape.layers(); }})}),
+      .make = made_of<P>([](const P& p, Context& c) {
+        const int layers = c.target.shape.layers();
+        return std::make_unique<LayerSkip>(c, exit_layer(p.exit, c.target.shape, std::max(1, layers / 4), layers),
+                                           c.drafts());
+      }),
+      .examples = {R"("draft_length": 3, "exit": 5)"},
+      .lengths = {.most = 64, .usual = 6},
+      .fits = [](const Context& c) {
+        return wrong_exit(c.spec.own<P>().exit, c.target.shape, c.target.shape.layers());
+      }};
 }
 
 }  // namespace draftline::methods

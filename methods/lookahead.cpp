@@ -93,22 +93,25 @@ class Lookahead : public Method {
   std::map<int, State> states_;  // by sequence
 };
 
+struct LookaheadParameters : Parameters {
+  Setting<int> window = 15, ngram = 5;
+  std::optional<int> guesses;
+};
+
 }  // namespace
 
 Entry lookahead() {
+  using P = LookaheadParameters;
   return {.name = "lookahead",
           .title = "n-grams from a window of guesses that the target's own pass carries along",
           .source = "fu2024",
           .locator = "section 3",
           .lossless = Losslessness::lossless,
-          .parameters = "window (15), ngram (5), guesses (15)",
-          .make = [](const MethodSpec& spec, Context&) -> std::unique_ptr<Method> {
-            const Reader& in = spec.in();
-            const auto w = in.find("window"), n = in.find("ngram"), g = in.find("guesses");
-            const int window = w ? w->integer(1, 64) : 15;
-            return std::make_unique<Lookahead>(WindowShape{window, n ? n->integer(3, 16) : 5},
-                                               g ? g->integer(0, 64) : window);
-          },
+          .parameters = ParameterList::of<P>({integer("window", &P::window, 1, 64), integer("ngram", &P::ngram, 3, 16),
+                                              integer("guesses", &P::guesses, 0, 64, {.usual = "as window"})}),
+          .make = made_of<P>([](const P& p, Context&) {
+            return std::make_unique<Lookahead>(WindowShape{p.window, p.ngram}, p.guesses.value_or(p.window));
+          }),
           .examples = {R"("window": 4, "ngram": 3, "guesses": 3)", R"("window": 3, "ngram": 4, "guesses": 2)"}};
 }
 

@@ -10,39 +10,36 @@ namespace draftline::methods {
 
 namespace {
 
-int read_window(const MethodSpec& spec) {
-  constexpr int kMost = 1 << 16;
-  const auto given = spec.in().find("window");
-  return given ? given->integer(1, kMost) : Compression::Chosen{}.window;
-}
-
-std::unique_ptr<Method> make_magicdec_snapkv(const MethodSpec& spec, Context& c) {
-  constexpr int kMostPooled = 1 << 10;
-  const auto pool = spec.in().find("pool");
-  Compression::Chosen chosen{.window = read_window(spec)};
-  if (pool) chosen.pool = pool->integer(1, kMostPooled);
-  check_keys(spec, c.target);
-  const int length = spec.draft_length().value_or(kUsualDrafts), budget = read_budget(spec, length, chosen.window);
-  return std::make_unique<RingTarget>(c, Compression{.budget = budget, .chosen = chosen}, length);
-}
+struct SnapKvParameters : Parameters {
+  Setting<int> budget = kUsualBudget, window = Compression::Chosen{}.window, pool = Compression::Chosen{}.pool;
+};
 
 }  // namespace
 
 Entry magicdec_snapkv() {
-  return {.name = "magicdec_snapkv",
-          .title = "the target drafts over the entries of its KV cache to which the prompt's end attends most",
-          .source = "sadhukhan2024magicdec",
-          .locator = "section 4, SnapKV",
-          .lossless = Losslessness::lossless,
-          .parameters =
-              "budget: KV entries of each sequence that drafts read (4096); window: the prompt's last rows, "
-              "whose attention chooses (32); pool: neighbours over which it is averaged (5); draft_length "
-              "(7)",
-          .make = make_magicdec_snapkv,
-          .examples = {R"("budget": 6, "window": 1, "pool": 3, "draft_length": 3)"},
-          .lengths = {.most = 64, .fit = [](const MethodSpec& spec, const TransformerShape&) {
-                        return fits_budget(spec, read_window(spec));
-                      }}};
+  using P = SnapKvParameters;
+  return {
+      .name = "magicdec_snapkv",
+      .title = "the target drafts over the entries of its KV cache to which the prompt's end attends most",
+      .source = "sadhukhan2024magicdec",
+      .locator = "section 4, SnapKV",
+      .lossless = Losslessness::lossless,
+      .parameters = ParameterList::of<P>(
+          {budget(&P::budget, "KV entries of each sequence that drafts read"),
+           integer("window", &P::window, 1, 1 << 16, {.meaning = "the prompt's last rows, whose attention chooses"}),
+           integer("pool", &P::pool, 1, 1 << 10, {.meaning = "neighbours over which it is averaged"})}),
+      .make = made_of<P>([](const P& p, Context& c) {
+        return std::make_unique<RingTarget>(
+            c, Compression{.budget = p.budget, .chosen = Compression::Chosen{p.window, p.pool}}, c.drafts());
+      }),
+      .examples = {R"("budget": 6, "window": 1, "pool": 3, "draft_length": 3)"},
+      .lengths = {.most = 64, .usual = kUsualDrafts},
+      .consistent =
+          [](const MethodSpec& spec) {
+            const auto& p = spec.own<P>();
+            return small_budget(p.budget, spec.draft_length().value_or(kUsualDrafts), p.window);
+          },
+      .fits = caches_latents};
 }
 
 }  // namespace draftline::methods

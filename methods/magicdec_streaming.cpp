@@ -10,36 +10,33 @@ namespace draftline::methods {
 
 namespace {
 
-constexpr int kUsualSinks = 16;  // as in the authors' code
-
-int read_sinks(const MethodSpec& spec) {
-  constexpr int kMost = 1 << 20;
-  const auto given = spec.in().find("sinks");
-  return given ? given->integer(0, kMost) : kUsualSinks;
-}
-
-std::unique_ptr<Method> make_magicdec_streaming(const MethodSpec& spec, Context& c) {
-  check_keys(spec, c.target);
-  const int length = spec.draft_length().value_or(kUsualDrafts), sinks = read_sinks(spec);
-  return std::make_unique<RingTarget>(c, Compression{read_budget(spec, length, sinks), sinks}, length);
-}
+struct StreamingParameters : Parameters {
+  Setting<int> budget = kUsualBudget, sinks = 16;  // as in the authors' code
+};
 
 }  // namespace
 
 Entry magicdec_streaming() {
+  using P = StreamingParameters;
   return {.name = "magicdec_streaming",
           .title = "the target drafts over the first and the last entries of its KV cache",
           .source = "sadhukhan2024magicdec",
           .locator = "section 4, StreamingLLM",
           .lossless = Losslessness::lossless,
           .parameters =
-              "budget: KV entries of each sequence that drafts read (4096); sinks: of these the text's first "
-              "(16); draft_length (7)",
-          .make = make_magicdec_streaming,
+              ParameterList::of<P>({budget(&P::budget, "KV entries of each sequence that drafts read"),
+                                    integer("sinks", &P::sinks, 0, 1 << 20, {.meaning = "of these the text's first"})}),
+          .make = made_of<P>([](const P& p, Context& c) {
+            return std::make_unique<RingTarget>(c, Compression{p.budget, p.sinks}, c.drafts());
+          }),
           .examples = {R"("budget": 5, "sinks": 1, "draft_length": 2)"},
-          .lengths = {.most = 64, .fit = [](const MethodSpec& spec, const TransformerShape&) {
-                        return fits_budget(spec, read_sinks(spec));
-                      }}};
+          .lengths = {.most = 64, .usual = kUsualDrafts},
+          .consistent =
+              [](const MethodSpec& spec) {
+                const auto& p = spec.own<P>();
+                return small_budget(p.budget, spec.draft_length().value_or(kUsualDrafts), p.sinks);
+              },
+          .fits = caches_latents};
 }
 
 }  // namespace draftline::methods

@@ -26,48 +26,51 @@ RankTree full_tree(const std::vector<int>& widths) {
   return rank_tree(std::move(paths), {static_cast<int>(widths.size()), 64});
 }
 
-std::unique_ptr<Method> make_mcsd(const MethodSpec& spec, Context& c) {
-  const Reader& in = spec.in();
-  const RankLimits limits{spec.entry().lengths.most, std::min(64, c.target.shape.vocabulary)};
-  std::vector<int> widths;
-  if (const auto given = in.find("widths")) {
-    double nodes = 0, level = 1;
-    for (const Reader& w : given->items()) {
-      widths.push_back(w.integer(1, limits.ranks));
-      nodes += level *= widths.back();
-    }
-    if (widths.empty() && !given->failed()) given->fail("needs at least one level");
-    if (nodes > kMostNodes) given->fail("more than " + std::to_string(kMostNodes) + " drafts in all");
-    if (given->failed() || nodes > kMostNodes) widths.clear();
-    if (in.has("tree") || spec.draft_length())
-      in.fail("give \"widths\", \"tree\" or \"draft_length\", not two of them");
-  }
-  const auto replacement = in.find("replacement");
-  const bool replaced = replacement && replacement->boolean();
-  RankTree tree = !widths.empty()
-                      ? full_tree(widths)
-                      : read_rank_plan(spec, limits, full_tree({std::min(4, limits.ranks), 2, 2}), c.accepted);
-  return std::make_unique<NetworkTree>(DraftNetwork(spec, c), std::move(tree),
-                                       replaced ? Children::drawn_with_replacement : Children::drawn);
+struct McsdParameters : Parameters {
+  std::optional<std::vector<int>> widths;
+  Setting<bool> replacement = false;
+};
+
+std::optional<Mistake> inconsistent_widths(const MethodSpec& spec) {
+  const auto& widths = spec.own<McsdParameters>().widths;
+  if (!widths) return std::nullopt;
+  if (widths->empty()) return Mistake{"/widths", "needs at least one level"};
+  double nodes = 0, level = 1;
+  for (const int width : *widths) nodes += level *= width;
+  if (nodes > kMostNodes) return Mistake{"/widths", "more than " + std::to_string(kMostNodes) + " drafts in all"};
+  if (!spec.tree() && !spec.draft_length()) return std::nullopt;
+  return Mistake{"", "give \"widths\", \"tree\" or \"draft_length\", not two of them"};
+}
+
+std::unique_ptr<Method> make_mcsd(const McsdParameters& p, Context& c) {
+  return std::make_unique<NetworkTree>(
+      DraftNetwork(c),
+      p.widths ? full_tree(*p.widths) : rank_plan(c, full_tree({std::min(4, most_candidates(c)), 2, 2})),
+      p.replacement ? Children::drawn_with_replacement : Children::drawn);
 }
 
 }  // namespace
 
 Entry mcsd() {
+  using P = McsdParameters;
   return {.name = "mcsd",
           .title = "a smaller network's tree, several candidates per node",
           .source = "yang2024mcsd",
           .locator = "section 3",
           .lossless = Losslessness::lossless,
-          .parameters =
-              "draft: a transformer of the same vocabulary; widths ([[4, 2, 2]]: children per node of each level), or "
-              "tree or draft_length; replacement (false)",
-          .make = make_mcsd,
+          .parameters = ParameterList::of<P>(
+              {integers("widths", &P::widths, 1, 64,
+                        {.meaning = "children per node of each level, where neither tree nor draft_length is given",
+                         .usual = "[4, 2, 2]",
+                         .decides = Decides::drafts,
+                         .most = ranks_of}),
+               flag("replacement", &P::replacement, {.decides = Decides::drafts})}),
+          .make = made_of<P>(make_mcsd),
           .examples = {R"("draft": "half", "widths": [2, 2])",
                        R"("draft": "half", "widths": [3, 1, 1], "replacement": true)"},
-          .lengths = {.most = 32},
+          .lengths = {.most = 32, .trees = TreeKind::ranks},
           .draft_network = true,
-          .of_drafts = {"widths", "replacement"}};
+          .consistent = inconsistent_widths};
 }
 
 }  // namespace draftline::methods

@@ -84,17 +84,29 @@ class Medusa : public Method {
   std::optional<Relaxed> typical_;
 };
 
-std::unique_ptr<Method> build(const MethodSpec& spec, Context& c, std::optional<Relaxed> typical) {
-  const RankLimits limits{spec.entry().lengths.most, std::min(64, c.target.shape.vocabulary)};
-  RankTree tree = read_rank_plan(spec, limits, rank_tree(medusa_tree(), {limits.levels, 10}), c.accepted);
-  const auto published = published_drafter(spec, c, DrafterKind::medusa);
-  if (published && tree.tree.depth() > published->heads)
-    spec.in()
-        .at("checkpoint")
-        .fail("has " + std::to_string(published->heads) + " heads, and " + std::to_string(tree.tree.depth()) +
-              " levels are drafted");
-  return std::make_unique<Medusa>(c, std::move(tree), published, typical);
+RankTree official_tree() { return rank_tree(medusa_tree(), {4, 10}); }
+
+struct TypicalParameters : Parameters {
+  Setting<double> epsilon = 0.09, delta = 0.3;
+};
+
+std::unique_ptr<Method> make_medusa(Context& c, std::optional<Relaxed> typical) {
+  return std::make_unique<Medusa>(c, rank_plan(c), c.published, typical);
 }
+
+std::optional<Mistake> lacks_heads(const Context& c) {
+  if (!c.published) return std::nullopt;
+  const int levels = rank_plan(c).tree.depth(), heads = c.published->heads;
+  if (levels <= heads) return std::nullopt;
+  return Mistake{"/checkpoint",
+                 "has " + std::to_string(heads) + " heads, and " + std::to_string(levels) + " levels are drafted"};
+}
+
+const DraftLengths kMedusaLengths{.most = 16,
+                                  .trees = TreeKind::ranks,
+                                  .official = official_tree,
+                                  .tree_by_default = true,
+                                  .meaning = "a chain of heads"};
 
 }  // namespace
 
@@ -105,33 +117,29 @@ Entry medusa() {
       .source = "cai2024",
       .locator = "section 3.1",
       .lossless = Losslessness::lossless,
-      .parameters =
-          "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}; checkpoint: a "
-          "folder of trained heads",
-      .make = [](const MethodSpec& spec, Context& c) { return build(spec, c, {}); },
+      .make = [](Context& c) { return make_medusa(c, {}); },
       .examples = {R"("draft_length": 3)", R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0]]})"},
-      .lengths = {.most = 16, .tree_by_default = true},
-      .checkpoint = DrafterKind::medusa};
+      .lengths = kMedusaLengths,
+      .checkpoint = DrafterKind::medusa,
+      .engines = {.vllm = "medusa"},
+      .fits = lacks_heads};
 }
 
 Entry medusa_typical() {
+  using P = TypicalParameters;
   return {.name = "medusa_typical",
-          .title = "Medusa, sampled text by typical acceptance",
+          .title = "Medusa, sampled text by typical acceptance; greedy text is the target's",
           .source = "cai2024",
           .locator = "typical acceptance",
           .lossless = Losslessness::lossy,
-          .parameters = "as medusa; epsilon (0.09), delta (0.3). Greedy text is the target's",
-          .make =
-              [](const MethodSpec& spec, Context& c) {
-                const Reader& in = spec.in();
-                const auto epsilon = in.find("epsilon"), delta = in.find("delta");
-                return build(
-                    spec, c,
-                    Relaxed{Relaxed::Kind::typical, epsilon ? epsilon->ratio() : 0.09, delta ? delta->ratio() : 0.3});
-              },
+          .parameters = ParameterList::of<P>({share("epsilon", &P::epsilon), share("delta", &P::delta)}),
+          .make = made_of<P>([](const P& p, Context& c) {
+            return make_medusa(c, Relaxed{Relaxed::Kind::typical, p.epsilon, p.delta});
+          }),
           .examples = {R"("tree": {"nodes": [[0], [1], [0, 0], [1, 0], [0, 0, 1]]}, "epsilon": 0.05)"},
-          .lengths = {.most = 16, .tree_by_default = true},
-          .checkpoint = DrafterKind::medusa};
+          .lengths = kMedusaLengths,
+          .checkpoint = DrafterKind::medusa,
+          .fits = lacks_heads};
 }
 
 }  // namespace draftline::methods

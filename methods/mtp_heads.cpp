@@ -68,13 +68,9 @@ Entry mtp_heads() {
           .source = "gloeckle2024",
           .locator = "section 2",
           .lossless = Losslessness::own_target,
-          .parameters = "draft_length (3: four tokens per pass), or tree: {nodes} or {optimal}",
-          .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
-            const RankLimits limits{spec.entry().lengths.most, std::min(64, c.target.shape.vocabulary)};
-            return std::make_unique<MtpHeads>(c, read_rank_plan(spec, limits, rank_chain(3), c.accepted));
-          },
+          .make = [](Context& c) -> std::unique_ptr<Method> { return std::make_unique<MtpHeads>(c, rank_plan(c)); },
           .examples = {R"("draft_length": 3)", R"("tree": {"nodes": [[0], [1], [0, 0], [0, 1], [1, 0]]})"},
-          .lengths = {.most = 16}};
+          .lengths = {.most = 16, .usual = 3, .trees = TreeKind::ranks, .official = [] { return rank_chain(3); }}};
 }
 
 }  // namespace draftline::methods

@@ -76,6 +76,13 @@ class MtpSequential : public FeatureDrafter {
   LayerWeights layer_;
 };
 
+DrafterConfig module_of(const Context& c) {
+  if (c.published) return *c.published;
+  DrafterConfig drafter;
+  drafter.layer = module_layer(c.target.shape);
+  return drafter;
+}
+
 }  // namespace
 
 Entry mtp_sequential() {
@@ -86,23 +93,14 @@ Entry mtp_sequential() {
       .source = "deepseek2024",
       .locator = "section 2.2",
       .lossless = Losslessness::lossless,
-      .parameters =
-          "draft_length (1), or tree: {top_k, passes, nodes} (SGLang: {eagle_topk, num_steps, num_draft_tokens}); "
-          "checkpoint: the folder of a target with an MTP module",
-      .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
-        const Reader& in = spec.in();
-        DraftShape shape = read_draft_shape(spec, c.target.shape.vocabulary, 5);
-        if (!spec.draft_length() && !in.has("tree")) shape = {1, 0, 0, 0};
-        auto drafter = published_drafter(spec, c, DrafterKind::mtp);
-        if (!drafter) {
-          drafter.emplace();
-          drafter->layer = module_layer(c.target.shape);
-        }
-        return std::make_unique<MtpSequential>(c, shape, *drafter);
+      .make = [](Context& c) -> std::unique_ptr<Method> {
+        return std::make_unique<MtpSequential>(c, draft_shape(c.spec, most_candidates(c)), module_of(c));
       },
       .examples = {R"("draft_length": 1)", R"("draft_length": 3)", R"("tree": {"top_k": 2, "passes": 2, "nodes": 6})"},
-      .lengths = {.most = 64},
-      .checkpoint = DrafterKind::mtp};
+      .lengths = {.most = 64, .usual = 1, .trees = TreeKind::grown, .passes = 5},
+      .checkpoint = DrafterKind::mtp,
+      .engines = {
+          .vllm = "mtp", .sglang = "NEXTN", .tensorrt_llm = "MTP", .llama_cpp = "draft-mtp", .in_target = true}};
 }
 
 }  // namespace draftline::methods

@@ -280,37 +280,48 @@ class Ouroboros : public Method {
   std::map<int, State> states_;  // by sequence
 };
 
-std::unique_ptr<Method> make_ouroboros(const MethodSpec& spec, Context& c) {
-  const Reader& in = spec.in();
-  const auto window = in.find("window"), ngram = in.find("ngram"), guesses = in.find("guesses"),
-             phrases = in.find("phrases"), per_pass = in.find("drafted_per_pass");
-  OuroborosParameters p{};
-  p.draft_length = spec.draft_length().value_or(12);
-  p.window = {window ? window->integer(1, 64) : 20, ngram ? ngram->integer(3, 16) : 7};
-  p.guesses = guesses ? guesses->integer(0, 64) : p.window.columns;
-  p.phrases = phrases ? phrases->integer(0, 64) : 3;
-  p.drafted_per_pass = per_pass ? per_pass->number(1, p.window.ngram) : 1;
-  return std::make_unique<Ouroboros>(DraftNetwork(spec, c), p);
+struct OuroborosOptions : Parameters {
+  Setting<int> window = 20, ngram = 7, phrases = 3;
+  std::optional<int> guesses;
+  Setting<double> drafted_per_pass = 1;
+};
+
+std::unique_ptr<Method> make_ouroboros(const OuroborosOptions& p, Context& c) {
+  return std::make_unique<Ouroboros>(
+      DraftNetwork(c),
+      OuroborosParameters{
+          c.drafts(), {p.window, p.ngram}, p.guesses.value_or(p.window), p.phrases, p.drafted_per_pass});
+}
+
+std::optional<Mistake> too_many_per_pass(const MethodSpec& spec) {
+  const auto& p = spec.own<OuroborosOptions>();
+  if (p.drafted_per_pass <= p.ngram) return std::nullopt;
+  return Mistake{"/drafted_per_pass",
+                 "must be at most " + std::to_string(p.ngram) + ", got " + json_of(p.drafted_per_pass).dump()};
 }
 
 }  // namespace
 
 Entry ouroboros() {
+  using P = OuroborosOptions;
   return {.name = "ouroboros",
           .title = "a draft network that drafts by lookahead, and phrases behind its last draft",
           .source = "zhao2024ouroboros",
           .locator = "section 3",
           .lossless = Losslessness::lossless,
           .parameters =
-              "draft: a transformer of the same vocabulary; draft_length (12), window (20), ngram (7), guesses (as "
-              "window), phrases (3, of ngram - 1 tokens); drafted_per_pass (1): what a pass of the network yields "
-              "where it is priced, not run",
-          .make = make_ouroboros,
+              ParameterList::of<P>({integer("window", &P::window, 1, 64), integer("ngram", &P::ngram, 3, 16),
+                                    integer("guesses", &P::guesses, 0, 64, {.usual = "as window"}),
+                                    integer("phrases", &P::phrases, 0, 64, {.meaning = "of ngram - 1 tokens"}),
+                                    number("drafted_per_pass", &P::drafted_per_pass, 1, 16,
+                                           {.meaning = "what a pass of the network yields where it is priced, not run",
+                                            .decides = Decides::price})}),
+          .make = made_of<P>(make_ouroboros),
           .examples = {R"("draft": "half", "draft_length": 4, "window": 4, "ngram": 3, "guesses": 3, "phrases": 2)",
                        R"("draft": "half", "draft_length": 3, "window": 3, "ngram": 4, "guesses": 2, "phrases": 0)"},
-          .lengths = {.most = 64},
+          .lengths = {.most = 64, .usual = 12},
           .draft_network = true,
-          .of_prices = {"drafted_per_pass"}};
+          .consistent = too_many_per_pass};
 }
 
 }  // namespace draftline::methods

@@ -59,37 +59,40 @@ class PEagle : public Method {
   std::optional<Weight> embedding_;
 };
 
-std::unique_ptr<Method> make_p_eagle(const MethodSpec& spec, Context& c) {
-  const auto layers = spec.in().find("layers");
-  const auto published = published_drafter(spec, c, DrafterKind::p_eagle);
-  refuse_beside_checkpoint(spec, {"layers", "draft_vocabulary", "mask_token"});
-  DrafterConfig drafter = published.value_or(DrafterConfig{});
-  if (!published) {
+struct PEagleParameters : Parameters {
+  Setting<int> layers = 4;
+  std::optional<int> draft_vocabulary, mask_token;
+};
+
+std::unique_ptr<Method> make_p_eagle(const PEagleParameters& p, Context& c) {
+  DrafterConfig drafter = c.published.value_or(DrafterConfig{});
+  if (!c.published) {
     drafter.layer = native_drafter_layer(c.target.shape);
-    drafter.layers = layers ? layers->integer(1, 16) : 4;
-    drafter.vocabulary = read_draft_vocabulary(spec, c.target).value_or(std::min(32000, c.target.vocabulary()));
+    drafter.layers = p.layers;
+    drafter.vocabulary = p.draft_vocabulary.value_or(std::min(32000, c.target.vocabulary()));
   }
-  return std::make_unique<PEagle>(c, spec.draft_length().value_or(5), drafter,
-                                  drafter.mask_token.value_or(read_mask_token(spec, c.target)));
+  return std::make_unique<PEagle>(c, c.drafts(), drafter,
+                                  drafter.mask_token.value_or(p.mask_token.value_or(c.target.vocabulary() - 1)));
 }
 
 }  // namespace
 
 Entry p_eagle() {
+  using P = PEagleParameters;
   return {.name = "p_eagle",
           .title = "EAGLE-3 with masks: all drafts in one pass",
           .source = "peagle2026",
           .locator = "section 3",
           .lossless = Losslessness::lossless,
-          .parameters =
-              "draft_length (5), layers (4), draft_vocabulary (32000), mask_token (the last of the vocabulary), or "
-              "checkpoint: a "
-              "folder whose config.json says these",
-          .make = make_p_eagle,
+          .parameters = ParameterList::of<P>({integer("layers", &P::layers, 1, 16, {.in_checkpoint = true}),
+                                              draft_vocabulary(&P::draft_vocabulary, "32000", /*in_checkpoint=*/true),
+                                              mask_token(&P::mask_token)}),
+          .make = made_of<P>(make_p_eagle),
           .examples = {R"("draft_length": 3)", R"("draft_length": 1, "layers": 1)",
                        R"("draft_length": 4, "layers": 2, "draft_vocabulary": 7, "mask_token": 0)"},
-          .lengths = {.most = 64},
-          .checkpoint = DrafterKind::p_eagle};
+          .lengths = {.most = 64, .usual = 5},
+          .checkpoint = DrafterKind::p_eagle,
+          .engines = {.vllm = "eagle3", .parallel = true}};
 }
 
 }  // namespace draftline::methods

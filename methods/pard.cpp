@@ -31,26 +31,29 @@ class Pard : public Method {
   int length_, mask_token_;
 };
 
-std::unique_ptr<Method> make_pard(const MethodSpec& spec, Context& c) {
-  return std::make_unique<Pard>(DraftNetwork(spec, c), spec.draft_length().value_or(8),
-                                read_mask_token(spec, c.target));
-}
+struct PardParameters : Parameters {
+  std::optional<int> mask_token;
+};
 
 }  // namespace
 
 Entry pard() {
+  using P = PardParameters;
   return {.name = "pard",
           .title = "a smaller network with masks: all drafts in one pass",
           .source = "pard2025",
           .locator = "section 3",
           .lossless = Losslessness::lossless,
-          .parameters =
-              "draft: a transformer of the same vocabulary; draft_length (8), mask_token (the last of the vocabulary)",
-          .make = make_pard,
+          .parameters = ParameterList::of<P>({mask_token(&P::mask_token)}),
+          .make = made_of<P>([](const P& p, Context& c) {
+            return std::make_unique<Pard>(DraftNetwork(c), c.drafts(),
+                                          p.mask_token.value_or(c.target.vocabulary() - 1));
+          }),
           .examples = {R"("draft": "half", "draft_length": 3)", R"("draft": "half", "draft_length": 1)",
                        R"("draft": "half", "draft_length": 4, "mask_token": 0)"},
-          .lengths = {.most = 64},
-          .draft_network = true};
+          .lengths = {.most = 64, .usual = 8},
+          .draft_network = true,
+          .engines = {.vllm = "draft_model", .tensorrt_llm = "PARD", .parallel = true}};
 }
 
 }  // namespace draftline::methods

@@ -110,26 +110,31 @@ class Pearl : public Method {
   std::map<int, Window> windows_;  // by the sequence's id
 };
 
+constexpr int kUsualWindow = 4;
+
+std::optional<Mistake> short_window(const MethodSpec& spec) {
+  if (spec.draft_length().value_or(kUsualWindow) >= 2) return std::nullopt;
+  return Mistake{"/draft_length", "a window that is drafted ahead has at least 2 drafts"};
+}
+
 }  // namespace
 
 Entry pearl() {
-  return {.name = "pearl",
-          .title = "a smaller network drafts ahead while the target verifies",
-          .source = "liu2025pearl",
-          .locator = "pre-verify and post-verify; parallel_speculative_decoding of its code",
-          .lossless = Losslessness::lossless,
-          .parameters =
-              "draft: a transformer of the same vocabulary; draft_length (4): of a window, at least 2; drafting and "
-              "verifying overlap on a \"drafter_device\" alone",
-          .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
-            const int window = spec.draft_length().value_or(4);
-            if (window < 2) draft_length_in(spec.in())->fail("a window that is drafted ahead has at least 2 drafts");
-            return std::make_unique<Pearl>(DraftNetwork(spec, c), std::max(2, window));
-          },
-          .examples = {R"("draft": "half", "draft_length": 2)", R"("draft": "half", "draft_length": 4)"},
-          .lengths = {.most = 64,
-                      .fit = [](const MethodSpec& s, const TransformerShape&) { return *s.draft_length() >= 2; }},
-          .draft_network = true};
+  return {
+      .name = "pearl",
+      .title = "a smaller network drafts ahead while the target verifies",
+      .source = "liu2025pearl",
+      .locator = "pre-verify and post-verify; parallel_speculative_decoding of its code",
+      .lossless = Losslessness::lossless,
+      .make = [](Context& c) -> std::unique_ptr<Method> {
+        return std::make_unique<Pearl>(DraftNetwork(c), c.drafts());
+      },
+      .examples = {R"("draft": "half", "draft_length": 2)", R"("draft": "half", "draft_length": 4)"},
+      .lengths = {.most = 64,
+                  .usual = kUsualWindow,
+                  .meaning = "of a window, at least 2; drafting and verifying overlap on a \"drafter_device\" alone"},
+      .draft_network = true,
+      .consistent = short_window};
 }
 
 }  // namespace draftline::methods

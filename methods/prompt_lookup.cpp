@@ -58,26 +58,28 @@ class PromptLookup : public Method {
   int max_ngram_, length_;
 };
 
+struct LookupParameters : Parameters {
+  Setting<int> max_ngram = 3;
+};
+
 }  // namespace
 
-int max_ngram(const Reader& in) {
-  const auto ngram = in.find("max_ngram");
-  return ngram ? ngram->integer(1, 64) : 3;
-}
-
 Entry prompt_lookup() {
-  return {.name = "prompt_lookup",
-          .also = {"ngram"},
-          .title = "what followed the same words earlier in the text",
-          .source = "saxena2023",
-          .locator = "prompt_lookup_decoding_demo",
-          .lossless = Losslessness::lossless,
-          .parameters = "draft_length (10), max_ngram (3)",
-          .make = [](const MethodSpec& spec, Context&) -> std::unique_ptr<Method> {
-            return std::make_unique<PromptLookup>(max_ngram(spec.in()), spec.draft_length().value_or(10));
-          },
-          .examples = {R"("draft_length": 2, "max_ngram": 2)"},
-          .lengths = {.most = 64}};
+  using P = LookupParameters;
+  return {
+      .name = "prompt_lookup",
+      .also = {"ngram"},
+      .title = "what followed the same words earlier in the text",
+      .source = "saxena2023",
+      .locator = "prompt_lookup_decoding_demo",
+      .lossless = Losslessness::lossless,
+      .parameters = ParameterList::of<P>(
+          {integer("max_ngram", &P::max_ngram, 1, 64, {.meaning = "the longest run of tokens that is searched for"})}),
+      .make =
+          made_of<P>([](const P& p, Context& c) { return std::make_unique<PromptLookup>(p.max_ngram, c.drafts()); }),
+      .examples = {R"("draft_length": 2, "max_ngram": 2)"},
+      .lengths = {.most = 64, .usual = 10},
+      .engines = {.vllm = "ngram", .sglang = "NGRAM", .tensorrt_llm = "NGram"}};
 }
 
 }  // namespace draftline::methods

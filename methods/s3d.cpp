@@ -48,28 +48,46 @@ class S3d : public Method {
   Weight mask_;
 };
 
+struct S3dParameters : Parameters {
+  std::optional<LayerGap> skip;
+};
+
+Parameter skip_field() {
+  return field("skip", &S3dParameters::skip,
+               {.meaning = "keeps layers 1-5 and 26-32; \"none\" keeps all", .usual = "\"5->26\" on 32 layers"},
+               read_gap, [](const LayerGap& gap) {
+                 if (gap.before == 0 && gap.behind == 1) return std::string("none");
+                 return std::to_string(gap.before) + "->" + std::to_string(gap.behind);
+               });
+}
+
 }  // namespace
 
 Entry s3d() {
+  using P = S3dParameters;
   return {.name = "s3d",
           .title = "mask tokens through some of the target's layers",
           .source = "s3d2024",
           .locator = "section 3",
           .lossless = Losslessness::own_target,
-          .parameters =
-              "skip (\"5->26\" on 32 layers: keeps 1-5 and 26-32); draft_length (4), or tree: {nodes} or {optimal}",
-          .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
-            const Reader& in = spec.in();
-            const RankLimits limits{spec.entry().lengths.most, std::min(64, c.target.shape.vocabulary)};
-            RankTree tree = read_rank_plan(spec, limits, rank_chain(4), c.accepted);
-            check_positions(spec, c.target, tree.tree.depth() + 1);
-            return std::make_unique<S3d>(c, std::move(tree), read_kept_layers(in, c.target.shape.layers()));
-          },
+          .parameters = ParameterList::of<P>({skip_field()}),
+          .make = made_of<P>([](const P& p, Context& c) {
+            return std::make_unique<S3d>(c, rank_plan(c), kept_layers(p.skip, c.target.shape.layers()));
+          }),
           .examples = {R"("draft_length": 3, "skip": "2->5")",
                        R"("tree": {"nodes": [[0], [1], [0, 0], [1, 1], [0, 0, 2]]})"},
-          .lengths = {.most = 32, .fit = [](const MethodSpec& spec, const TransformerShape& target) {
-                        return has_positions(target, *spec.draft_length() + 1);
-                      }}};
+          .lengths = {.most = 32,
+                      .usual = 4,
+                      .fit =
+                          [](const MethodSpec& spec, const TransformerShape& target) {
+                            return beyond_positions(spec, target, spec.draft_length().value_or(0) + 1);
+                          },
+                      .trees = TreeKind::ranks,
+                      .official = [] { return rank_chain(4); }},
+          .fits = [](const Context& c) {
+            if (auto wrong = wrong_gap(c.spec.own<P>().skip, c.target.shape.layers())) return wrong;
+            return beyond_positions(c.spec, c.target.shape, rank_plan(c).tree.depth() + 1);
+          }};
 }
 
 }  // namespace draftline::methods

@@ -75,54 +75,70 @@ std::vector<int> spread(int layers, double share) {
   return chosen;
 }
 
-std::vector<int> read_skipped(const Reader& in, const char* key, int layers, double share) {
-  const auto given = in.find(key);
-  if (!given) return spread(layers, share);
-  std::vector<int> skipped;
-  for (const Reader& item : given->items()) {
-    const int layer = item.integer(0, layers - 1);
-    if (!item.failed() && std::find(skipped.begin(), skipped.end(), layer) != skipped.end())
-      item.fail("layer " + std::to_string(layer) + " stands there already");
-    skipped.push_back(layer);
-  }
-  return skipped;
+struct SelfSpecParameters : Parameters {
+  std::optional<std::vector<int>> skip_attention, skip_mlp;
+  Setting<double> threshold = 0.8;
+  Setting<bool> adaptive = true;
+};
+
+std::optional<Mistake> repeated(const std::optional<std::vector<int>>& layers, const std::string& key) {
+  if (!layers) return std::nullopt;
+  for (auto it = layers->begin(); it != layers->end(); ++it)
+    if (std::find(layers->begin(), it, *it) != it)
+      return Mistake{"/" + key + "/" + std::to_string(it - layers->begin()),
+                     "layer " + std::to_string(*it) + " stands there already"};
+  return std::nullopt;
 }
 
-std::unique_ptr<Method> make_self_spec(const MethodSpec& spec, Context& c) {
-  const Reader& in = spec.in();
-  const int layers = c.target.shape.layers();
-  const auto attention = read_skipped(in, "skip_attention", layers, 24.0 / 40),
-             mlp = read_skipped(in, "skip_mlp", layers, 10.0 / 40);
+std::optional<Mistake> repeats_layers(const MethodSpec& spec) {
+  const auto& p = spec.own<SelfSpecParameters>();
+  if (auto wrong = repeated(p.skip_attention, "skip_attention")) return wrong;
+  return repeated(p.skip_mlp, "skip_mlp");
+}
+
+// The sublayers that draft.
+std::vector<LayerUse> kept_sublayers(const SelfSpecParameters& p, int layers) {
+  const auto attention = p.skip_attention.value_or(spread(layers, 24.0 / 40)),
+             mlp = p.skip_mlp.value_or(spread(layers, 10.0 / 40));
   std::vector<LayerUse> uses;
   for (int i = 0; i < layers; ++i) {
     const LayerUse u{i, std::find(attention.begin(), attention.end(), i) == attention.end(),
                      std::find(mlp.begin(), mlp.end(), i) == mlp.end()};
     if (u.attention || u.mlp) uses.push_back(u);
   }
-  if (uses.empty()) {
-    in.fail("\"skip_attention\" and \"skip_mlp\" leave no sublayer to draft with");
-    uses = layers_between(0, layers);
-  }
-  const int length = spec.draft_length().value_or(8);
-  const auto threshold = in.find("threshold"), adaptive = in.find("adaptive");
-  return std::make_unique<SelfSpec>(c, std::move(uses), length, threshold ? threshold->ratio() : 0.8,
-                                    !adaptive || adaptive->boolean());
+  return uses;
+}
+
+std::optional<Mistake> keeps_none(const Context& c) {
+  if (!kept_sublayers(c.spec.own<SelfSpecParameters>(), c.target.shape.layers()).empty()) return std::nullopt;
+  return Mistake{"", "\"skip_attention\" and \"skip_mlp\" leave no sublayer to draft with"};
 }
 
 }  // namespace
 
 Entry self_spec() {
+  using P = SelfSpecParameters;
+  constexpr int kMostLayers = 1 << 20;
   return {.name = "self_spec",
           .title = "the target without some of its sublayers",
           .source = "zhang2024selfspec",
           .locator = "section 3",
           .lossless = Losslessness::lossless,
-          .parameters =
-              "skip_attention, skip_mlp ([[layers from 0]]; 60 % and 25 %, spread evenly), draft_length (8), threshold "
-              "(0.8), adaptive (true)",
-          .make = make_self_spec,
+          .parameters = ParameterList::of<P>(
+              {integers("skip_attention", &P::skip_attention, 0, kMostLayers,
+                        {.meaning = "layers from 0", .usual = "60 %, spread evenly", .most = last_layer_of}),
+               integers("skip_mlp", &P::skip_mlp, 0, kMostLayers,
+                        {.meaning = "layers from 0", .usual = "25 %, spread evenly", .most = last_layer_of}),
+               share("threshold", &P::threshold, {.meaning = "the confidence below which drafting ends"}),
+               flag("adaptive", &P::adaptive, {.meaning = "whether that follows the acceptance"})}),
+          .make = made_of<P>([](const P& p, Context& c) {
+            return std::make_unique<SelfSpec>(c, kept_sublayers(p, c.target.shape.layers()), c.drafts(), p.threshold,
+                                              p.adaptive);
+          }),
           .examples = {R"("draft_length": 4, "skip_attention": [2, 3], "skip_mlp": [3], "threshold": 0.3)"},
-          .lengths = {.most = 64}};
+          .lengths = {.most = 64, .usual = 8},
+          .consistent = repeats_layers,
+          .fits = keeps_none};
 }
 
 }  // namespace draftline::methods

@@ -91,7 +91,12 @@ class Space : public Method {
   TokenTree tree_;
 };
 
-int rows_ahead(int drafts) { return 2 * drafts + 1; }  // the root, the drafts and a group after the last one
+constexpr int kUsualMasks = 5;
+
+// The root, the drafts and a group after the last one.
+std::optional<Mistake> reaches_too_far(const MethodSpec& spec, const TransformerShape& target) {
+  return beyond_positions(spec, target, 2 * spec.draft_length().value_or(kUsualMasks) + 1);
+}
 
 }  // namespace
 
@@ -101,16 +106,12 @@ Entry space() {
           .source = "yi2024",
           .locator = "section 3",
           .lossless = Losslessness::own_target,
-          .parameters = "draft_length (5): masks per group; (draft_length + 1)^2 rows per step",
-          .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
-            const int drafts = spec.draft_length().value_or(5);
-            check_positions(spec, c.target, rows_ahead(drafts));
-            return std::make_unique<Space>(c, drafts);
-          },
+          .make = [](Context& c) -> std::unique_ptr<Method> { return std::make_unique<Space>(c, c.drafts()); },
           .examples = {R"("draft_length": 1)", R"("draft_length": 3)"},
-          .lengths = {.most = 31, .fit = [](const MethodSpec& spec, const TransformerShape& target) {
-                        return has_positions(target, rows_ahead(*spec.draft_length()));
-                      }}};
+          .lengths = {.most = 31,
+                      .usual = kUsualMasks,
+                      .fit = reaches_too_far,
+                      .meaning = "masks per group; (draft_length + 1)^2 rows per step"}};
 }
 
 }  // namespace draftline::methods

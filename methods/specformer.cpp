@@ -114,44 +114,49 @@ class SpecFormer : public Method {
 
 constexpr int kUsual = 8;
 
-int read_positions(const MethodSpec& spec) {
-  const auto given = spec.in().find("positions");
-  return given ? given->integer(1, 32) : std::max(kUsual, spec.draft_length().value_or(kUsual));
+struct SpecFormerParameters : Parameters {
+  std::optional<int> positions;
+  Setting<bool> positional_ffn = true;  // "without" says what is left out
+  Setting<bool> causal = false;
+  Setting<int> width = 1;
+};
+
+int positions_of(const MethodSpec& spec) {
+  return spec.own<SpecFormerParameters>().positions.value_or(std::max(kUsual, spec.draft_length().value_or(kUsual)));
 }
 
-std::unique_ptr<Method> make_specformer(const MethodSpec& spec, Context& c) {
-  const Reader& in = spec.in();
-  const int length = spec.draft_length().value_or(kUsual), positions = read_positions(spec);
-  if (length > positions) in.fail("\"draft_length\" can't exceed \"positions\"");
-  Variant variant;
-  if (const auto without = in.find("without")) {
-    constexpr std::string_view kWithout[] = {"nothing", "positional_ffn"};
-    variant.positional_ffn = without->word(kWithout) == "nothing";
-  }
-  if (const auto causal = in.find("causal")) variant.causal = causal->boolean();
-  if (const auto width = in.find("width")) variant.width = width->integer(1, 8);
-  return std::make_unique<SpecFormer>(c, std::max(positions, length), length, variant);
+std::optional<Mistake> beyond_heads(const MethodSpec& spec) {
+  if (spec.draft_length().value_or(kUsual) <= positions_of(spec)) return std::nullopt;
+  return Mistake{"", "\"draft_length\" can't exceed \"positions\""};
 }
+
+constexpr NamedValues<bool, 2> kWithoutFfn{{{"nothing", true}, {"positional_ffn", false}}};
 
 }  // namespace
 
 Entry specformer() {
+  using P = SpecFormerParameters;
   return {.name = "specformer",
           .title = "all positions at once, attention both ways among them",
           .source = "shi2026",
           .locator = "equations 8-10",
           .lossless = Losslessness::lossless,
-          .parameters =
-              "draft_length (8), positions (8); ablations: without: \"positional_ffn\", causal (false), width (1: "
-              "heads and SwiGLU of the target's layers)",
-          .make = make_specformer,
+          .parameters = ParameterList::of<P>(
+              {integer("positions", &P::positions, 1, 32, {.usual = "8"}),
+               choice("without", &P::positional_ffn, kWithoutFfn, {.meaning = "or \"positional_ffn\", an ablation"}),
+               flag("causal", &P::causal, {.meaning = "an ablation"}),
+               integer("width", &P::width, 1, 8,
+                       {.meaning = "an ablation: of heads and SwiGLU, in those of the target's layers"})}),
+          .make = made_of<P>([](const P& p, Context& c) {
+            return std::make_unique<SpecFormer>(c, positions_of(c.spec), c.drafts(),
+                                                Variant{p.positional_ffn, p.causal, p.width});
+          }),
           .examples = {R"("draft_length": 3, "positions": 5)", R"("draft_length": 5, "positions": 5)",
                        R"("draft_length": 3, "positions": 4, "without": "positional_ffn")",
                        R"("draft_length": 3, "positions": 4, "causal": true)",
                        R"("draft_length": 3, "positions": 4, "width": 2)"},
-          .lengths = {.most = 32, .fit = [](const MethodSpec& spec, const TransformerShape&) {
-                        return *spec.draft_length() <= read_positions(spec);
-                      }}};
+          .lengths = {.most = 32, .usual = kUsual},
+          .consistent = beyond_heads};
 }
 
 }  // namespace draftline::methods

@@ -101,42 +101,57 @@ class SuffixDecoding : public Method {
   int longest_, priced_;
 };
 
-std::unique_ptr<Method> make_suffix_decoding(const MethodSpec& spec, Context&) {
-  const Reader& in = spec.in();
-  SuffixParameters p;
-  if (const auto depth = in.find_either("max_tree_depth", "suffix_decoding_max_tree_depth"))
-    p.max_tree_depth = depth->integer(2, 1024);
-  if (const auto requests = in.find_either("max_cached_requests", "suffix_decoding_max_cached_requests"))
-    p.max_cached_requests = requests->integer(0, 1 << 24);
-  if (const auto factor = in.find_either("max_spec_factor", "suffix_decoding_max_spec_factor"))
-    p.limits.max_spec_factor = factor->number(0, 1024);
-  if (const auto probability = in.find_either("min_token_prob", "suffix_decoding_min_token_prob"))
-    p.limits.min_token_prob = probability->ratio();
-  p.limits.max_spec_tokens = spec.draft_length().value_or(p.max_tree_depth);
-  const int longest = p.longest();
-  if (longest == 0 && !in.failed()) in.fail("\"max_spec_factor\" and \"max_tree_depth\" leave no room for drafts");
-  const auto mean = in.find("mean_drafts");
-  return std::make_unique<SuffixDecoding>(p, mean ? mean->integer(1, std::max(1, longest)) : longest);
+struct SuffixOptions : Parameters {  // by vLLM's names and defaults
+  Setting<int> max_tree_depth = 24, max_cached_requests = 10000;
+  Setting<double> max_spec_factor = 1, min_token_prob = 0.1;
+  std::optional<int> mean_drafts;
+};
+
+SuffixParameters parameters_of(const MethodSpec& spec) {
+  const auto& p = spec.own<SuffixOptions>();
+  return {p.max_tree_depth,
+          p.max_cached_requests,
+          {spec.draft_length().value_or(p.max_tree_depth), p.max_spec_factor, p.min_token_prob}};
+}
+
+std::optional<Mistake> wrong_lengths(const MethodSpec& spec) {
+  const int longest = parameters_of(spec).longest();
+  if (longest == 0) return Mistake{"", "\"max_spec_factor\" and \"max_tree_depth\" leave no room for drafts"};
+  const auto& mean = spec.own<SuffixOptions>().mean_drafts;
+  if (!mean || *mean <= longest) return std::nullopt;
+  return Mistake{"/mean_drafts", "must be at most " + std::to_string(longest) + ", got " + std::to_string(*mean)};
 }
 
 }  // namespace
 
 Entry suffix_decoding() {
+  using P = SuffixOptions;
   return {.name = "suffix_decoding",
           .also = {"suffix"},
           .title = "what most often followed the text's end, in a suffix tree of the text and of earlier outputs",
           .source = "oliaro2025suffix",
           .locator = "code: csrc/suffix_decoding/suffix_tree.cc; vLLM pull request 25784",
           .lossless = Losslessness::lossless,
-          .parameters =
-              "draft_length (max_tree_depth), max_tree_depth (24), max_spec_factor (1), min_token_prob (0.1), "
-              "max_cached_requests (10000; 0: no tree of earlier outputs), also with vLLM's prefix "
-              "suffix_decoding_; mean_drafts: drafts that a step with any is priced at (the most)",
-          .make = make_suffix_decoding,
+          .parameters = ParameterList::of<P>(
+              {integer("max_tree_depth", &P::max_tree_depth, 2, 1024, {.also = "suffix_decoding_max_tree_depth"}),
+               number("max_spec_factor", &P::max_spec_factor, 0, 1024,
+                      {.meaning = "drafts per matched token, at most", .also = "suffix_decoding_max_spec_factor"}),
+               share("min_token_prob", &P::min_token_prob, {.also = "suffix_decoding_min_token_prob"}),
+               integer("max_cached_requests", &P::max_cached_requests, 0, 1 << 24,
+                       {.meaning = "0: no tree of earlier outputs", .also = "suffix_decoding_max_cached_requests"}),
+               integer("mean_drafts", &P::mean_drafts, 1, 1024,
+                       {.meaning = "drafts that a step with any is priced at",
+                        .usual = "the most",
+                        .decides = Decides::price})}),
+          .make = made_of<P>([](const P& p, Context& c) {
+            const SuffixParameters own = parameters_of(c.spec);
+            return std::make_unique<SuffixDecoding>(own, p.mean_drafts.value_or(own.longest()));
+          }),
           .examples = {R"("draft_length": 4, "max_tree_depth": 8, "max_spec_factor": 2, "max_cached_requests": 0)",
                        R"("max_tree_depth": 6, "min_token_prob": 0.6, "max_cached_requests": 0)"},
-          .lengths = {.most = 64, .varies_by_default = true},
-          .of_prices = {"mean_drafts"}};
+          .lengths = {.most = 64, .varies_by_default = true, .meaning = "max_tree_depth"},
+          .engines = {.vllm = "suffix"},
+          .consistent = wrong_lengths};
 }
 
 }  // namespace draftline::methods

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of methods: how each is built, and its description for `draftline list methods`. A new method is one file,
-// its declaration in entries.h, one row in table.cpp and one line of CMake; contract tests include it automatically.
-// CONTRIBUTING.md, "A new method", lists the other places.
+// its declaration in entries.h, one row in table.cpp and one line of CMake (docs/recipes/new_method.md).
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -9,12 +8,18 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "core/mistake.h"
 #include "core/reader.h"
 #include "decoder/method.h"
+#include "decoder/token_tree.h"
 #include "decoder/transformer.h"
 #include "methods/method_spec.h"
+#include "methods/named_file.h"
+#include "methods/parameter.h"
 #include "model/acceptance/tree_search.h"
 #include "model/transformers/drafter_config.h"
 
@@ -30,20 +35,35 @@ struct Context {
   WeightStore& weights;
   const Transformer& target;
   int capacity;  // KV cache entries per sequence
-  // Finds a transformer by the name or file at a reader.
-  std::function<TransformerShape(const Reader&)> transformer;
-  RankAcceptance accepted = {};  // [levels][ranks] of the scenario's acceptance; empty if unknown
-  // Reads the drafter's folder that a reader names; null where none can be read.
-  std::function<DrafterConfig(const Reader&, DrafterKind)> drafter = {};
+  const MethodSpec& spec;
+  RankAcceptance accepted = {};                // [levels][ranks] of the scenario's acceptance; empty if unknown
+  std::optional<TransformerShape> draft = {};  // the draft network, of one of `draft_ranks` ranks
+  int draft_ranks = 1;
+  std::optional<DrafterConfig> published = {};  // of the folder "checkpoint", for one rank of the target
+
+  Target limits() const { return {target.shape, target.vocabulary()}; }
+  int drafts() const;  // the draft length, given or the method's default
 };
 
-// The chains that a method can draft.
+// What a method drafts.
 struct DraftLengths {
-  int most = 0;  // the largest draft length; 0: the method has no parameter "draft_length"
-  // Whether the draft length of a spec is compatible with its other parameters and the target; null: always.
-  bool (*fit)(const MethodSpec&, const TransformerShape& target) = nullptr;
-  bool tree_by_default = false;    // drafts a tree if its parameters do not set the drafts
-  bool varies_by_default = false;  // without a draft length, each step has a length of its own
+  int most = 0;   // the largest draft length; 0: the method has no parameter "draft_length"
+  int usual = 0;  // the default; 0: it depends on other parameters, or a tree is drafted
+  // A mistake that the draft length of a spec makes with the target; null: there is none.
+  std::optional<Mistake> (*fit)(const MethodSpec&, const TransformerShape& target) = nullptr;
+  TreeKind trees = TreeKind::none;   // that the parameter "tree" can give
+  RankTree (*official)() = nullptr;  // the tree of ranks of the authors' code
+  int passes = 0;                    // of the grown tree of the authors' code
+  bool tree_by_default = false;      // drafts a tree if its parameters do not set the drafts
+  bool varies_by_default = false;    // without a draft length, each step has a length of its own
+  std::string_view meaning = {};     // of the draft length, for people
+};
+
+// What serving engines call a method; "" where an engine has none.
+struct EngineNames {
+  std::string_view vllm = {}, sglang = {}, tensorrt_llm = {}, llama_cpp = {};
+  bool parallel = false;   // vLLM: by "parallel_drafting"
+  bool in_target = false;  // the target's files hold its weights
 };
 
 struct Entry {
@@ -52,22 +72,35 @@ struct Entry {
   std::string_view title, source;           // source: a key of data/sources.json
   std::string_view locator;                 // section of the source that describes the method
   Losslessness lossless;
-  std::string_view parameters;  // description of the parameters, for people
-  // Builds the method. Parameters are read from MethodSpec::in(), where mistakes are noted.
-  std::unique_ptr<Method> (*make)(const MethodSpec&, Context&);
+  ParameterList parameters = {};  // its own, besides those that the members below say it has
+  // Builds the method, whose parameters have no mistakes.
+  std::function<std::unique_ptr<Method>(Context&)> make;
   // JSON members of method objects with which contract tests run: small networks, chains and trees.
   std::vector<std::string_view> examples = {""};
   DraftLengths lengths = {};
   bool draft_network = false;  // whether it has the parameters "draft" (a transformer) and "shard_draft"
   std::optional<DrafterKind> checkpoint = {};  // of its trained drafters, if it has the parameter "checkpoint"
-  // Parameters of the drafts and their verification, not of the drafter; "tree" is one of every method.
-  std::vector<std::string_view> of_drafts = {};
-  std::vector<std::string_view> of_prices = {};  // parameters on which prices depend, and no token
+  EngineNames engines = {};
+  // A mistake that parameters make together; and one that they make with the target or the drafter. Null: there is none.
+  std::optional<Mistake> (*consistent)(const MethodSpec&) = nullptr;
+  std::optional<Mistake> (*fits)(const Context&) = nullptr;
 };
 
+// Makes Entry::make of a function of the method's own parameters and the context.
+template <class P, class Make>
+auto made_of(Make make) {
+  return [make](Context& c) -> std::unique_ptr<Method> { return make(c.spec.own<P>(), c); };
+}
+
 std::span<const Entry> all();
-const Entry* find(std::string_view name);  // by name or synonym; null if it is unknown
-const Entry* named(const Reader& name);    // by the text at a reader; null, and a mistake, if it is unknown
+const Entry* find(std::string_view name);   // by name or synonym; null if it is unknown
+const Entry* named(const Reader& name);     // by the text at a reader; null, and a mistake, if it is unknown
+std::string parameters_text(const Entry&);  // for people
+// Finds the networks that a spec names. InputErrors where one can't be read, MethodMistake where one does not fit.
+using FindTransformer = std::function<TransformerShape(const NamedNetwork&)>;
+using FindDrafter = std::function<DrafterConfig(const NamedFile&, DrafterKind)>;  // null: none can be read
+void resolve(Context&, const FindTransformer&, const FindDrafter&);
+void refuse_mistakes(const Context&);  // throws MethodMistake with the first, once the networks are found
 
 // Erases the host state of sequences whose id is not among `ids`, because they have left the batch.
 template <class T>

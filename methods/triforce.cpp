@@ -15,7 +15,7 @@ namespace draftline::methods {
 
 namespace {
 
-constexpr int kUsualLength = 6, kUsualWindow = 512;  // of the authors' scripts
+constexpr int kUsualLength = 6;  // of the authors' scripts, as the defaults of its parameters
 constexpr Compression::Chosen kChosen{.window = 1, .pool = 8};
 
 class TriForce : public Method {
@@ -83,37 +83,39 @@ class TriForce : public Method {
   double middle_rate_;
 };
 
-std::unique_ptr<Method> make_triforce(const MethodSpec& spec, Context& c) {
-  constexpr int kMostWindow = 1 << 24;
-  const Reader& in = spec.in();
-  const int length = spec.draft_length().value_or(kUsualLength);
-  const auto window = in.find("draft_budget"), rate = in.find("middle_rate");
-  check_keys(spec, c.target);
-  return std::make_unique<TriForce>(c,
-                                    DraftNetwork(spec, c, {}, window ? window->integer(1, kMostWindow) : kUsualWindow),
-                                    read_budget(spec, length, kChosen.window), length, rate ? rate->ratio() : 0.5);
-}
+struct TriForceParameters : Parameters {
+  Setting<int> budget = kUsualBudget, draft_budget = 512;
+  Setting<double> middle_rate = 0.5;
+};
 
 }  // namespace
 
 Entry triforce() {
+  using P = TriForceParameters;
   return {.name = "triforce",
           .title = "a small network drafts for the target over a compressed cache, and that for the target over all",
           .source = "sun2024triforce",
           .locator = "section 4",
           .lossless = Losslessness::lossless,
-          .parameters =
-              "draft: a transformer of the same vocabulary; draft_length (6); budget: KV entries of each sequence in "
-              "the middle (4096); draft_budget: that the small network sees (512); middle_rate: share of its drafts "
-              "that the middle takes, for prices (0.5, a guess)",
-          .make = make_triforce,
+          .parameters = ParameterList::of<P>(
+              {budget(&P::budget, "KV entries of each sequence in the middle"),
+               integer("draft_budget", &P::draft_budget, 1, 1 << 24, {.meaning = "those that the small network sees"}),
+               share("middle_rate", &P::middle_rate,
+                     {.meaning = "share of its drafts that the middle takes, for prices; the default is a guess",
+                      .decides = Decides::price})}),
+          .make = made_of<P>([](const P& p, Context& c) {
+            return std::make_unique<TriForce>(c, DraftNetwork(c, {}, p.draft_budget), p.budget, c.drafts(),
+                                              p.middle_rate);
+          }),
           .examples = {R"("draft": "half", "draft_length": 3, "budget": 6, "draft_budget": 5)",
                        R"("draft": "half", "draft_length": 4, "budget": 12)"},
-          .lengths = {.most = 64,
-                      .fit = [](const MethodSpec& spec,
-                                const TransformerShape&) { return fits_budget(spec, kChosen.window); }},
+          .lengths = {.most = 64, .usual = kUsualLength},
           .draft_network = true,
-          .of_prices = {"middle_rate"}};
+          .consistent =
+              [](const MethodSpec& spec) {
+                return small_budget(spec.own<P>().budget, spec.draft_length().value_or(kUsualLength), kChosen.window);
+              },
+          .fits = caches_latents};
 }
 
 }  // namespace draftline::methods

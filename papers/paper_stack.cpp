@@ -28,11 +28,6 @@ PaperStack::PaperStack(const Data& data, const Document& file)
   for (const Reader& in : root_.at("settings").items()) settings_.push_back(read(in));
 }
 
-TransformerShape PaperStack::shape_of(const Reader& in) {
-  const auto shape = catalogue_.transformer(in);
-  return shape ? *shape : TransformerShape{};
-}
-
 PaperSetting PaperStack::read(const Reader& in) {
   PaperSetting s{in, {}, {}, nullptr, {}, nullptr};
   if (in.has("device")) s.device = catalogue_.device(value_of(in, "device"));
@@ -118,26 +113,27 @@ const MethodChoice& PaperStack::method(const PaperSetting& s, const std::string&
   auto& choice = methods_[{&s, name, draft_length}];
   if (choice) return *choice;
   const auto e = entry(s, name);
-  MethodSpec spec;
+  const methods::Entry* ours = methods::find(name);
+  nlohmann::json object = nlohmann::json::object();
   if (e) {
-    const Reader parameters = e->at("parameters");
-    parameters.entries();
-    const methods::Entry* same = methods::find(name);
-    spec = parameters.has("name") || same == nullptr ? MethodSpec(parameters) : MethodSpec(*same, parameters);
-  } else if (const methods::Entry* ours = methods::find(name)) {
-    spec = MethodSpec(*ours);
+    e->at("parameters").entries();
+    object = e->at("parameters").json();
+    if (!object.contains("name")) object["name"] = name;
+    for (nlohmann::json& value : object)
+      if (value.is_object())
+        std::replace(value.begin(), value.end(), nlohmann::json("draft_length"), nlohmann::json(draft_length));
   }
-  const nlohmann::json as_given = spec.parameters();
-  for (const auto& [key, given] : as_given.items()) {
-    nlohmann::json value = given;
-    if (value.is_object())
-      std::replace(value.begin(), value.end(), nlohmann::json("draft_length"), nlohmann::json(draft_length));
-    if (value != given) spec = spec.with_parameter(key, value);
-  }
-  if (draft_length > 0 && spec.entry().lengths.most > 0 && !spec.parameters().contains("tree")) {
+  const auto read = [&] {
+    return read_whole(Document::from_text(object.dump(), root_.file()),
+                      [](const Reader& in) { return MethodSpec(in); });
+  };
+  MethodSpec spec = e ? read() : ours != nullptr ? MethodSpec(*ours) : MethodSpec();
+  if (draft_length > 0 && spec.entry().lengths.most > 0 && !spec.tree()) {
     auto chain = spec.with_draft_length(draft_length, target);
-    if (!chain && spec.parameters().contains("positions"))  // the same drafter, trained for as many positions
-      chain = spec.with_parameter("positions", draft_length).with_draft_length(draft_length, target);
+    if (!chain && object.contains("positions")) {  // the same drafter, trained for as many positions
+      object["positions"] = draft_length;
+      chain = read().with_draft_length(draft_length, target);
+    }
     if (!chain)
       throw InputErrors(root_.place() + ": " + name + " can't draft " + std::to_string(draft_length) + " tokens");
     spec = *chain;

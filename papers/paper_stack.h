@@ -67,14 +67,13 @@ class PaperStack {
   void pay(std::optional<PaidCost> cost) { paid_ = cost; }  // from now on, in each step that drafts
   const InputFiles& input_files() const { return catalogue_.input_files(); }
   Decoder::FindTransformer finder() {
-    return [this](const Reader& in) { return shape_of(in); };
+    return [this](const NamedNetwork& draft) { return *catalogue_.transformer(draft); };
   }
 
   static constexpr const char* kPlain = "autoregressive";
 
  private:
   PaperSetting read(const Reader&);
-  TransformerShape shape_of(const Reader&);
   Engine engine_for(const PaperSetting&, const std::string& method, std::optional<Seconds> issue) const;
   const MethodChoice& method(const PaperSetting&, const std::string& name, int draft_length,
                              const TransformerShape& target);

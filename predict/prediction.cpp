@@ -32,16 +32,16 @@ StepBreakdown mean_step(const ExpectedStep& price, const MeanContexts& contexts)
   return mean_breakdown(price, contexts);
 }
 
-void Predictor::validate(const Setup& s, const MethodChoice& m) {
-  const int sequences = s.replica_sequences();
-  steps_.read_parameters(s, m);
-  if (m.spec.in().failed()) return;
+std::optional<Mistake> Predictor::mistake(const Setup& s, const MethodChoice& m) try {
   if (const Trace* trace = m.acceptance.trace())
-    if (const auto why = trace->wrong_target(*s.transformer)) m.spec.in().at("acceptance").fail(*why);
+    if (auto why = trace->wrong_target(*s.transformer)) return Mistake{"/acceptance", *std::move(why)};
+  const int sequences = s.replica_sequences();
   RecordedMethod& r = steps_.recorded(s, m);
-  if (const auto why = steps_.refuses(r, sequences, false)) return m.spec.in().fail(*why);
-  acceptance_length(m, r.method(), steps_.step_of(r, sequences).rows(), s);
-}
+  if (auto why = steps_.refuses(r, sequences, false)) return Mistake{"", *std::move(why)};
+  const auto length = acceptance_length(m, r.method(), steps_.step_of(r, sequences).rows(), s);
+  if (const auto* mistake = std::get_if<Mistake>(&length)) return *mistake;
+  return std::nullopt;
+} catch (const MethodMistake& e) { return e.mistake(); }
 
 MeanContexts Predictor::contexts(const MethodChoice& m, const Method& method, int verified_rows, const Setup& s,
                                  std::span<const Window> windows) {
@@ -57,26 +57,29 @@ MeanContexts Predictor::contexts(const MethodChoice& m, const Method& method, in
   return contexts;
 }
 
-double Predictor::acceptance_length(const MethodChoice& m, const Method& method, int verified_rows, const Setup& s) {
-  const Reader& at = m.spec.in();
+std::variant<double, Mistake> Predictor::acceptance_length(const MethodChoice& m, const Method& method,
+                                                           int verified_rows, const Setup& s) {
   if (method.usual_depth() == 0) {
-    if (m.acceptance.given()) at.fail("it drafts nothing: \"acceptance\" has no meaning here");
-    return 1;
+    if (m.acceptance.given()) return Mistake{"", "it drafts nothing: \"acceptance\" has no meaning here"};
+    return 1.0;
   }
   if (m.acceptance.hit_share() < 1 && (method.drafts_of_hit() == 0 || method.drafts_ahead() > 0))
-    at.at("acceptance").at("hit_share").fail(std::string(m.spec.name()) + " drafts in every step: it looks nothing up");
-  const auto at_context = [&](double context) {
-    const auto length = m.acceptance.mean_length({m.spec, method, verified_rows}, context);
-    if (const auto* tokens = std::get_if<double>(&length)) return *tokens;
-    at.find("acceptance").value_or(at).fail(std::get<std::string>(length));
-    return 1.0;
-  };
-  if (m.acceptance.table() == nullptr || method.drafts_ahead() > 0) return at_context(0);
+    return Mistake{"/acceptance/hit_share", std::string(m.spec.name()) + " drafts in every step: it looks nothing up"};
+  if (m.acceptance.table() == nullptr || method.drafts_ahead() > 0) {
+    const auto length = m.acceptance.mean_length({m.spec, method, verified_rows});
+    if (const auto* why = std::get_if<std::string>(&length)) return Mistake{"/acceptance", *why};
+    return std::get<double>(length);
+  }
   double mean = 0;
-  for (const auto& [context, share] : contexts(m, method, verified_rows, s, {})) mean += share * at_context(context);
+  for (const auto& [context, share] : contexts(m, method, verified_rows, s, {})) {
+    const auto length = m.acceptance.mean_length({m.spec, method, verified_rows}, context);
+    if (const auto* why = std::get_if<std::string>(&length)) return Mistake{"/acceptance", *why};
+    mean += share * std::get<double>(length);
+  }
   if (const auto note =
-          m.acceptance.table()->extrapolated(s.prompt_tokens, s.prompt_tokens + s.output_tokens, method.usual_depth()))
-    at.at("acceptance").note(*note);
+          m.acceptance.table()->extrapolated(s.prompt_tokens, s.prompt_tokens + s.output_tokens, method.usual_depth());
+      note && m.in)
+    m.in->at("acceptance").note(*note);
   return mean;
 }
 
@@ -167,7 +170,7 @@ static bool are_numbers(const Prediction& p) {
   return finite(p.interval->step_time) && finite(p.interval->throughput) && finite(p.interval->speedup);
 }
 
-std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const MethodChoice& m) {
+std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const MethodChoice& m) try {
   if (const auto why = refuses_sharing(*s.device, *s.transformer, s.parallel)) return *why;
   const int sequences = s.replica_sequences();
   RecordedMethod& r = steps_.recorded(s, m);
@@ -177,7 +180,9 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const M
   const PricedStep& mine = steps_.priced(r, s, sequences, StepPrices::verifying_share(r, m));
   Prediction out{};
   out.verified_rows = mine.rows;
-  out.acceptance_length = acceptance_length(m, r.method(), mine.rows, s);
+  const auto length = acceptance_length(m, r.method(), mine.rows, s);
+  if (const auto* mistake = std::get_if<Mistake>(&length)) return mistake->text;
+  out.acceptance_length = std::get<double>(length);
   const Footprints taken = footprints(r, mine, s);
   out.memory = taken.target;
   if (taken.drafter) out.drafter = DrafterUse{*taken.drafter, 0};
@@ -227,6 +232,6 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const M
     return "its figures are no numbers: coefficients of " + s.device->name + " or " + s.engine->name +
            " are out of all proportion";
   return out;
-}
+} catch (const MethodMistake& e) { return e.mistake().text; }
 
 }  // namespace draftline

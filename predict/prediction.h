@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/mistake.h"
 #include "predict/mean_contexts.h"
 #include "predict/prediction_interval.h"
 #include "predict/request_cycle.h"
@@ -52,17 +53,18 @@ class Predictor {
   Predictor(const Predictor&) = delete;  // tables of prompts refer to it
 
   // The prediction, or the reason why this point can't run: the text is longer than the transformer's positions, or it
-  // does not fit in device memory. Mistakes of the method's parameters and acceptance are noted at its reader.
+  // does not fit in device memory, or there is a mistake().
   std::variant<Prediction, std::string> predict(const Setup&, const MethodChoice&);
 
-  // Builds the method and reads its parameters and acceptance; mistakes are noted at their places.
-  void validate(const Setup&, const MethodChoice&);
+  // A mistake in the method's object that only its network shows.
+  std::optional<Mistake> mistake(const Setup&, const MethodChoice&);
 
   StepPrices& steps() { return steps_; }  // what its predictions are made of
 
  private:
-  // The mean acceptance length over the output; mistakes are noted at the acceptance, and 1 is returned.
-  static double acceptance_length(const MethodChoice&, const Method&, int verified_rows, const Setup&);
+  // The mean acceptance length over the output, or why the acceptance is not of this method.
+  static std::variant<double, Mistake> acceptance_length(const MethodChoice&, const Method&, int verified_rows,
+                                                         const Setup&);
   // The contexts of the steps over the output: more steps lie where fewer tokens are accepted.
   static MeanContexts contexts(const MethodChoice&, const Method&, int verified_rows, const Setup&,
                                std::span<const Window>);

@@ -79,7 +79,7 @@ std::string others_links(const Setup& s) {
 }
 
 std::string no_module(const Setup& s, const MethodSpec& m) {
-  if (m.entry().checkpoint != DrafterKind::mtp || s.transformer->mtp_modules > 0 || m.in().has("checkpoint")) return "";
+  if (m.entry().checkpoint != DrafterKind::mtp || s.transformer->mtp_modules > 0 || m.checkpoint()) return "";
   return s.transformer->name + " has no MTP module by its config.json: it is priced as if one had been trained";
 }
 

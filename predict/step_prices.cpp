@@ -15,8 +15,8 @@ Precision StepPrices::precision(const Setup& s, const MethodChoice& m) {
   Precision p = s.precision;
   if (m.spec.entry().draft_network && !p.draft_given) {
     const auto [it, fresh] = draft_formats_.try_emplace(m.spec);
-    if (const auto draft = m.spec.in().find("draft"); fresh && draft)
-      if (const auto shape = find_(*draft); shape.checkpoint) it->second = shape.checkpoint->mlp;
+    if (fresh && m.spec.draft())
+      if (const auto shape = find_(*m.spec.draft()); shape.checkpoint) it->second = shape.checkpoint->mlp;
     if (it->second) p.draft = *it->second;
   }
   return served_precision(std::move(p), *s.device);
@@ -29,14 +29,6 @@ RecordedMethod& StepPrices::recorded(const Setup& s, const MethodChoice& m) {
   const auto fresh = std::make_shared<RecordedMethod>(s, precision, m, find_, drafter_);
   methods_[{s.transformer, s.parallel, precision, m.spec, m.acceptance.ranks()}] = fresh;
   return *fresh;
-}
-
-void StepPrices::read_parameters(const Setup& s, const MethodChoice& m) {
-  const auto known = methods_.size();
-  recorded(s, m);
-  if (methods_.size() == known)
-    RecordedMethod(s, s.precision, m, find_,
-                   drafter_);  // an equal method elsewhere in the file: its keys must be read too
 }
 
 // Recorded steps are kept for other devices and engines. The memory of activations is computed only on request.
@@ -94,8 +86,8 @@ std::vector<SegmentRun> StepPrices::recorded_step(const Setup& s, const MethodCh
 
 std::optional<MethodChoice> StepPrices::with_sharded_draft(const Setup& s, const MethodChoice& m) {
   if (s.parallel.tensor() == 1 || !m.spec.entry().draft_network || m.drafter_device) return std::nullopt;
-  if (refuses_shards(find_(m.spec.in().at("draft")), {.devices = s.parallel.tensor()})) return std::nullopt;
-  return m.with(m.spec.with_sharded_draft());
+  if (refuses_shards(find_(*m.spec.draft()), {.devices = s.parallel.tensor()})) return std::nullopt;
+  return m.with(m.spec.with_shard_draft(ShardDraft::yes));
 }
 
 std::optional<std::string> StepPrices::refuses(RecordedMethod& m, int sequences, bool with_activations) {

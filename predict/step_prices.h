@@ -28,7 +28,7 @@ struct PricedStep {
 };
 
 // StepPrices knows devices, engines, networks and traces by their addresses: they must outlive it and not change. Each
-// thread needs its own. Mistakes of a method's parameters are noted at its reader. `sequences` are always those of one
+// thread needs its own. MethodMistake where a method does not fit its network. `sequences` are always those of one
 // replica of the attention, whatever the setup's batch size.
 class StepPrices {
  public:
@@ -61,7 +61,6 @@ class StepPrices {
 
   // What the functions above are made of. A method of the same name, parameters and network is recorded once.
   RecordedMethod& recorded(const Setup&, const MethodChoice&);
-  void read_parameters(const Setup&, const MethodChoice&);  // notes their mistakes, as an equal method's are noted
   // The recordings are valid until the next call.
   const RecordedMethod::Recording& step_of(RecordedMethod&, int sequences, bool with_activations = false,
                                            std::optional<int> hits = {});

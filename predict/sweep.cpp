@@ -13,14 +13,11 @@ Sweep::Sweep(Scenario scenario, const Data& data)
     : catalogue_(data), scenario_(std::move(scenario)), predictor_(finder(), drafter_finder()) {}
 
 Decoder::FindTransformer Sweep::finder() {
-  return [this](const Reader& in) {
-    const auto shape = catalogue_.transformer(in);
-    return shape ? *shape : TransformerShape{};
-  };
+  return [this](const NamedNetwork& draft) { return *catalogue_.transformer(draft); };
 }
 
 Decoder::FindDrafter Sweep::drafter_finder() {
-  return [this](const Reader& in, DrafterKind kind) { return catalogue_.drafter(in, kind); };
+  return [this](const NamedFile& folder, DrafterKind kind) { return catalogue_.drafter(folder, kind); };
 }
 
 Setup Sweep::setup(const Point& p) const {
@@ -52,13 +49,12 @@ void Sweep::validate() {
         const MethodChoice& m = scenario_.method(p);
         Setup s = setup(p);
         s.parallel = {};  // undivided, so that messages have the sizes that the user knows
-        if (last == nullptr || !(last->spec == m.spec)) predictor_.validate(s, m);
+        if (last == nullptr || !(last->spec == m.spec))
+          if (const auto mistake = predictor_.mistake(s, m)) note(*m.in, *mistake);
         last = &m;
       }
     }
-  for (const MethodChoice& m : scenario_.methods) m.spec.in().done();
   scenario_.document.finish();
-  for (const MethodChoice& m : scenario_.methods) m.spec.finish();  // methods that were read from other documents
 }
 
 // What no device and no network of the scenario can do is a mistake, noted at the key, or at the element of its list;
@@ -89,13 +85,11 @@ void Sweep::validate(const Parallelism& p) {
 
 // A draft network is built undivided where mistakes are looked for: whether it can be divided is asked of its shape.
 void Sweep::refuse_undividable(const MethodChoice& m) {
-  if (!m.spec.shards_draft()) return;
-  const Reader draft = m.spec.in().at("draft");
-  const auto shape = catalogue_.transformer(draft);
-  if (!shape) return;
+  if (!m.spec.shards_draft() || !m.spec.draft()) return;
+  const auto shape = catalogue_.transformer(*m.spec.draft());
   for (const Parallelism& p : scenario_.parallel)
     if (const auto why = refuses_shards(*shape, {.devices = p.tensor()})) {
-      m.spec.in().at("shard_draft").fail(*why + ": leave \"shard_draft\" out, and each rank has the whole drafter");
+      m.in->at("shard_draft").fail(*why + ": leave \"shard_draft\" out, and each rank has the whole drafter");
       return;
     }
 }

@@ -156,7 +156,6 @@ std::vector<TracedPrompt> record_ranks(const Tracing& t, const Decoder& own, Tra
     if (!chain) continue;
     try {
       decoder = t.make(*chain);
-      chain->finish();
       break;
     } catch (const InputErrors&) { decoder.reset(); }  // no memory for so many heads
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/int_indexed.h"
 #include "methods/drafting/feature_drafter.h"
 #include "methods/drafting/masked_rows.h"
 #include "methods/drafting/published_drafter.h"
@@ -30,29 +31,16 @@ static LayerShape usual_layer(const TransformerShape& target) {
   return s;
 }
 
-static void read_described(const MethodSpec& spec, const Transformer& target, BlockShape& b) {
-  constexpr int kMostLayers = 32, kMostFused = 16, kUsualLayers = 5;
-  const Reader& in = spec.in();
-  const auto count = in.find("layers"), fused = in.find("target_layers");
-  const int layers = count ? count->integer(1, kMostLayers) : kUsualLayers;
-  b.layer = usual_layer(target.shape);
-  b.windows.resize(static_cast<std::size_t>(layers));
-  if (fused) {  // by the states that leave them
-    for (const Reader& layer : fused->items())
-      b.target_layers.push_back(layer.integer(0, target.shape.layers() - 1) + 1);
-    if (b.target_layers.empty() || b.target_layers.size() > kMostFused)
-      fused->fail("must name 1 to " + std::to_string(kMostFused) + " layers");
-  }
-  if (target.shape.latent() != nullptr)
-    in.fail("its layers have the target's heads, and no block drafter with latent attention is known");
+// The rows of the block: as given, as the draft length needs, as a checkpoint was trained, or as usual.
+static int rows_of_block(const BlockParameters& p, const Context& c, const BlockDrafts& drafts) {
+  if (p.block_size) return *p.block_size;
+  if (const auto length = c.spec.draft_length()) return drafts.rows_for(*length);
+  return c.published && c.published->block.rows > 0 ? c.published->block.rows : drafts.usual_block;
 }
 
-BlockShape read_block(const MethodSpec& spec, const Context& c, const BlockDrafts& drafts,
-                      const std::optional<DrafterConfig>& published) {
-  constexpr int kMostWindow = 1 << 24;
-  const Reader& in = spec.in();
+BlockShape block_shape(const BlockParameters& p, const Context& c, const BlockDrafts& drafts) {
   BlockShape b;
-  if (published) {
+  if (const auto& published = c.published) {
     b.layer = published->layer;
     b.windows = published->windows;
     b.causal = published->block.causal;
@@ -61,36 +49,43 @@ BlockShape read_block(const MethodSpec& spec, const Context& c, const BlockDraft
     b.trained = published->block.rows;
     if (published->vocabulary > 0) b.vocabulary = published->vocabulary;
   } else {
-    read_described(spec, c.target, b);
+    b.layer = usual_layer(c.target.shape);
+    b.windows.resize(at(p.layers.value));
+    if (p.target_layers)
+      for (const int layer : *p.target_layers) b.target_layers.push_back(layer + 1);  // by the states that leave them
   }
-  refuse_beside_checkpoint(spec, {"layers", "target_layers", "mask_token"});
   if (b.target_layers.empty())
     b.target_layers = spread_layers(c.target.shape.layers(), static_cast<int>(b.windows.size()));
-  b.mask_token = published && published->mask_token ? *published->mask_token : read_mask_token(spec, c.target);
-
-  const auto length = spec.draft_length();
-  const auto block = in.find("block_size");
-  const int least = drafts.root_predicts ? 1 : 2;
-  b.block = block           ? block->integer(least, spec.entry().lengths.most + least - 1)
-            : length        ? *length + least - 1
-            : b.trained > 0 ? b.trained
-                            : drafts.usual_block;
-  if (block && length && *length > drafts.of(b.block))
-    in.fail("\"draft_length\" can't exceed the " + std::to_string(drafts.of(b.block)) + " drafts of \"block_size\"");
-  if (b.trained > 0 && b.block > b.trained)
-    in.at("checkpoint")
-        .fail("its blocks have " + std::to_string(b.trained) + " rows, which give " +
-              std::to_string(drafts.of(b.trained)) + " drafts");
-  if (const auto given = in.find("window")) {
-    const int window = given->integer(b.block, kMostWindow);
-    for (int& w : b.windows) w = w > 0 ? std::min(w, window) : window;
-  }
+  b.mask_token = p.mask_token.value_or(c.target.vocabulary() - 1);
+  if (c.published && c.published->mask_token) b.mask_token = *c.published->mask_token;
+  b.block = rows_of_block(p, c, drafts);
+  if (p.window)
+    for (int& w : b.windows) w = w > 0 ? std::min(w, *p.window) : *p.window;
   return b;
 }
 
-bool fits_block(const MethodSpec& spec, const BlockDrafts& drafts) {
-  const auto block = spec.in().find("block_size");
-  return !block || *spec.draft_length() <= drafts.of(block->integer());
+std::optional<Mistake> inconsistent_block(const MethodSpec& spec, const BlockDrafts& drafts) {
+  constexpr std::size_t kMostFused = 16;
+  const auto& p = spec.own<BlockParameters>();
+  if (p.target_layers && (p.target_layers->empty() || p.target_layers->size() > kMostFused))
+    return Mistake{"/target_layers", "must name 1 to " + std::to_string(kMostFused) + " layers"};
+  if (const auto length = spec.draft_length(); length && p.block_size && *length > drafts.of(*p.block_size))
+    return Mistake{"", "\"draft_length\" can't exceed the " + std::to_string(drafts.of(*p.block_size)) +
+                           " drafts of \"block_size\""};
+  return std::nullopt;
+}
+
+std::optional<Mistake> unfit_block(const Context& c, const BlockDrafts& drafts) {
+  const auto& p = c.spec.own<BlockParameters>();
+  if (!c.published && c.target.shape.latent() != nullptr)
+    return Mistake{"", "its layers have the target's heads, and no block drafter with latent attention is known"};
+  const int block = rows_of_block(p, c, drafts), trained = c.published ? c.published->block.rows : 0;
+  if (trained > 0 && block > trained)
+    return Mistake{"/checkpoint", "its blocks have " + std::to_string(trained) + " rows, which give " +
+                                      std::to_string(drafts.of(trained)) + " drafts"};
+  if (p.window && *p.window < block)
+    return Mistake{"/window", "must be at least " + std::to_string(block) + ", got " + std::to_string(*p.window)};
+  return std::nullopt;
 }
 
 BlockDrafter::BlockDrafter(Context& c, const std::string& prefix, BlockShape block)

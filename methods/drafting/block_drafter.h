@@ -6,10 +6,13 @@
 // the target's, except in files of the speculators library, which have their own.
 #pragma once
 #include <functional>
+#include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "methods/drafting/draft_head.h"
+#include "methods/drafting/masked_rows.h"
 #include "methods/table.h"
 
 namespace draftline::methods {
@@ -32,14 +35,39 @@ struct BlockDrafts {
   int usual_block;
   bool root_predicts;
   int of(int block) const { return root_predicts ? block : block - 1; }
+  int rows_for(int drafts) const { return root_predicts ? drafts : drafts + 1; }
 };
 
-// Reads "block_size" (by default what the draft length needs, or else the checkpoint's or the usual block), "window",
-// and either "layers", "target_layers" and "mask_token" or a checkpoint's values. Mistakes are noted, among
-// them a draft length beyond the block's.
-BlockShape read_block(const MethodSpec&, const Context&, const BlockDrafts&, const std::optional<DrafterConfig>&);
-// Whether a draft length fits the parameter "block_size".
-bool fits_block(const MethodSpec&, const BlockDrafts&);
+inline constexpr int kMostBlockDrafts = 64;
+
+struct BlockParameters : Parameters {
+  std::optional<int> block_size, mask_token, window;
+  Setting<int> layers = 5;
+  std::optional<std::vector<int>> target_layers;
+};
+// The parameters of every block drafter, and `more` of its own.
+template <class P>
+ParameterList block_parameters(const BlockDrafts& drafts, std::vector<Parameter> more = {}) {
+  std::vector<Parameter> all{
+      integer("block_size", &P::block_size, drafts.rows_for(1), drafts.rows_for(kMostBlockDrafts),
+              {.meaning = "rows of the block, which is drafted whole",
+               .usual = drafts.root_predicts ? "draft_length" : "draft_length + 1"}),
+      integer("layers", &P::layers, 1, 32, {.in_checkpoint = true}),
+      integers("target_layers", &P::target_layers, 0, 1 << 20,
+               {.meaning = "of the target, counted from 0, whose states it reads",
+                .usual = "as many as layers, spread evenly",
+                .in_checkpoint = true,
+                .most = last_layer_of}),
+      mask_token(&P::mask_token),
+      integer("window", &P::window, 1, 1 << 24,
+              {.meaning = "entries that the block sees of its text", .usual = "all"})};
+  std::move(more.begin(), more.end(), std::back_inserter(all));
+  return ParameterList::of<P>(std::move(all));
+}
+// The block of the parameters and the checkpoint, if there is one.
+BlockShape block_shape(const BlockParameters&, const Context&, const BlockDrafts&);
+std::optional<Mistake> inconsistent_block(const MethodSpec&, const BlockDrafts&);  // whatever the target
+std::optional<Mistake> unfit_block(const Context&, const BlockDrafts&);
 
 class BlockDrafter {
  public:

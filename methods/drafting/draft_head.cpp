@@ -18,9 +18,4 @@ Tensor DraftHead::logits(Ops& ops, const Transformer& network, Tensor normed) co
   return head_ ? ops.gather_over_ranks(ops.linear(normed, *head_), network.ranks) : network.logits(ops, normed);
 }
 
-std::optional<int> read_draft_vocabulary(const MethodSpec& spec, const Transformer& target) {
-  const auto given = spec.in().find("draft_vocabulary");
-  return given ? std::optional(given->integer(1, target.vocabulary())) : std::nullopt;
-}
-
 }  // namespace draftline::methods

@@ -23,7 +23,14 @@ class DraftHead {
   std::optional<Weight> head_, offsets_;
 };
 
-// The parameter "draft_vocabulary", 1 to the tokens of the target. Mistakes are noted.
-std::optional<int> read_draft_vocabulary(const MethodSpec&, const Transformer& target);
+// The parameter "draft_vocabulary", which most_candidates() knows too.
+template <class P>
+Parameter draft_vocabulary(std::optional<int> P::*member, std::string usual, bool in_checkpoint = false) {
+  return integer("draft_vocabulary", member, 1, 1 << 24,
+                 {.meaning = "the most frequent tokens, for a smaller LM head",
+                  .usual = std::move(usual),
+                  .in_checkpoint = in_checkpoint,
+                  .most = vocabulary_of});
+}
 
 }  // namespace draftline::methods

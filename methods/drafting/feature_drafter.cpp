@@ -8,34 +8,14 @@
 
 namespace draftline::methods {
 
-DraftShape read_draft_shape(const MethodSpec& spec, int vocabulary, int official_passes) {
-  const Reader& in = spec.in();
-  const int most = std::min(64, vocabulary);
-  DraftShape s;
-  s.top_k = std::min(10, most);
-  s.passes = official_passes;
-  const auto length = spec.draft_length();
-  if (const auto tree = in.find("tree")) {
-    if (length) in.fail("give \"draft_length\" (a chain) or \"tree\", not both");
-    if (tree->is_object() && tree->has("num_steps")) {  // SGLang's words, which count the first pass and the root
-      s.top_k = tree->at("eagle_topk").integer(1, most);
-      s.passes = tree->at("num_steps").integer(1, 32) - 1;
-      s.nodes = tree->at("num_draft_tokens").integer(2, 1024) - 1;
-      tree->done();
-    } else if (tree->is_object()) {
-      s.top_k = tree->at("top_k").integer(1, most);
-      s.passes = tree->at("passes").integer(0, 31);
-      s.nodes = tree->at("nodes").integer(1, 1023);
-      tree->done();
-    } else if (tree->text() != "default") {
-      tree->fail(
-          "must be \"default\", {\"top_k\": n, \"passes\": n, \"nodes\": n} or SGLang's {\"eagle_topk\": n, "
-          "\"num_steps\": n, \"num_draft_tokens\": n}");
-    }
-  } else if (length) {
-    s.length = *length;
-    s.top_k = 0;
-  }
+DraftShape draft_shape(const MethodSpec& spec, int candidates) {
+  const auto& lengths = spec.entry().lengths;
+  const int usual = spec.tree() || lengths.tree_by_default ? 0 : lengths.usual;  // 0: a tree
+  if (const int length = spec.draft_length().value_or(usual); length > 0) return {.length = length};
+  DraftShape s{.top_k = std::min(10, candidates), .passes = lengths.passes};
+  if (spec.tree())
+    if (const auto* grown = std::get_if<DraftTree::Grown>(&spec.tree()->form))
+      s.top_k = grown->top_k, s.passes = grown->passes, s.nodes = grown->nodes;
   s.nodes = std::min(s.nodes, s.top_k + s.passes * s.top_k * s.top_k);  // at most the number of candidates
   return s;
 }

@@ -14,11 +14,10 @@ struct DraftShape {  // a chain of `length`, or a tree if top_k > 0
   int nodes = 59;  // tree size: drafts that are verified
   int depth() const { return top_k == 0 ? length : passes + 1; }
 };
-inline constexpr int kEagle2Passes = 5, kEagle3Passes = 7;  // of the trees in the authors' code
-// Reads a draft length (a chain) or "tree": "default", {"top_k", "passes", "nodes"} or SGLang's {"eagle_topk",
-// "num_steps", "num_draft_tokens"}; without either, the tree of the authors' code with `official_passes`. Mistakes are
-// noted.
-DraftShape read_draft_shape(const MethodSpec&, int vocabulary, int official_passes);
+inline constexpr int kMostCandidates = 64;  // of a level
+// The shape of the parameters: a chain of the draft length, "tree", or else the entry's usual chain or the tree of the
+// authors' code, whose levels have at most `candidates`.
+DraftShape draft_shape(const MethodSpec&, int candidates);
 
 // A drafter's layer for a target: Llama's, of the target's hidden size, heads and MLP columns, with its rope, its kind
 // of norm, and GELU where it has that.

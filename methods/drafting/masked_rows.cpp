@@ -19,10 +19,4 @@ MaskedRows masked_rows(Ops& ops, const std::string& name, const Committed& c, in
   return m;
 }
 
-int read_mask_token(const MethodSpec& spec, const Transformer& target) {
-  const int last = target.vocabulary() - 1;
-  const auto given = spec.in().find("mask_token");
-  return given ? given->integer(0, last) : last;
-}
-
 }  // namespace draftline::methods

@@ -15,7 +15,11 @@ struct MaskedRows {
 // `name`: of the host's inputs where prompts are ragged.
 MaskedRows masked_rows(Ops&, const std::string& name, const Committed&, int own, int masks);
 
-// The parameter "mask_token": a token of the target's vocabulary, by default its last.
-int read_mask_token(const MethodSpec&, const Transformer& target);
+// The parameter "mask_token": a token of the target's vocabulary.
+template <class P>
+Parameter mask_token(std::optional<int> P::*member) {
+  return integer("mask_token", member, 0, 1 << 24,
+                 {.usual = "the last of the vocabulary", .in_checkpoint = true, .most = last_token_of});
+}
 
 }  // namespace draftline::methods

@@ -13,42 +13,63 @@ RankTree rank_chain(int length) {
   return rank_tree(std::move(paths), {length, 1});
 }
 
-static RankTree read_optimal(const Reader& in, const Reader& method, const RankLimits& limits, RankAcceptance levels) {
-  const Reader optimal = in.at("optimal");
-  const int budget = optimal.at("budget").integer(1, 1023);
-  optimal.done();
-  in.done();
-  if (levels.empty()) {
-    const auto acceptance = method.find("acceptance");
-    const auto ranks = acceptance && acceptance->is_object() ? acceptance->find("ranks") : std::nullopt;
-    if (ranks) levels = read_rank_acceptance(*ranks);
-    else
-      in.fail(
-          "an optimal tree needs to know which ranks are accepted: \"acceptance\": {\"ranks\": [[..] per level]}, or "
-          "{\"trace\": FILE} of a trace that holds ranks");
-  }
-  if (levels.empty()) return rank_chain(1);
-  levels.resize(std::min(levels.size(), static_cast<std::size_t>(limits.levels)));
-  for (auto& level : levels) level.resize(std::min(level.size(), static_cast<std::size_t>(limits.ranks)));
-  return rank_tree(best_tree(levels, budget), limits);
+int most_candidates(const Context& c) {
+  int tokens = c.target.shape.vocabulary;
+  if (const auto own = c.spec.value("draft_vocabulary"); own.is_number()) tokens = own.get<int>();
+  else if (c.spec.entry().checkpoint == DrafterKind::eagle3 && c.published && c.published->vocabulary > 0)
+    tokens = c.published->vocabulary;
+  return std::min(64, tokens);
 }
 
-RankTree read_rank_plan(const MethodSpec& spec, const RankLimits& limits, const RankTree& official,
-                        const RankAcceptance& accepted) {
-  const Reader& in = spec.in();
-  const auto length = spec.draft_length();
-  const auto tree = in.find("tree");
-  if (length && tree) in.fail("give \"draft_length\" (a chain) or \"tree\", not both");
-  if (tree && tree->is_object())
-    return tree->has("optimal") ? read_optimal(*tree, in, limits, accepted) : read_rank_tree(*tree, limits);
-  if (tree && tree->text() != "default")
-    tree->fail("must be \"default\", {\"nodes\": [paths of ranks]} or {\"optimal\": {\"budget\": n}}");
-  if (length) return rank_chain(*length);
+static RankTree optimal_tree(const Context& c, const DraftTree::Optimal& wanted) {
+  RankAcceptance levels = c.accepted.empty() ? wanted.ranks : c.accepted;
+  const RankLimits limits{c.spec.entry().lengths.most, most_candidates(c)};
+  levels.resize(std::min(levels.size(), at(limits.levels)));
+  for (auto& level : levels) level.resize(std::min(level.size(), at(limits.ranks)));
+  return rank_tree(best_tree(levels, wanted.budget), limits);
+}
+
+RankTree rank_plan(const Context& c) { return rank_plan(c, c.spec.entry().lengths.official()); }
+
+RankTree rank_plan(const Context& c, const RankTree& otherwise) {
+  if (const auto length = c.spec.draft_length()) return rank_chain(*length);
+  if (!c.spec.tree()) return otherwise;
+  const auto& form = c.spec.tree()->form;
+  if (const auto* wanted = std::get_if<DraftTree::Optimal>(&form)) return optimal_tree(c, *wanted);
+  if (const auto* paths = std::get_if<DraftTree::Paths>(&form))
+    return rank_tree(paths->nodes, {c.spec.entry().lengths.most, most_candidates(c)});
+  return otherwise;
+}
+
+static std::optional<Mistake> wrong_official(const Context& c, int candidates) {
+  const auto& lengths = c.spec.entry().lengths;
+  if (lengths.official == nullptr || c.spec.draft_length()) return std::nullopt;
+  const RankTree official = lengths.official();
   const int ranks = 1 + *std::max_element(official.ranks.begin(), official.ranks.end());
-  if (ranks <= limits.ranks) return official;
-  in.fail("its own tree has " + std::to_string(ranks) + " candidates at a level, and the vocabulary " +
-          std::to_string(limits.ranks) + " tokens: give a \"draft_length\" or a \"tree\"");
-  return rank_chain(1);
+  if (ranks <= candidates) return std::nullopt;
+  return Mistake{"", "its own tree has " + std::to_string(ranks) + " candidates at a level, and the vocabulary " +
+                         std::to_string(candidates) + " tokens: give a \"draft_length\" or a \"tree\""};
+}
+
+std::optional<Mistake> wrong_tree(const Context& c) {
+  const auto& tree = c.spec.tree();
+  const int candidates = most_candidates(c);
+  if (!tree || std::holds_alternative<DraftTree::Official>(tree->form)) return wrong_official(c, candidates);
+  if (const auto* paths = std::get_if<DraftTree::Paths>(&tree->form)) {
+    const auto wrong = mistakes_of(paths->nodes, {c.spec.entry().lengths.most, candidates});
+    if (wrong.empty()) return std::nullopt;
+    return Mistake{"/tree/nodes/" + std::to_string(wrong.front().first), wrong.front().second};
+  }
+  if (const auto* wanted = std::get_if<DraftTree::Optimal>(&tree->form)) {
+    if (!c.accepted.empty() || !wanted->ranks.empty()) return std::nullopt;
+    return Mistake{"/tree",
+                   "an optimal tree needs to know which ranks are accepted: \"acceptance\": {\"ranks\": [[..] per "
+                   "level]}, or {\"trace\": FILE} of a trace that holds ranks"};
+  }
+  const auto& grown = std::get<DraftTree::Grown>(tree->form);
+  if (grown.top_k <= candidates) return std::nullopt;
+  return Mistake{grown.in_words_of_sglang ? "/tree/eagle_topk" : "/tree/top_k",
+                 "must be at most " + std::to_string(candidates) + ", got " + std::to_string(grown.top_k)};
 }
 
 int width_of_level(const RankTree& t, int level) {

@@ -12,10 +12,13 @@
 namespace draftline::methods {
 
 RankTree rank_chain(int length);  // the best candidate at each of `length` levels
-// Reads a draft length (a chain) or "tree": "default", {"nodes": [paths of ranks]} or {"optimal": {"budget": n}};
-// without either, the official tree. An optimal tree needs the acceptance of ranks, `accepted` or else the method's own
-// "acceptance": {"ranks": ..}. Mistakes are noted at MethodSpec::in().
-RankTree read_rank_plan(const MethodSpec&, const RankLimits&, const RankTree& official, const RankAcceptance& accepted);
+// How many candidates a level of the method's tree can have, at most 64: the tokens of the drafter's head.
+int most_candidates(const Context&);
+// The tree of the parameters: a chain of the draft length, "tree", or else `otherwise`, by default that of the authors'
+// code. An optimal one is by the acceptance of ranks, or by that of the method's own object.
+RankTree rank_plan(const Context&);
+RankTree rank_plan(const Context&, const RankTree& otherwise);
+std::optional<Mistake> wrong_tree(const Context&);  // that "tree" does not fit drafter or acceptance, of either kind
 
 int width_of_level(const RankTree&, int level);  // candidates that a level needs: its highest rank + 1; level from 0
 // The proposal of the tree's nodes. candidates[j]: int32 [sequences, width_of_level(j)], best first.

@@ -43,24 +43,17 @@ void RingTarget::extend(Ops& ops, const Session& s, const Committed& c) {
   for (const RingOf& r : selection_.rings) ops.keep_entries(r.whole, r.ring, c.last, c.rows, s.slots);
 }
 
-int read_budget(const MethodSpec& spec, int draft_length, int staying) {
-  constexpr int kMost = 1 << 24;
-  const auto given = spec.in().find("budget");
-  const int budget = given ? given->integer(1, kMost) : kUsualBudget, room = staying + draft_length + 1;
-  if (budget < room)
-    given.value_or(spec.in()).fail("must be at least " + std::to_string(room) + ": " + std::to_string(staying) +
-                                   " entries stay, and a step adds " + std::to_string(draft_length + 1));
-  return std::max(budget, room);
+std::optional<Mistake> small_budget(int budget, int draft_length, int staying) {
+  const int room = staying + draft_length + 1;
+  if (budget >= room) return std::nullopt;
+  return Mistake{"/budget", "must be at least " + std::to_string(room) + ": " + std::to_string(staying) +
+                                " entries stay, and a step adds " + std::to_string(draft_length + 1)};
 }
 
-void check_keys(const MethodSpec& spec, const Transformer& target) {
-  if (target.shape.latent() != nullptr)
-    spec.in().fail(target.shape.name + " caches latents: of those no compressed cache is modelled");
-}
-
-bool fits_budget(const MethodSpec& spec, int staying) {
-  const auto budget = spec.in().find("budget");
-  return staying + *spec.draft_length() < (budget ? budget->integer() : kUsualBudget);
+std::optional<Mistake> caches_latents(const Context& c) {
+  const TransformerShape& target = c.target.shape;
+  if (target.latent() == nullptr) return std::nullopt;
+  return Mistake{"", target.name + " caches latents: of those no compressed cache is modelled"};
 }
 
 }  // namespace draftline::methods

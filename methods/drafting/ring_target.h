@@ -39,11 +39,14 @@ class RingTarget : public Method {
   int length_;
 };
 
-// Reads the parameter "budget": at least the rows of a step and the `staying` entries: a ring has room for both.
-int read_budget(const MethodSpec&, int draft_length, int staying);
-bool fits_budget(const MethodSpec&, int staying);  // whether the draft length of a spec does
-// Notes a mistake where the target's cache holds latents.
-void check_keys(const MethodSpec&, const Transformer& target);
+// The parameter "budget". A ring has room for the rows of a step and the `staying` entries: small_budget() is the
+// mistake of one that has not.
+template <class P>
+Parameter budget(Setting<int> P::*member, std::string meaning) {
+  return integer("budget", member, 1, 1 << 24, {.meaning = std::move(meaning)});
+}
+std::optional<Mistake> small_budget(int budget, int draft_length, int staying);
+std::optional<Mistake> caches_latents(const Context&);       // which have no keys to compress
 inline constexpr int kUsualBudget = 4096, kUsualDrafts = 7;  // of the authors' scripts
 
 }  // namespace draftline::methods

@@ -104,11 +104,7 @@ TEST_CASE("a hybrid is refused as a draft network, and more rows than states are
       Decoder::Options options{.target = target, .capacity = 64};
       options.states = states;
       Decoder decoder(
-          options, MethodSpec(text.root()),
-          [&](const Reader& in) {
-            static_cast<void>(in.text());
-            return draft;
-          },
+          options, MethodSpec(text.root()), [&](const NamedNetwork&) { return draft; },
           [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
       text.finish();
       decoder.generator.assume(1, 8);

@@ -36,15 +36,10 @@ struct Building {  // a rig per decoder, kept alive for as long as the recording
     auto decoder = std::make_unique<Decoder>(
         Decoder::Options{
             .target = tiny_shape(network), .slots = kSlots, .capacity = kCapacity, .positions_per_slot = kAtOnce},
-        method,
-        [](const Reader& in) {
-          static_cast<void>(in.text());
-          return tiny_shape(Network::llama);
-        },
+        method, [](const NamedNetwork&) { return tiny_shape(Network::llama); },
         [&](const WeightStore& store) {
           return std::make_unique<CpuBackend>(store, *source, CpuBackend::Options{CpuBackend::Mode::planned, 1, false});
         });
-    method.finish();
     return decoder;
   }
   std::shared_ptr<std::vector<std::shared_ptr<void>>> alive = std::make_shared<std::vector<std::shared_ptr<void>>>();

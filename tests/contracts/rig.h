@@ -145,17 +145,6 @@ inline std::vector<Plan> all_plans() {
     for (const Plan& p : plans_of(e)) plans.push_back(p);
   return plans;
 }
-// Block drafters have layers of the target's heads, and none is known for a target with latent attention; nor are
-// compressed caches of latents.
-inline std::vector<Plan> plans_for(Network network) {
-  std::vector<Plan> plans = all_plans();
-  if (tiny_shape(network).latent() != nullptr)
-    std::erase_if(plans, [](const Plan& p) {
-      return p.method == "dflash" || p.method == "dflash2" || p.method == "dspark" || p.method == "triforce" ||
-             p.method == "gemma4_assistant" || p.method.starts_with("magicdec_");
-    });
-  return plans;
-}
 inline std::string label(const Plan& p) { return p.method + " " + p.parameters; }
 
 // Of random weights: a drafter that adds little to the target's own state agrees with it at times.
@@ -200,10 +189,8 @@ struct Rig {
         weights(source, noise),
         method_text(text_of(plan)),
         decoder(
-            {tiny_shape(network), Precision(DType::fp32), slots, capacity, {}, sampling},
-            MethodSpec(method_text.root()),
-            [network](const Reader& in) {
-              static_cast<void>(in.text());
+            {tiny_shape(network), Precision(DType::fp32), slots, capacity, {}, sampling}, read_method(method_text),
+            [network](const NamedNetwork&) {
               return tiny_shape(network == Network::hybrid ? Network::llama : network);  // of a draft network
             },
             [&](const WeightStore& store) -> std::unique_ptr<Backend> {
@@ -211,7 +198,6 @@ struct Rig {
               const auto mode = kind == Kind::cpu_planned ? CpuBackend::Mode::planned : CpuBackend::Mode::immediate;
               return std::make_unique<CpuBackend>(store, weights, CpuBackend::Options{mode, seed, true});
             }) {
-    method_text.finish();
     decoder.ops.on_segment = [this](const SegmentRun& run) {
       totals.add(run, decoder.generator.now().lengths);
       if (steps.empty()) steps.emplace_back();
@@ -223,6 +209,19 @@ struct Rig {
     return generate(decoder.generator, prompts, limits);
   }
 };
+
+// Plans of the methods that a network can have: some refuse a target with latent attention.
+inline std::vector<Plan> plans_for(Network network) {
+  std::vector<Plan> plans = all_plans();
+  if (tiny_shape(network).latent() != nullptr)
+    std::erase_if(plans, [network](const Plan& p) {
+      try {
+        const Rig rig(p, Rig::Kind::priced, 1, network);
+        return false;
+      } catch (const MethodMistake& e) { return e.mistake().text.find("latent") != std::string::npos; }
+    });
+  return plans;
+}
 
 inline std::vector<std::vector<int>> prompts(int n, std::uint64_t seed, int vocabulary = 12) {
   Rng rng(seed, "prompts");

@@ -41,14 +41,8 @@ struct CudaRig {
                              .slots = slots,
                              .capacity = capacity,
                              .sampling = sampling},
-            MethodSpec(method_text.root()),
-            [network](const Reader& in) {
-              static_cast<void>(in.text());
-              return tiny_shape(network);
-            },
-            [&](const WeightStore& store) { return std::make_unique<CudaBackend>(store, source, o); }) {
-    method_text.finish();
-  }
+            read_method(method_text), [network](const NamedNetwork&) { return tiny_shape(network); },
+            [&](const WeightStore& store) { return std::make_unique<CudaBackend>(store, source, o); }) {}
   CudaBackend& cuda() { return static_cast<CudaBackend&>(*decoder.backend); }
   std::vector<Generated> run(const std::vector<std::vector<int>>& prompts, const Limits& limits) {
     return generate(decoder.generator, prompts, limits);

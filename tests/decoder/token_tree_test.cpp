@@ -118,7 +118,7 @@ TEST_CASE("wrong rank paths are all named") {
 TEST_CASE("a tree is read from its file, each mistake at its path") {
   const auto read = [](const std::string& text) {
     const auto document = Document::from_text(text, "tree.json");
-    auto t = read_rank_tree(document.root(), {4, 10});
+    auto t = rank_tree(read_rank_paths(document.root(), {4, 10}), {4, 10});
     document.finish();
     return t;
   };

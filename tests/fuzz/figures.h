@@ -30,7 +30,7 @@ inline MethodChoice method_of(const char* object, double rate) {
 }
 
 inline void price(const Device& device, const Engine& engine, const TransformerShape& target) {
-  Predictor predictor([](const Reader&) { return TransformerShape{}; });
+  Predictor predictor([](const NamedNetwork&) { return TransformerShape{}; });
   const Setup setup{.device = &device,
                     .engine = &engine,
                     .transformer = &target,

@@ -31,16 +31,16 @@ struct Recorded {
 std::unique_ptr<Decoder> decoder_of(const TransformerShape& shape, const MethodSpec& m,
                                     measure::DecodedWeights& weights, int positions) {
   auto decoder = std::make_unique<Decoder>(
-      Decoder::Options{.target = shape,
-                       .slots = 2,
-                       .capacity = 640,
-                       .positions_per_slot = positions,
-                       .drafter = [&](const Reader& in, DrafterKind kind) { return weights.drafter_at(in, kind); }},
-      m, [](const Reader&) { return TransformerShape{}; },
+      Decoder::Options{
+          .target = shape,
+          .slots = 2,
+          .capacity = 640,
+          .positions_per_slot = positions,
+          .drafter = [&](const NamedFile& folder, DrafterKind kind) { return weights.drafter_at(folder, kind); }},
+      m, [](const NamedNetwork&) { return TransformerShape{}; },
       [&](const WeightStore& store) {
         return std::make_unique<CpuBackend>(store, weights, CpuBackend::Options{CpuBackend::Mode::planned, 1, true});
       });
-  m.finish();
   return decoder;
 }
 

@@ -12,7 +12,7 @@ using namespace draftline;
 namespace {
 
 struct World : SmallOnCpu {
-  Validation validation{device, engine, {{"net", target}}, [](const Reader&) { return TransformerShape{}; }, 0.5};
+  Validation validation{device, engine, {{"net", target}}, [](const NamedNetwork&) { return TransformerShape{}; }, 0.5};
 };
 
 MeasuredCell cell(const MethodSpec& method, int batch, double plain, double step, double length = 100) {
@@ -48,7 +48,7 @@ TEST_CASE("a machine that takes what is predicted has no error, and one twice as
 
 TEST_CASE("what is compared is what `run` predicts: the predictor's own price of the step") {
   World w;
-  StepPrices prices([](const Reader&) { return TransformerShape{}; });
+  StepPrices prices([](const NamedNetwork&) { return TransformerShape{}; });
   const Setup setup{&w.device, &w.engine, &w.target, Precision(DType::fp32), {}, 4, 100, 2};
   const MeasuredCell m = cell(kHeads, 4, 1, 1, 123);
   const ValidationCell c = w.validation.compare(m);
@@ -59,8 +59,9 @@ TEST_CASE("what is compared is what `run` predicts: the predictor's own price of
 TEST_CASE("a cell is predicted for the machine as it was beside it") {
   World w;
   const MemoryTimes probed{Seconds{1e-3}, Seconds{1e-2}};
-  Validation there{w.device,    w.engine, {{"net", w.target}}, [](const Reader&) { return TransformerShape{}; }, 0.5,
-                   DType::fp32, probed};
+  Validation there{
+      w.device,    w.engine, {{"net", w.target}}, [](const NamedNetwork&) { return TransformerShape{}; }, 0.5,
+      DType::fp32, probed};
   MeasuredCell m = cell(kHeads, 4, 1, 1);
   const ValidationCell unknown = there.compare(m);
   m.memory = probed;

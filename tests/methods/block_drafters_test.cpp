@@ -74,7 +74,8 @@ TEST_CASE("DFlash drafts by default from layers spread as its authors spread the
     const Document text = Rig::text_of({"dflash", parameters});
     const Decoder decoder(
         Decoder::Options{.target = shape, .precision = Precision(DType::bf16), .slots = 4}, MethodSpec(text.root()),
-        [&](const Reader&) { return shape; }, [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
+        [&](const NamedNetwork&) { return shape; },
+        [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
     text.finish();
     return decoder.method->auxiliary_layers();
   };

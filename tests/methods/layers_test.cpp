@@ -73,8 +73,11 @@ TEST_CASE("skip schemes keep the layers that S3D's tables name") {
   const auto kept = [](const char* text, int layers) {
     const Document d = Document::from_text(text, "method.json");
     std::vector<int> which;
-    for (const LayerUse& u : methods::read_kept_layers(d.root(), layers)) which.push_back(u.layer);
+    const auto skip = d.root().find("skip");
+    const auto gap = skip ? std::optional(methods::read_gap(*skip)) : std::nullopt;
     d.finish();
+    if (const auto wrong = methods::wrong_gap(gap, layers)) throw InputErrors(wrong->text);
+    for (const LayerUse& u : methods::kept_layers(gap, layers)) which.push_back(u.layer);
     return which;
   };
   CHECK(kept(R"({"skip": "5->26"})", 32) == std::vector<int>{0, 1, 2, 3, 4, 25, 26, 27, 28, 29, 30, 31});

@@ -23,10 +23,7 @@ TransformerShape target() {
 void build(const MethodSpec& m) {
   const Decoder decoder(
       Decoder::Options{.target = target(), .precision = Precision(DType::bf16)}, m,
-      [](const Reader& in) {
-        static_cast<void>(in.text());
-        return target();
-      },
+      [](const NamedNetwork&) { return target(); },
       [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
 }
 
@@ -46,9 +43,9 @@ TEST_CASE("a method's draft length is typed, the rest stays together, and its ac
 
 TEST_CASE("a label has what was written of dividing the draft network, not what the engine does by itself") {
   const MethodSpec m = spec(R"({"name": "draft_model", "draft": "small", "draft_length": 3})");
-  CHECK(m.with_draft_sharded_if_possible().label() == "draft_model draft:small");
-  CHECK(!(m.with_draft_sharded_if_possible() == m));  // it is priced otherwise
-  CHECK(m.with_sharded_draft().label() == "draft_model draft:small,shard_draft:true");
+  CHECK(m.with_shard_draft(ShardDraft::if_possible).label() == "draft_model draft:small");
+  CHECK(!(m.with_shard_draft(ShardDraft::if_possible) == m));  // it is priced otherwise
+  CHECK(m.with_shard_draft(ShardDraft::yes).label() == "draft_model draft:small,shard_draft:true");
 }
 
 TEST_CASE("a drafter's own device is part of a method's name, and leaves it the same drafter") {
@@ -115,18 +112,18 @@ TEST_CASE("another draft length is the same method, where it can draft so many")
 TEST_CASE("every method takes its longest chain and no longer one, and says whether it has a draft length") {
   for (const methods::Entry& e : methods::all()) {
     INFO(e.name);
-    CHECK((e.lengths.most > 0) ==
-          (e.parameters.find("draft_length") != std::string_view::npos || e.parameters.starts_with("as medusa")));
-    CHECK(e.draft_network == e.parameters.starts_with("draft:"));
+    const std::string parameters = methods::parameters_text(e);
+    CHECK((e.lengths.most > 0) == (parameters.find("draft_length") != std::string::npos));
+    CHECK(e.draft_network == parameters.starts_with("draft:"));
     MethodSpec m(e);
-    if (e.draft_network) m = m.with_parameter("draft", "small");
+    if (e.draft_network) m = m.with_draft({{"small"}});
     CHECK(!m.with_draft_length(e.lengths.most + 1, target()));
     if (e.lengths.most == 0) continue;
-    if (e.name == "specformer") m = m.with_parameter("positions", e.lengths.most);
+    if (e.name == "specformer")
+      m = spec(R"({"name": "specformer", "positions": )" + std::to_string(e.lengths.most) + "}");
     const auto longest = m.with_draft_length(e.lengths.most, target());
     REQUIRE(longest);
-    build(*longest);
-    CHECK(mistake_of([&] { longest->finish(); }) == "none");
+    CHECK(mistake_of([&] { build(*longest); }) == "none");
   }
 }
 
@@ -153,8 +150,9 @@ TEST_CASE("the budget of a compressed cache is the drafter's, that of a tree is 
 TEST_CASE("a draft network that is divided is one more parameter") {
   const MethodSpec m = spec(R"({"name": "draft_model", "draft": "small"})");
   CHECK(!m.shards_draft());
-  CHECK(m.with_sharded_draft().shards_draft());
-  CHECK(m.with_sharded_draft() == spec(R"({"name": "draft_model", "draft": "small", "shard_draft": true})"));
+  CHECK(m.with_shard_draft(ShardDraft::yes).shards_draft());
+  CHECK(m.with_shard_draft(ShardDraft::yes) ==
+        spec(R"({"name": "draft_model", "draft": "small", "shard_draft": true})"));
 }
 
 TEST_CASE("names and keys of other tools mean the same method") {
@@ -172,12 +170,7 @@ TEST_CASE("names and keys of other tools mean the same method") {
 
 TEST_CASE("mistakes in a method are noted where they stand") {
   const auto mistakes = [](const std::string& object) {
-    const Document d = Document::from_text(object, "s.json");
-    return mistake_of([&] {
-      const MethodSpec m(d.root());
-      build(m);
-      m.finish();
-    });
+    return mistake_of([&] { build(read_method(Document::from_text(object, "s.json"))); });
   };
   CHECK(mistakes(R"({"name": "draft_model", "draft": "x", "draft_length": 65})") ==
         "s.json#/draft_length: must be at most 64, got 65");

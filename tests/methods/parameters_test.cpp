@@ -16,7 +16,7 @@ static std::string mistakes(const std::string& method, const std::string& parame
   return mistake_of([&] { const Rig rig({method, ", " + parameters}, Rig::Kind::priced, 1); });
 }
 
-// Files that a new method must be told of (CONTRIBUTING.md, "A new method").
+// Files that a new method must be told of (docs/recipes/new_method.md).
 TEST_CASE("the pinned scenario of every method has every method of the table, once") {
   const Document scenario =
       Document::from_file(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "tests/golden/scenarios/every_method.json");
@@ -147,14 +147,15 @@ TEST_CASE(
   int lengths = 0, trees = 0;
   for (const methods::Entry& e : methods::all()) {
     INFO(e.name);
-    const bool network = e.parameters.find("draft:") != std::string_view::npos;
+    const std::string parameters = methods::parameters_text(e);
+    const bool network = parameters.find("draft:") != std::string::npos;
     const std::string draft = network ? R"("draft": "half", )" : "";
-    if (e.parameters.find("draft_length") != std::string_view::npos) {
+    if (parameters.find("draft_length") != std::string::npos) {
       ++lengths;
       CHECK(mistakes(std::string(e.name), draft + R"("draft_length": 0)")
                 .find("#/draft_length: must be at least 1, got 0") != std::string::npos);
     }
-    if (e.parameters.find("{nodes}") != std::string_view::npos) {
+    if (parameters.find("{nodes}") != std::string::npos) {
       ++trees;
       CHECK(mistakes(std::string(e.name), draft + R"("tree": {"nodes": [[0], [12]]})").find("#/tree/nodes/1") !=
             std::string::npos);
@@ -168,11 +169,12 @@ TEST_CASE("masks that reach beyond the target's positions are refused with their
   const auto mistakes_at = [](int positions, const std::string& method) {
     TransformerShape shape = tiny_shape(Network::llama);
     shape.max_positions = positions;
-    const Document text = Document::from_text(method, "s.json");
-    Decoder decoder(
-        Decoder::Options{.target = shape, .precision = Precision(DType::fp32), .capacity = 64}, MethodSpec(text.root()),
-        [&](const Reader&) { return shape; }, [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
-    return mistake_of([&] { text.finish(); });
+    return mistake_of([&] {
+      Decoder decoder(
+          Decoder::Options{.target = shape, .precision = Precision(DType::fp32), .capacity = 64},
+          read_method(Document::from_text(method, "s.json")), [&](const NamedNetwork&) { return shape; },
+          [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
+    });
   };
   CHECK(mistakes_at(11, R"({"name": "space", "draft_length": 5})") == "none");
   CHECK(mistakes_at(10, R"({"name": "space", "draft_length": 5})") ==

@@ -51,7 +51,7 @@ inline std::vector<Generated> run(const Plan& plan, SetWeights& weights, int pro
   Decoder decoder(
       Decoder::Options{
           .target = tiny_shape(Network::llama), .precision = Precision(DType::fp32), .slots = 4, .capacity = 256},
-      MethodSpec(text.root()), [](const Reader&) { return tiny_shape(Network::llama); },
+      MethodSpec(text.root()), [](const NamedNetwork&) { return tiny_shape(Network::llama); },
       [&](const WeightStore& store) -> std::unique_ptr<Backend> {
         return std::make_unique<CpuBackend>(store, weights, CpuBackend::Options{CpuBackend::Mode::planned, 1, true});
       });

@@ -22,7 +22,8 @@ Added added(const std::string& method, const std::string& parameters = "",
   const Document text = Document::from_text("{\"name\":\"" + method + "\"" + parameters + "}", "method.json");
   Decoder decoder(
       Decoder::Options{.target = target, .precision = Precision(DType::bf16), .slots = 4}, MethodSpec(text.root()),
-      [](const Reader&) { return llama_7b(); }, [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
+      [](const NamedNetwork&) { return llama_7b(); },
+      [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
   int rows = 0;
   decoder.ops.on_segment = [&](const SegmentRun& run) {
     for (std::size_t i = 0; i < run.tape->passes.size(); ++i) rows = std::max(rows, run.tape->passes[i].rows.widest);
@@ -67,7 +68,7 @@ TEST_CASE("Kangaroo's adapter and head run once for each draft, its early layers
   // One step, 6 drafts: the target's head verifies too; the adapter sees the newest committed row with the first.
   Decoder decoder(
       Decoder::Options{.target = llama_7b(), .precision = Precision(DType::bf16), .slots = 4},
-      MethodSpec(*methods::find("kangaroo")), [](const Reader&) { return llama_7b(); },
+      MethodSpec(*methods::find("kangaroo")), [](const NamedNetwork&) { return llama_7b(); },
       [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
   int heads = 0;
   std::vector<int> adapter_rows, early_rows;
@@ -95,7 +96,7 @@ TEST_CASE("Kangaroo leaves 32 layers behind the second and 40 behind the third")
     const TransformerShape shape = llama_7b(layers);
     const Decoder decoder(
         Decoder::Options{.target = shape, .precision = Precision(DType::bf16), .slots = 4},
-        MethodSpec(*methods::find("kangaroo")), [&](const Reader&) { return shape; },
+        MethodSpec(*methods::find("kangaroo")), [&](const NamedNetwork&) { return shape; },
         [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
     CHECK(decoder.method->auxiliary_layers() == std::vector<int>{exit});
   }

@@ -29,7 +29,7 @@ Prediction predicted(const Device& d, const std::string& engine, const std::stri
           .sweep();
   const Scenario& all = s->scenario();
   Catalogue catalogue(kData);
-  Predictor predictor([&](const Reader& in) { return *catalogue.transformer(in); });
+  Predictor predictor([&](const NamedNetwork& draft) { return *catalogue.transformer(draft); });
   const Setup setup{&d, all.engines[0].get(), all.transformers[0].get(), precision_at(all, {}), {}, 8, 500, 100};
   const auto outcome = predictor.predict(setup, all.methods[0]);
   return std::get<Prediction>(outcome);

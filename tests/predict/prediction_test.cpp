@@ -84,7 +84,7 @@ TEST_CASE("the folded price of a step is the walk over its ops") {
   const auto s = ScenarioText(scenario_of(kMethods, R"("batch_size": [1, 5])")).sweep();
   const Scenario& all = s->scenario();
   Catalogue catalogue(kData);
-  Predictor predictor([&](const Reader& in) { return *catalogue.transformer(in); });
+  Predictor predictor([&](const NamedNetwork& draft) { return *catalogue.transformer(draft); });
   for (std::size_t i = 0; i < all.points(); i += 7) {
     const Point p = point_at(all, i);
     const int batch = all.batch_sizes[p.batch];
@@ -285,7 +285,7 @@ TEST_CASE("the host's share of a step that waits for kernels does not grow with 
 TEST_CASE("each entry of a mean step is the mean of that entry") {
   const auto s = ScenarioText(scenario_of(kMethods, R"("batch_size": 4)")).sweep();
   Catalogue catalogue(kData);
-  Predictor predictor([&](const Reader& in) { return *catalogue.transformer(in); });
+  Predictor predictor([&](const NamedNetwork& draft) { return *catalogue.transformer(draft); });
   const Scenario& all = s->scenario();
   const Setup setup = s->setup(point_at(all, all.points() - 1));
   const StepPrice price = predictor.steps().step_price(setup, all.methods.back());
@@ -308,7 +308,7 @@ TEST_CASE("experts are an entry of their own") {
                                   "method": {"name": "autoregressive"}, "prompt_tokens": 100, "output_tokens": 2})")
                      .sweep();
   Catalogue catalogue(kData);
-  Predictor predictor([&](const Reader& in) { return *catalogue.transformer(in); });
+  Predictor predictor([&](const NamedNetwork& draft) { return *catalogue.transformer(draft); });
   const Setup setup = s->setup(point_at(s->scenario(), 0));
   const std::vector<int> lengths{100};
   Seconds experts;

@@ -10,7 +10,7 @@ using namespace draftline;
 
 TEST_CASE("on one thread host and device add up, and the walk over a step is its folded price") {
   SmallOnCpu w;
-  StepPrices prices([](const Reader&) { return TransformerShape{}; });
+  StepPrices prices([](const NamedNetwork&) { return TransformerShape{}; });
   const MethodChoice method{kHeads};
   const Setup setup{&w.device, &w.engine, &w.target, Precision(DType::fp32), {}, 4, 100, 2};
   const auto step = prices.recorded_step(setup, method);
@@ -35,7 +35,7 @@ TEST_CASE("on one thread host and device add up, and the walk over a step is its
 TEST_CASE("the longer a CPU's step takes the more of its weights co-runner traffic evicts, and its price counts that") {
   SmallOnCpu w;
   w.device.l2 = w.device.cpu()->caches[2] = Bytes{64e6};  // holds them
-  StepPrices prices([](const Reader&) { return TransformerShape{}; });
+  StepPrices prices([](const NamedNetwork&) { return TransformerShape{}; });
   const MethodChoice method{kHeads};
   const Setup setup{&w.device, &w.engine, &w.target, Precision(DType::fp32), {}, 4, 100, 2};
   const auto step = prices.recorded_step(setup, method);
@@ -60,7 +60,7 @@ TEST_CASE("the longer a CPU's step takes the more of its weights co-runner traff
 
 TEST_CASE("keys and values that a draft pass has just read are in a nearer cache for the next one") {
   SmallOnCpu w;
-  StepPrices prices([](const Reader&) { return TransformerShape{}; });
+  StepPrices prices([](const NamedNetwork&) { return TransformerShape{}; });
   const MethodChoice method{spec(R"({"draft_length":3,"exit":2,"name":"layerskip"})")};
   const Setup setup{&w.device, &w.engine, &w.target, Precision(DType::fp32), {}, 4, 100, 2};
   const auto step = prices.recorded_step(setup, method);
@@ -97,7 +97,7 @@ TEST_CASE("while prompts are read co-runner traffic fills a CPU's LLC, and the s
   SmallOnCpu w;
   w.device.l2 = w.device.cpu()->caches[2] = Bytes{64e6};
   const Setup setup{&w.device, &w.engine, &w.target, Precision(DType::fp32), {}, 4, 100, 2};
-  StepPrices prices([](const Reader&) { return TransformerShape{}; });
+  StepPrices prices([](const NamedNetwork&) { return TransformerShape{}; });
   const StepPrice price = prices.step_price(setup, autoregressive());
   const auto after = [&](double seconds, double waiting) { return price(200, {Seconds{seconds}, waiting}).value; };
   CHECK(after(0, 1) == price(200).value);
@@ -118,7 +118,9 @@ TEST_CASE("the next step finds a network in a CPU's caches if they can hold it")
     Device d = w.device;
     d.l2 = d.cpu()->caches[2] = Bytes{last_level_cache};
     const Setup setup{&d, &w.engine, &w.target, Precision(DType::fp32), {}, 1, 100, 2};
-    return StepPrices([](const Reader&) { return TransformerShape{}; }).step_price(setup, autoregressive())(100).value;
+    return StepPrices([](const NamedNetwork&) { return TransformerShape{}; })
+        .step_price(setup, autoregressive())(100)
+        .value;
   };
   const double held = price(1e12), not_held = price(1e4);  // all, and none of it
   CHECK(not_held > held);

@@ -11,7 +11,7 @@ static Ticks longer(const StepCost::Line& line, StepCost::Prompts prompts) {
 
 TEST_CASE("the price of a prompt by chunks adds up to the price of the whole") {
   Catalogue catalogue(kData);
-  StepPrices prices([&](const Reader& in) { return *catalogue.transformer(in); });
+  StepPrices prices([&](const NamedNetwork& draft) { return *catalogue.transformer(draft); });
   const Document names =
       Document::from_text(R"({"device": "h100-sxm", "engine": "draftline", "transformer": "llama-3.1-8b"})", "names");
   const auto device = catalogue.device(names.root().at("device"));
@@ -55,7 +55,7 @@ TEST_CASE("the price of a prompt by chunks adds up to the price of the whole") {
 TEST_CASE(
     "beside a prompt's chunk FlashAttention 2 walks over a decoding row's context alone, FlashAttention 3 does not") {
   Catalogue catalogue(kData);
-  StepPrices prices([&](const Reader& in) { return *catalogue.transformer(in); });
+  StepPrices prices([&](const NamedNetwork& draft) { return *catalogue.transformer(draft); });
   const auto more = [&](const std::string& name, std::int64_t context) {
     const Document names = Document::from_text(
         R"({"device": ")" + name + R"(", "engine": "vllm", "transformer": "llama-3.1-8b"})", "names");

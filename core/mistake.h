@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// A mistake in a value that was read before, found where its reader is not at hand: noted by who has it.
+#pragma once
+#include <algorithm>
+#include <string>
+
+#include "core/reader.h"
+
+namespace draftline {
+
+struct Mistake {
+  std::string pointer;  // JSON pointer below the value, "/tree/nodes/0"; "": the value itself
+  std::string text;
+};
+
+// Notes it below `in`, as far as there are such keys.
+inline void note(Reader in, const Mistake& m) {
+  for (std::size_t from = 1; from < m.pointer.size();) {
+    const std::size_t end = std::min(m.pointer.find('/', from), m.pointer.size());
+    const std::string step = m.pointer.substr(from, end - from);
+    if (in.is_array() && std::stoul(step) < in.size()) in = in.item(std::stoul(step));
+    else if (in.is_object() && in.has(step)) in = in.at(step);
+    else break;
+    from = end + 1;
+  }
+  in.fail(m.text);
+}
+
+}  // namespace draftline
