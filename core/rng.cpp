@@ -8,6 +8,7 @@
 
 #include "core/errors.h"
 #include "core/fingerprint.h"
+#include "core/int_indexed.h"
 
 namespace draftline {
 
@@ -25,6 +26,29 @@ std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> counter,
   const r123::Philox4x32 generator;
   const auto out = generator({{counter[0], counter[1], counter[2], counter[3]}}, {{key[0], key[1]}});
   return {out[0], out[1], out[2], out[3]};
+}
+
+PhiloxLanes::Words PhiloxLanes::first_words() const {
+  constexpr std::uint64_t kM0 = 0xD2511F53, kM1 = 0xCD9E8D57;
+  constexpr std::uint32_t kW0 = 0x9E3779B9, kW1 = 0xBB67AE85;
+  constexpr int kRounds = 10;
+  const auto high = [](std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); };
+  const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
+  std::uint32_t k0[kLanes], k1[kLanes], c0[kLanes], c1[kLanes], c2[kLanes], c3[kLanes];
+  for (int i = 0; i < kLanes; ++i) {  // the first round, of a block that is zero but for its first word
+    const std::uint64_t p0 = kM0 * counter[at(i)];
+    k0[i] = key0[at(i)], k1[i] = key1[at(i)];
+    c0[i] = k0[i], c1[i] = 0, c2[i] = high(p0) ^ k1[i], c3[i] = low(p0);
+  }
+  for (int round = 2; round < kRounds; ++round)
+    for (int i = 0; i < kLanes; ++i) {
+      k0[i] += kW0, k1[i] += kW1;
+      const std::uint64_t p0 = kM0 * c0[i], p1 = kM1 * c2[i];
+      c0[i] = high(p1) ^ c1[i] ^ k0[i], c1[i] = low(p1), c2[i] = high(p0) ^ c3[i] ^ k1[i], c3[i] = low(p0);
+    }
+  Words words;
+  for (int i = 0; i < kLanes; ++i) words[at(i)] = high(kM1 * c2[i]) ^ c1[i] ^ (k0[i] + kW0);
+  return words;
 }
 
 Rng::Rng(std::uint64_t seed, std::string_view purpose, std::uint64_t index) : seed_(seed) {

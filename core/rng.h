@@ -30,7 +30,16 @@ class Rng {
 // every Rng. It is used where work is parallel or replayed.
 double uniform_at(std::uint64_t seed, std::uint64_t a, std::uint64_t b, std::uint64_t c = 0);
 
-// The Philox block function, for the known-answer test.
+// The Philox block function.
 std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key);
+
+// The first words of philox4x32_10({counter, 0, 0, 0}, key) of four counters with keys of their own: a loop over four
+// becomes vector instructions.
+struct PhiloxLanes {
+  static constexpr int kLanes = 4;
+  using Words = std::array<std::uint32_t, kLanes>;
+  Words counter{}, key0{}, key1{};
+  Words first_words() const;
+};
 
 }  // namespace draftline

@@ -6,6 +6,7 @@
 // their tokens (Window::chosen) may all choose others: of a sequence as many are read as there are, at most.
 #pragma once
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "decoder/tape.h"
@@ -29,6 +30,7 @@ class PassSpan {
   PassSpan(const SegmentRun&, int pass);
   Span at(double length, Window = {}) const;
   bool operator==(const PassSpan&) const = default;
+  static auto members(auto& self) { return std::tie(self.alike_); }
 
  private:
   struct Alike {  // sequences that have as many rows, and are ahead of the committed length by as many entries

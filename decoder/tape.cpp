@@ -22,35 +22,44 @@ std::string_view op_key(const Op& op, const Tape& tape) {
 
 std::size_t declared_bytes(const Tensor& t) { return static_cast<std::size_t>(t.bytes().value); }
 
-ArenaPlan plan_arena(const Tape& tape, std::size_t (*stored_bytes)(const Tensor&)) {
-  constexpr std::size_t kAlignment = 256;
-  const std::size_t n = tape.temps.size();
-  std::vector<int> first(n, -1), last(n, -1);
+std::vector<TempUse> temp_uses(const Tape& tape, std::size_t (*stored_bytes)(const Tensor&)) {
+  std::vector<TempUse> temps(tape.temps.size());
+  for (std::size_t k = 0; k < temps.size(); ++k) temps[k].bytes = stored_bytes(tape.temps[k]);
   for (int i = 0; i < count(tape.ops); ++i) {
     const auto note = [&](const Tensor& t, bool) {
       if (t.home != Home::temp) return;
-      const auto k = count_of(t.id);
-      if (first[k] < 0) first[k] = i;
-      last[k] = i;
+      TempUse& use = temps[at(t.id)];
+      if (use.first < 0) use.first = i;
+      use.last = i;
     };
     std::visit([&](const auto& op) { each_tensor(tape, op, note); }, tape.ops[at(i)]);
   }
-  ArenaPlan plan{std::vector<std::size_t>(n), 0};
+  return temps;
+}
+
+ArenaPlan plan_arena(const std::vector<TempUse>& temps) {
+  constexpr std::size_t kAlignment = 256;
+  ArenaPlan plan{std::vector<std::size_t>(temps.size()), 0};
   struct Block {
     std::size_t begin, end;
     int last;
   };
   std::vector<Block> live;  // sorted by begin; a temporary takes the first gap that fits
-  for (std::size_t k = 0; k < n; ++k) {
-    std::erase_if(live, [&](const Block& b) { return b.last < first[k]; });
-    const std::size_t need = (stored_bytes(tape.temps[k]) + kAlignment - 1) / kAlignment * kAlignment;
+  for (std::size_t k = 0; k < temps.size(); ++k) {
+    const TempUse& temp = temps[k];
+    std::erase_if(live, [&](const Block& b) { return b.last < temp.first; });
+    const std::size_t need = (temp.bytes + kAlignment - 1) / kAlignment * kAlignment;
     std::size_t at = 0, where = 0;
     for (; where < live.size() && live[where].begin < at + need; ++where) at = live[where].end;
-    live.insert(live.begin() + static_cast<std::ptrdiff_t>(where), Block{at, at + need, last[k]});
+    live.insert(live.begin() + static_cast<std::ptrdiff_t>(where), Block{at, at + need, temp.last});
     plan.offset[k] = at;
     plan.size = std::max(plan.size, at + need);
   }
   return plan;
+}
+
+ArenaPlan plan_arena(const Tape& tape, std::size_t (*stored_bytes)(const Tensor&)) {
+  return plan_arena(temp_uses(tape, stored_bytes));
 }
 
 }  // namespace draftline

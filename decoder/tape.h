@@ -106,6 +106,14 @@ struct ArenaPlan {
 };
 ArenaPlan plan_arena(const Tape&, std::size_t (*stored_bytes)(const Tensor&));
 std::size_t declared_bytes(const Tensor&);
+// What the plan takes from a tape: the bytes of each temporary, and the first and the last op that touch it.
+struct TempUse {
+  std::size_t bytes = 0;
+  int first = -1, last = -1;
+  bool operator==(const TempUse&) const = default;
+};
+std::vector<TempUse> temp_uses(const Tape&, std::size_t (*stored_bytes)(const Tensor&));
+ArenaPlan plan_arena(const std::vector<TempUse>&);
 
 // Adds the fields of ops to a tape's hash, which tells the steps of one decoder apart. What its networks fix, such as
 // all of a rope's scaling, and what accounting alone reads (Pass::ahead) need not be in it.

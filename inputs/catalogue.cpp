@@ -213,7 +213,7 @@ std::shared_ptr<const TransformerShape> Catalogue::transformer(const NamedNetwor
   }
   const auto found = find(n.name, n.beside.parent_path(), transformers_.kind);
   if (const auto* why = std::get_if<std::string>(&found)) throw InputErrors(n.place + ": " + *why);
-  return load(transformers_, std::get<fs::path>(found), [this](const fs::path& file) { return Document::from_file(file, *data_.files); });
+  return load(transformers_, std::get<fs::path>(found), nullptr);
 }
 std::shared_ptr<const Engine> Catalogue::engine(const Reader& in) { return asked(engines_, in); }
 std::shared_ptr<const Device> Catalogue::device(const std::string& name, const fs::path& asked_by) {
@@ -234,6 +234,7 @@ DrafterConfig Catalogue::drafter(const NamedFile& folder, DrafterKind kind) {
   const Document document = Document::from_file(file, *data_.files);
   DrafterConfig drafter = read_whole(document, [&](const Reader& root) { return read_drafter(root, kind); });
   input_files_.insert(document.root().input_files().begin(), document.root().input_files().end());
+  notes_.insert(notes_.end(), document.notes().begin(), document.notes().end());
   return drafter;
 }
 

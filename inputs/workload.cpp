@@ -113,6 +113,11 @@ Workload read_workload(const Reader& in, Catalogue& catalogue) {
   } else {
     w.requests = 1000;
   }
+  const bool drawn = w.arrivals.kind != ArrivalProcess::Kind::trace;
+  const double rate = drawn ? mean_rate(w) : 0, seconds = rate > 0 ? static_cast<double>(w.requests) / rate : 0;
+  if (seconds > kLongestTime.value)
+    in.fail(std::to_string(w.requests) + " requests arrive in " + to_text(Seconds{seconds}) +
+            ", simulated time ends after " + to_text(kLongestTime));
   if (const auto warm_up = in.find("warm_up")) w.warm_up = warm_up->long_integer(0, w.requests - 1);
   in.done();
   return w;

@@ -58,21 +58,21 @@ Compared compared(double predicted, const std::vector<double>& measured, double 
   return {.predicted = predicted, .measured = scale * median, .interval = {}, .noise = noise};
 }
 
-CellComparison::CellComparison(const MeasuredCell& m, const Setup& setup, double rate, StepPrices& prices,
+CellComparison::CellComparison(const MeasuredCell& m, const Setup& setup, double rate, Pricer& pricer,
                                const Decoder::FindTransformer& find)
     : m_(m),
       setup_(setup),
       rate_(rate),
-      prices_(prices),
+      pricer_(pricer),
       find_(find),
       choice_{m.method},
-      depth_(prices.method(setup, choice_).depth()),
+      depth_(pricer.recordings().method(setup, choice_).depth()),
       length_(mean(m.turns, [](const MeasuredTurn& t) { return t.length; })),
       emitted_(mean(m.turns, [](const MeasuredTurn& t) { return t.emitted; })) {}
 
 StepBreakdown CellComparison::plain_step() {
   const double length = mean(m_.plain, [](const MeasuredTurn& t) { return t.length; });
-  StepBreakdown step = prices_.step_price(setup_, autoregressive()).breakdown(length);
+  StepBreakdown step = pricer_.step_price(setup_, autoregressive()).breakdown(length);
   step.time += of_tokens(1);
   return step;
 }
@@ -87,7 +87,7 @@ void CellComparison::add_ops(Steps& steps, const std::vector<SegmentRun>& segmen
 
 CellComparison::Steps CellComparison::alike_steps() {
   Steps all;
-  const auto segments = prices_.recorded_step(setup_, choice_);
+  const auto segments = pricer_.recordings().recorded_step(setup_, choice_);
   all.predicted = StepPrice(segments, *setup_.device, *setup_.engine, speculation_with(depth_)).breakdown(length_);
   all.predicted.time += of_tokens(emitted_);
   all.measured = seconds(m_.turns);

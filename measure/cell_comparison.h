@@ -10,7 +10,7 @@ namespace draftline {
 class CellComparison {
  public:
   // `rate`: the acceptance rate, where steps are alike whatever is accepted. `find`: draft networks. All outlive it.
-  CellComparison(const MeasuredCell&, const Setup&, double rate, StepPrices&, const Decoder::FindTransformer& find);
+  CellComparison(const MeasuredCell&, const Setup&, double rate, Pricer&, const Decoder::FindTransformer& find);
   ValidationCell result();
 
  private:
@@ -31,7 +31,7 @@ class CellComparison {
   const MeasuredCell& m_;
   const Setup& setup_;
   double rate_;
-  StepPrices& prices_;
+  Pricer& pricer_;
   const Decoder::FindTransformer& find_;
   MethodChoice choice_;
   int depth_;

@@ -24,13 +24,14 @@ Validation::Validation(const Device& device, const Engine& engine, std::map<std:
       rate_(rate),
       precision_(format),
       probed_(probed),
-      prices_(find) {}
+      recordings_(find),
+      pricer_(recordings_) {}
 Validation::~Validation() = default;
 
 Setup Validation::setup(const std::string& transformer, int batch_size, int context) const {
-  return {.device = &device_,
-          .engine = &engine_,
-          .transformer = &targets_.at(transformer),
+  return {.device = outliving(device_),
+          .engine = outliving(engine_),
+          .transformer = outliving(targets_.at(transformer)),
           .precision = precision_,
           .parallel = {},
           .batch_size = batch_size,
@@ -39,11 +40,11 @@ Setup Validation::setup(const std::string& transformer, int batch_size, int cont
 }
 
 Seconds Validation::expected(const std::string& transformer, const MethodSpec& method, int batch_size, int context) {
-  return prices_.step_price(setup(transformer, batch_size, context), {method})(context);
+  return pricer_.step_price(setup(transformer, batch_size, context), {method})(context);
 }
 
 bool Validation::steered(const std::string& transformer, const MethodSpec& method) {
-  return !prices_.method(setup(transformer, 1, 1), {method}).static_plan();
+  return !recordings_.method(setup(transformer, 1, 1), {method}).static_plan();
 }
 
 static std::optional<double> median_clock(const MeasuredCell& m) {
@@ -63,8 +64,8 @@ ValidationCell Validation::compare(const MeasuredCell& m) {
 
 ValidationCell Validation::compare(const MeasuredCell& m, const Device& device) {
   Setup setup = this->setup(m.transformer, m.batch_size, m.context);
-  setup.device = &device;
-  ValidationCell cell = CellComparison(m, setup, rate_, prices_, find_).result();
+  setup.device = outliving(device);
+  ValidationCell cell = CellComparison(m, setup, rate_, pricer_, find_).result();
   cell.clock_mhz = median_clock(m);
   return cell;
 }

@@ -133,7 +133,8 @@ class Validation {
   Precision precision_;
   std::optional<MemoryTimes> probed_;
   std::list<Device> beside_cells_;  // the device as it was during each cell: prices refer to it
-  StepPrices prices_;
+  Recordings recordings_;
+  Pricer pricer_;
 };
 
 // ---- over many cells

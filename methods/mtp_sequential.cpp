@@ -23,7 +23,8 @@ LayerShape module_layer(const TransformerShape& target) {
     if (auto* a = std::get_if<HeadAttention>(&s.attention)) {
       if (a->rope.columns == 0)  // it rotates as layers do that have a rope (Llama 4)
         for (const LayerShape& kind : target.kinds)
-          if (const HeadAttention* rotated = kind.heads(); rotated != nullptr && rotated->rope.columns > 0) *a = *rotated;
+          if (const HeadAttention* rotated = kind.heads(); rotated != nullptr && rotated->rope.columns > 0)
+            *a = *rotated;
       a->window.reset();
     }
     return s;

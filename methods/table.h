@@ -81,7 +81,8 @@ struct Entry {
   bool draft_network = false;  // whether it has the parameters "draft" (a transformer) and "shard_draft"
   std::optional<DrafterKind> checkpoint = {};  // of its trained drafters, if it has the parameter "checkpoint"
   EngineNames engines = {};
-  // A mistake that parameters make together; and one that they make with the target or the drafter. Null: there is none.
+  // A mistake that parameters make together; and one that they make with the target or the drafter. Null: there is
+  // none.
   std::optional<Mistake> (*consistent)(const MethodSpec&) = nullptr;
   std::optional<Mistake> (*fits)(const Context&) = nullptr;
 };

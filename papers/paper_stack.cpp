@@ -24,7 +24,7 @@ bool names(const Reader& list, const std::string& name) {
 }  // namespace
 
 PaperStack::PaperStack(const Data& data, const Document& file)
-    : root_(file.root()), catalogue_(data), prices_(finder()) {
+    : root_(file.root()), catalogue_(data), recordings_(finder()) {
   for (const Reader& in : root_.at("settings").items()) settings_.push_back(read(in));
 }
 
@@ -158,13 +158,14 @@ const PaperStep& PaperStack::step(const PaperSetting& s, const PaperTable& table
   const auto paid = paid_ ? std::optional(paid_->each) : std::nullopt;
   auto [it, fresh] = steps_.try_emplace({&s, &on, &shape, name, draft_length, batch, issue, paid});
   if (!fresh) return it->second;
-  const Setup setup{&on, nullptr, &shape, s.precision, {s.ranks}, batch, s.prompt_tokens, s.output_tokens};
-  const auto segments = prices_.recorded_step(setup, method(s, name, draft_length, shape));
+  const Setup setup{outliving(on), nullptr, outliving(shape), s.precision,
+                    {s.ranks},     batch,   s.prompt_tokens,  s.output_tokens};
+  const auto segments = recordings_.recorded_step(setup, method(s, name, draft_length, shape));
   const bool plain = is_plain(s, name);
   Engine engine = engine_for(s, name, issue);
   if (paid_ && paid_->of == CostOf::added_launch && !plain && engine.issue.value > 0) {
     const Seconds issued = issue_time(segments, on, engine, Speculation::on);
-    const auto without = prices_.recorded_step(setup, method(s, kPlain, 0, shape));
+    const auto without = recordings_.recorded_step(setup, method(s, kPlain, 0, shape));
     const Seconds added = issued - issue_time(without, on, engine_for(s, kPlain, issue), Speculation::off);
     if (added.value > 0) engine.issue = engine.issue + (added / issued) * (paid_->each - engine.issue);
   }

@@ -80,7 +80,7 @@ class PaperStack {
 
   Reader root_;
   Catalogue catalogue_;
-  StepPrices prices_;
+  Recordings recordings_;
   std::vector<PaperSetting> settings_;
   std::optional<PaidCost> paid_;
   std::map<std::tuple<const void*, std::string, int>, std::unique_ptr<MethodChoice>> methods_;

@@ -5,11 +5,11 @@
 #include <bit>
 #include <cstdint>
 
+#include "core/int_indexed.h"
+
 namespace draftline {
 
 namespace {
-
-constexpr Seconds kUnknown{-1};
 
 // Nodes of the prompt tokens: every number up to 16, then eight per doubling.
 int token_node(std::size_t i) {
@@ -39,7 +39,7 @@ std::size_t context_cell(std::int64_t length) {
   return 1 + 4 * e + static_cast<std::size_t>((length >> (e + 4)) & 3);
 }
 
-Seconds joint_time(const StepBreakdown& step) {
+Seconds shared_time(const StepBreakdown& step) {
   Seconds time = step.communication();
   for (const Phase phase : {Phase::draft, Phase::verify, Phase::commit}) time += step.of(phase, KernelKind::experts);
   return time;
@@ -56,7 +56,7 @@ const HostTime& ChunkPrices::host_of(bool replayed) {
   return *known;
 }
 
-HostTime ChunkPrices::beyond_graphs(double rows) {
+HostTime ChunkPrices::extra_host(double rows) {
   if (replayed(rows)) return {};
   const HostTime &launched = host_of(false), &graph = host_of(true);
   return {launched.alone - graph.alone, launched.least - graph.least};
@@ -68,8 +68,8 @@ ChunkPrices::Prompt& ChunkPrices::prompt(int tokens, std::size_t place) {
   if (!p.price) {
     p.price = std::make_unique<StepPrice>(price_(tokens, tokens));
     const StepBreakdown first = p.price->breakdown(0);
-    p.products = {first.of(Phase::verify) - first.of(Phase::verify, KernelKind::attention) + first.communication(),
-                  first.of(Phase::verify, KernelKind::experts) + first.communication()};
+    p.gemms = {first.of(Phase::verify) - first.of(Phase::verify, KernelKind::attention) + first.communication(),
+               first.of(Phase::verify, KernelKind::experts) + first.communication()};
   }
   return p;
 }
@@ -85,47 +85,47 @@ ChunkPrices::Between ChunkPrices::between(int tokens) {
   return {behind, next, static_cast<double>(tokens - low - 1) / (high - low - 1)};
 }
 
-Seconds ChunkPrices::products(int rows) {
+Seconds ChunkPrices::gemm_time(int rows) {
   if (rows == 0) return {};
-  constexpr int kMostKept = 1 << 20;  // only static batches of long prompts have more rows
-  if (rows > kMostKept) return products_between(rows).all;
-  const auto known = static_cast<std::size_t>(rows);
-  if (known >= products_.size()) products_.resize(known + 1, kUnknown);
-  if (products_[known] < Seconds{}) products_[known] = products_between(rows).all;
-  return products_[known];
+  constexpr int kMostCached = 1 << 16;  // only static batches of long prompts have more rows
+  if (rows > kMostCached) return gemms_between(rows).all;
+  const std::size_t known = at(rows);
+  if (known >= gemm_times_.size()) gemm_times_.resize(known + 1);
+  if (!gemm_times_[known]) gemm_times_[known] = gemms_between(rows).all;
+  return *gemm_times_[known];
 }
 
-Seconds ChunkPrices::joint(int rows) { return rows == 0 ? Seconds{} : products_between(rows).joint; }
+Seconds ChunkPrices::shared_time(int rows) { return rows == 0 ? Seconds{} : gemms_between(rows).shared; }
 
-ChunkPrices::Products ChunkPrices::products_between(int rows) {
+ChunkPrices::GemmTime ChunkPrices::gemms_between(int rows) {
   const auto [low, high, share] = between(rows);
-  return {interpolated(low.products.all, high.products.all, share),
-          interpolated(low.products.joint, high.products.joint, share)};
+  return {interpolated(low.gemms.all, high.gemms.all, share), interpolated(low.gemms.shared, high.gemms.shared, share)};
 }
 
-Seconds ChunkPrices::added(Seconds (ChunkPrices::*part)(int rows), const VerifiedRows& others, int tokens) {
+Seconds ChunkPrices::growth(Seconds (ChunkPrices::*part)(int rows), const VerifiedRows& others, int tokens) {
   if (others.empty()) return (this->*part)(tokens);
   Seconds mean;
   for (const auto& [rows, share] : others) mean += share * ((this->*part)(rows + tokens) - (this->*part)(rows));
   return mean;
 }
 
-Seconds ChunkPrices::rest_at(Prompt& p, std::size_t node) {
-  if (p.rest.size() <= node) p.rest.resize(node + 1, kUnknown);
-  if (p.rest[node] < Seconds{}) {
+Seconds ChunkPrices::attention_at(Prompt& p, std::size_t node) {
+  if (p.attention.size() <= node) p.attention.resize(node + 1);
+  std::optional<Seconds>& known = p.attention[node];
+  if (!known) {
     const Seconds device = p.price->breakdown(static_cast<double>(context_node(node))).device();
-    p.rest[node] = std::max(Seconds{}, device - p.products.all);
+    known = std::max(Seconds{}, device - p.gemms.all);
   }
-  return p.rest[node];
+  return *known;
 }
 
-Seconds ChunkPrices::rest(const Chunk& c) {
+Seconds ChunkPrices::attention_time(const Chunk& c) {
   const std::size_t cell = context_cell(c.context);
   const auto low = context_node(cell), high = context_node(cell + 1);
   const double share = static_cast<double>(c.context - low) / static_cast<double>(high - low);
   const auto at_context = [&](Prompt& p) {
-    const Seconds at_low = rest_at(p, cell);
-    return share == 0 ? at_low : interpolated(at_low, rest_at(p, cell + 1), share);  // 0: a prompt's first chunk
+    const Seconds at_low = attention_at(p, cell);
+    return share == 0 ? at_low : interpolated(at_low, attention_at(p, cell + 1), share);  // 0: a prompt's first chunk
   };
   const Between tokens = between(c.tokens);
   const Seconds at_low = at_context(tokens.low);

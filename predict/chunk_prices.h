@@ -29,7 +29,7 @@ std::size_t context_cell(std::int64_t length);
 // The time of a step's experts and of all its communication. With replicas of the attention, experts compute the rows
 // of all replicas, and communication exchanges them. The sums over a replica's own devices count too, as a breakdown
 // has one figure for all communication.
-Seconds joint_time(const StepBreakdown&);
+Seconds shared_time(const StepBreakdown&);
 
 // The host's side of a step.
 struct HostTime {
@@ -46,29 +46,33 @@ class ChunkPrices {
       : price_(std::move(price)), prompt_graphs_(prompt_graphs.value_or(std::numeric_limits<int>::max())) {}
 
   // The part of the target's pass over so many rows that does not depend on their context: all but attention.
-  Seconds products(int rows);
-  // The part of products() that experts and communication take.
-  Seconds joint(int rows);
-  // The device time of a chunk beyond products(): attention, and the drafter's pass over it.
-  Seconds rest(const Chunk&);
-  // By how much products() and joint() grow by a chunk of a prompt in a step in which other rows are verified: the mean
-  // over the same numbers of rows that the step's own price is a mean over.
-  Seconds added(const VerifiedRows& others, int tokens) { return added(&ChunkPrices::products, others, tokens); }
-  Seconds joint_added(const VerifiedRows& others, int tokens) { return added(&ChunkPrices::joint, others, tokens); }
+  Seconds gemm_time(int rows);
+  // The part of gemm_time() that experts and communication take.
+  Seconds shared_time(int rows);
+  // The device time of a chunk beyond gemm_time(): attention, and the drafter's pass over it.
+  Seconds attention_time(const Chunk&);
+  // By how much gemm_time() and shared_time() grow by a chunk of a prompt in a step in which other rows are verified:
+  // the mean over the same numbers of rows that the step's own price is a mean over.
+  Seconds gemm_growth(const VerifiedRows& others, int tokens) {
+    return growth(&ChunkPrices::gemm_time, others, tokens);
+  }
+  Seconds shared_growth(const VerifiedRows& others, int tokens) {
+    return growth(&ChunkPrices::shared_time, others, tokens);
+  }
   // The host's side of a step that computes so many rows of prompts alone.
   HostTime host(int rows) { return host_of(replayed(rows)); }
   // How much more the host has to do in a step with prompts than if it were replayed as a graph. `rows`: all rows of
   // the step.
-  HostTime beyond_graphs(double rows);
+  HostTime extra_host(double rows);
 
  private:
-  struct Products {
-    Seconds all, joint;
+  struct GemmTime {
+    Seconds all, shared;
   };
   struct Prompt {  // of one number of tokens
     std::unique_ptr<StepPrice> price;
-    Products products;
-    std::vector<Seconds> rest;  // by context; below 0: not computed yet
+    GemmTime gemms;
+    std::vector<std::optional<Seconds>> attention;  // by context
   };
   struct Between {  // the prompts whose prices give that of a number of tokens; `low` alone where it has so many
     Prompt &low, &high;
@@ -76,17 +80,17 @@ class ChunkPrices {
   };
   Between between(int tokens);
   Prompt& prompt(int tokens, std::size_t place);
-  Seconds added(Seconds (ChunkPrices::*part)(int rows), const VerifiedRows& others, int tokens);
+  Seconds growth(Seconds (ChunkPrices::*part)(int rows), const VerifiedRows& others, int tokens);
   bool replayed(double rows) const { return rows <= prompt_graphs_; }
   const HostTime& host_of(bool replayed);
-  Products products_between(int rows);
-  static Seconds rest_at(Prompt&, std::size_t context_node);
+  GemmTime gemms_between(int rows);
+  static Seconds attention_at(Prompt&, std::size_t context_node);
 
   PriceOfPrompt price_;
   int prompt_graphs_;
-  std::array<std::optional<HostTime>, 2> hosts_;  // [replayed]
-  std::deque<Prompt> prompts_;                    // of each node, and of the token behind it
-  std::vector<Seconds> products_;                 // by rows; below 0: not computed yet
+  std::array<std::optional<HostTime>, 2> hosts_;    // [replayed]
+  std::deque<Prompt> prompts_;                      // of each node, and of the token behind it
+  std::vector<std::optional<Seconds>> gemm_times_;  // by rows
 };
 
 }  // namespace draftline

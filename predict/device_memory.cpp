@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "core/quantity_text.h"
-#include "inputs/serving_choice.h"
 
 namespace draftline {
 
@@ -66,14 +65,13 @@ static Bytes runtime_memory(const Setup& s) {
                                                             : s.engine->runtime_memory;
 }
 
-ServerMemory server_memory(StepPrices& steps, const Setup& s, const MethodChoice& m, int max_num_seqs,
+ServerMemory server_memory(Recordings& recordings, const Setup& s, const MethodChoice& m, int max_num_seqs,
                            int batched_tokens) {
-  RecordedMethod& r = steps.recorded(s, m);
+  RecordedMethod& r = *recordings.of(s, m);
   MemoryFootprint all{};
   all.weights = r.decoder.target_bytes + expert_padding(s);
   all.draft_weights = r.decoder.weights.bytes() - r.decoder.target_bytes;
-  all.activations = *steps.step_of(r, s.replica_sequences(), true).activations;
-  all.activations = std::max(all.activations, *steps.prefill_of(r, batched_tokens, true).activations);
+  all.activations = std::max(r.activations_of_step(s.replica_sequences()), r.activations_of_prefill(batched_tokens));
   if (s.engine->sampler_copies > 0)
     all.activations = std::max(all.activations, sampler_memory(s, max_num_seqs, batched_tokens));
   all.workspace = runtime_memory(s);
@@ -88,7 +86,7 @@ ServerMemory server_memory(StepPrices& steps, const Setup& s, const MethodChoice
     const auto window = slides(c);
     if (window && (!apart || targets)) kept.windows.push_back({*window, c.layers * c.row_bytes() / per_token});
   }
-  kept.states = state_bytes(r.decoder.ops, steps.step_of(r, s.replica_sequences()).slots()) / per_token;
+  kept.states = state_bytes(r.decoder.ops, r.slots(s.replica_sequences())) / per_token;
   const Bytes weights = all.weights + all.draft_weights;
   ServerMemory memory{apart ? all.weights : weights, all.total() - weights, per_token, std::move(kept)};
   if (apart)
@@ -97,7 +95,8 @@ ServerMemory server_memory(StepPrices& steps, const Setup& s, const MethodChoice
   return memory;
 }
 
-Footprints footprints(const RecordedMethod& r, const PricedStep& priced, const Setup& s) {
+Footprints footprints(const PricedMethod& method, const PricedStep& priced, const Setup& s) {
+  const RecordedMethod& r = method.recorded();
   const int sequences = s.replica_sequences();
   MemoryFootprint m;
   m.weights = r.decoder.target_bytes + expert_padding(s);
@@ -114,9 +113,9 @@ Footprints footprints(const RecordedMethod& r, const PricedStep& priced, const S
     (drafters ? m.draft_cache : m.cache) += slots * c.layers * c.row_bytes();
   }
   m.cache += sequences * state_bytes(r.decoder.ops, priced.slots);
-  m.activations = priced.activations;
+  m.activations = method.recorded().activations_of_step(sequences);
   if (s.engine->sampler_copies > 0) {
-    const SchedulerLimits limits = engine_limits(*s.engine, *s.device, r.method().speculation());
+    const SchedulerLimits& limits = method.limits();
     m.activations = std::max(m.activations, sampler_memory(s, limits.max_num_seqs, limits.max_num_batched_tokens));
   }
   m.workspace = runtime_memory(s);

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "predict/step_prices.h"
+#include "predict/pricer.h"
 
 namespace draftline {
 
@@ -15,7 +15,7 @@ struct Footprints {
   MemoryFootprint target;
   std::optional<MemoryFootprint> drafter;  // its activations are bounded by those of the whole step
 };
-Footprints footprints(const RecordedMethod&, const PricedStep&, const Setup&);
+Footprints footprints(const PricedMethod&, const PricedStep&, const Setup&);
 // Why the footprints do not fit the devices' memory; none: they do.
 std::optional<std::string> lacks_memory(const RecordedMethod&, const Footprints&, const Setup&);
 
@@ -36,6 +36,6 @@ struct ServerMemory {
     return drafter ? std::min(own, drafter->left / drafter->per_token) : own;
   }
 };
-ServerMemory server_memory(StepPrices&, const Setup&, const MethodChoice&, int max_num_seqs, int batched_tokens);
+ServerMemory server_memory(Recordings&, const Setup&, const MethodChoice&, int max_num_seqs, int batched_tokens);
 
 }  // namespace draftline

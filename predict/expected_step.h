@@ -30,10 +30,11 @@ class ExpectedStep {
   Seconds drafting(double length) const {
     return mean([&](const PlacedStep& p) { return p.drafting(length); });
   }
-  StepBreakdown breakdown(double length) const {
-    StepBreakdown b;
-    for (const auto& [share, price] : parts_) b.add(price.breakdown(length), share);
-    return b;
+  StepBreakdown breakdown(double length) const { return timing(length).step; }
+  StepTiming timing(double length) const {
+    StepTiming mean;
+    for (const auto& [share, price] : parts_) mean.add(price.timing(length), share);
+    return mean;
   }
   Work work(double length) const {  // on the target's device
     Work w;
@@ -52,10 +53,6 @@ class ExpectedStep {
     const bool apart = !parts_.empty() && parts_.front().second.apart();
     const Seconds least = mean([](const PlacedStep& p) { return p.target().host_least(); });
     return std::max(Seconds{}, (apart ? step.host() - step.drafting : step.host()) - least);
-  }
-  // How long the host waits for the target's device; more host work would hide it.
-  Seconds host_idle(double length) const {
-    return mean([&](const PlacedStep& p) { return std::max(Seconds{}, p.target()(length) - p.target().host_alone()); });
   }
 
  private:

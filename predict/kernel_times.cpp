@@ -44,20 +44,21 @@ struct ShapeText {
 
 }  // namespace
 
-std::vector<KernelTime> kernel_times(StepPrices& prices, const Setup& s, const MethodChoice& m) {
-  const Speculation speculation = prices.method(s, m).speculation();
-  const auto segments = prices.recorded_step(s, m);
+std::vector<KernelTime> kernel_times(Pricer& pricer, const Setup& s, const MethodChoice& m) {
+  const Speculation speculation = pricer.recordings().method(s, m).speculation();
+  const auto segments = pricer.recordings().recorded_step(s, m);
   const int sequences = s.replica_sequences();
   const std::vector<int> lengths(static_cast<std::size_t>(sequences), s.prompt_tokens + (s.output_tokens - 2) / 2);
   const StepOutline outline(segments);
-  const std::vector<OpPrice> targets = op_prices(segments, lengths, prices.as_served(s), *s.engine, speculation);
+  const std::vector<OpPrice> targets =
+      op_prices(segments, lengths, *pricer.as_served(s.device, *s.engine), *s.engine, speculation);
   const LayerTime of_layer(*s.engine, outline);
   const DrafterDevice* own = m.drafter_device.get();
   const Engine& drafters_engine = own != nullptr && own->engine ? *own->engine : *s.engine;
   const LayerTime of_draft_layer(drafters_engine, outline);
   std::vector<OpPrice> drafters;
   if (own != nullptr)
-    drafters = op_prices(segments, lengths, prices.as_served(*own->device, drafters_engine), drafters_engine,
+    drafters = op_prices(segments, lengths, *pricer.as_served(own->device, drafters_engine), drafters_engine,
                          Speculation::off);
   std::vector<KernelTime> all;
   std::size_t next = 0;

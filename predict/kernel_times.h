@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "predict/step_prices.h"
+#include "predict/pricer.h"
 
 namespace draftline {
 
@@ -18,6 +18,6 @@ struct KernelTime {
 
 // The kernels of a step in order of their first launch, at the context in the middle of the output. They add up to the
 // device's time of that step, which overlaps with the host's. The point must fit the device.
-std::vector<KernelTime> kernel_times(StepPrices&, const Setup&, const MethodChoice&);
+std::vector<KernelTime> kernel_times(Pricer&, const Setup&, const MethodChoice&);
 
 }  // namespace draftline

@@ -10,16 +10,17 @@ Seconds PlacedStep::operator()(double length, const PromptsBetween& between) con
   return (drafter_->ahead ? std::max(draft, verify) : draft + verify) + drafter_->messages;
 }
 
-StepBreakdown PlacedStep::breakdown(double length) const {
+StepTiming PlacedStep::timing(double length) const {
   StepBreakdown verify = target_.breakdown(length);
-  if (!drafter_) return verify;
+  const Seconds host_idle = std::max(Seconds{}, verify.time - target_.host_alone());
+  if (!drafter_) return {verify, host_idle};
   StepBreakdown draft = drafter_->price.breakdown(length);
   draft.drafting = draft.host();  // all that its device waits for is a wait of the drafter
   StepBreakdown step = !drafter_->ahead ? verify.add(draft, 1) : draft.time > verify.time ? draft : verify;
   step.time += drafter_->messages;
   step.of(Phase::commit, KernelKind::communication) += drafter_->messages;
   step.waited[static_cast<std::size_t>(KernelKind::communication)] += drafter_->messages;
-  return step;
+  return {step, host_idle};
 }
 
 Seconds PlacedStep::drafting(double length) const { return drafter_ ? drafter_->price(length) : Seconds{}; }

@@ -14,6 +14,18 @@
 
 namespace draftline {
 
+// `host_idle`: how long the host waits for the target's device; more host work would hide it.
+struct StepTiming {
+  StepBreakdown step;
+  Seconds host_idle;
+
+  StepTiming& add(const StepTiming& other, double weight) {
+    step.add(other.step, weight);
+    host_idle += weight * other.host_idle;
+    return *this;
+  }
+};
+
 class PlacedStep {
  public:
   struct Drafter {
@@ -25,7 +37,7 @@ class PlacedStep {
   PlacedStep(StepPrice target, Drafter drafter) : target_(std::move(target)), drafter_(std::move(drafter)) {}
 
   Seconds operator()(double length, const PromptsBetween& between = {}) const;
-  StepBreakdown breakdown(double length) const;
+  StepTiming timing(double length) const;
   Seconds drafting(double length) const;  // how long the drafter's own device works; 0: it has none
   bool apart() const { return drafter_.has_value(); }
   std::vector<Window> windows() const;

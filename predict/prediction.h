@@ -3,19 +3,15 @@
 // throughput that follows from the acceptance length. Assumptions (docs/explanation/prediction.md): the batch stays
 // full, and the contexts of its sequences grow together.
 #pragma once
-#include <map>
 #include <optional>
 #include <string>
 #include <tuple>
 #include <variant>
 #include <vector>
 
-#include "core/mistake.h"
-#include "predict/mean_contexts.h"
+#include "predict/emitted_tokens.h"
 #include "predict/prediction_interval.h"
-#include "predict/request_cycle.h"
-#include "predict/setup.h"
-#include "predict/step_prices.h"
+#include "predict/pricer.h"
 
 namespace draftline {
 
@@ -45,54 +41,45 @@ struct Prediction {
   std::vector<std::string> warnings;  // setup_warnings()
 };
 
-// Makes predictions. Devices, engines, networks and traces must outlive it and not change. Each thread needs its own.
+// Predicts one method on one setup, at any batch size and lengths. What depends on neither is found out once.
 class Predictor {
  public:
-  explicit Predictor(Decoder::FindTransformer find, Decoder::FindDrafter drafter = {})
-      : steps_(std::move(find), std::move(drafter)) {}
-  Predictor(const Predictor&) = delete;  // tables of prompts refer to it
+  Predictor(Pricer&, const Setup&, const MethodChoice&);  // the pricer must outlive it
+  Predictor(const Predictor&) = delete;                   // its parts refer to each other
 
   // The prediction, or the reason why this point can't run: the text is longer than the transformer's positions, or it
   // does not fit in device memory, or there is a mistake().
-  std::variant<Prediction, std::string> predict(const Setup&, const MethodChoice&);
-
-  // A mistake in the method's object that only its network shows.
-  std::optional<Mistake> mistake(const Setup&, const MethodChoice&);
-
-  StepPrices& steps() { return steps_; }  // what its predictions are made of
+  std::variant<Prediction, std::string> at(int batch_size, int prompt_tokens, int output_tokens);
 
  private:
-  // The mean acceptance length over the output, or why the acceptance is not of this method.
-  static std::variant<double, Mistake> acceptance_length(const MethodChoice&, const Method&, int verified_rows,
-                                                         const Setup&);
-  // The contexts of the steps over the output: more steps lie where fewer tokens are accepted.
-  static MeanContexts contexts(const MethodChoice&, const Method&, int verified_rows, const Setup&,
-                               std::span<const Window>);
-  struct MeanStep {  // of the whole batch, over the output
-    MeanContexts contexts;
-    StepBreakdown step;
-  };
-  static MeanStep mean_over_output(const RecordedMethod&, const PricedStep&, const Setup&, const MethodChoice&);
-  // The mean number of steps in which a request decodes, where the mean acceptance length is known.
-  static double decode_steps(RecordedMethod&, const MethodChoice&, const Setup&, int verified_rows,
-                             double acceptance_length);
-  RequestCycle cycle(RecordedMethod&, const Setup&, const MethodChoice&, double decode_steps, const MeanStep& full);
-  struct Baseline {  // plain decoding, with which the methods of a setup are compared
-    StepBreakdown step;
-    Seconds e2e;
-  };
-  const Baseline& baseline(const Setup&);
-  ChunkPrices& chunks(RecordedMethod&, const Setup&);
+  void add_memory(Prediction&, const PricedStep&);
+  void compare_with_plain(Prediction&);
+  RequestCycle cycle(PricedMethod&, double hit_share, double decode_steps, const MeanContexts*) const;
+  std::optional<std::string> refuses(const Prediction&) const;
+  std::vector<std::string> warnings() const;
+  PerSecond throughput(const StepBreakdown& step, double length) const {
+    return setup_.batch_size * length / step.time;
+  }
 
-  StepPrices steps_;
-  std::map<std::tuple<const void*, const Device*, const Engine*>, ChunkPrices> chunks_;
-  std::map<std::tuple<const void*, const Device*, const Engine*, int, int, int, int>, Baseline> baselines_;
+  Setup setup_;  // at the last batch size and lengths
+  const MethodChoice method_;
+  std::optional<std::string> refuses_setup_, refuses_drafter_;
+  std::shared_ptr<PricedMethod> priced_, plain_;  // plain_: plain decoding, with which a method is compared
+  std::optional<EmittedTokens> emitted_;
+  double hit_share_ = 1;
+  KnownErrors errors_;
+  std::vector<std::string> warnings_;
 };
+
+// The prediction of the setup itself.
+std::variant<Prediction, std::string> predict(Pricer&, const Setup&, const MethodChoice&);
+
+// A mistake in the method's object that only its network shows.
+std::optional<Mistake> mistake(Recordings&, const Setup&, const MethodChoice&);
 
 // The mean time of a step, and its mean breakdown, while the context grows from the prompt to the end of the output.
 // Integrated over mean_contexts().
 Seconds mean_step_time(const StepPrice&, int prompt_tokens, int output_tokens);
 StepBreakdown mean_step(const StepPrice&, int prompt_tokens, int output_tokens);
-StepBreakdown mean_step(const ExpectedStep&, const MeanContexts&);
 
 }  // namespace draftline

@@ -32,10 +32,11 @@ static std::optional<RatioInterval> error_of(const Links& links) {
 }
 
 // The widest error of all products: of the network's, of what of it keeps 16 bits, and of a drafter's.
-static std::optional<RatioInterval> error_of_gemms(const Device& d, const Precision& p) {
-  std::optional<RatioInterval> widest = error_of(d.gpu().gemm.origin);
-  for (const LinearFormat* format : {&p.attention, &p.mlp, &p.lm_head, &p.draft}) {
-    const ChosenGemmFit chosen = gemm_fit(d, operands_of(*format, p.activations));
+static std::optional<RatioInterval> error_of_gemms(const GpuModel& gpu, const ChosenFits& fits) {
+  std::optional<RatioInterval> widest = error_of(gpu.gemm.origin);
+  std::vector<ChosenGemmFit> all = fits.target;
+  if (fits.draft) all.push_back(*fits.draft);
+  for (const ChosenGemmFit& chosen : all) {
     if (chosen.guess) return std::nullopt;
     widest = wider(widest, error_of(chosen.fit.origin));
   }
@@ -50,10 +51,9 @@ static KnownErrors known_errors_of(const CpuModel& cpu) {
   return errors;
 }
 
-static KnownErrors known_errors_of(const Device& d, const GpuModel& gpu, const Precision& precision,
-                                   const AttentionChoice& attention) {
+static KnownErrors known_errors_of(const GpuModel& gpu, const ChosenFits& fits, const AttentionChoice& attention) {
   KnownErrors errors;
-  errors.of[KernelKind::gemm] = error_of_gemms(d, precision);
+  errors.of[KernelKind::gemm] = error_of_gemms(gpu, fits);
   const AttentionFit& fit = attention.fit == nullptr ? gpu.attention.fits.front() : *attention.fit;
   const auto known = [&](const std::optional<RatioInterval>& own) {
     return attention.measured ? own : wider(own, gpu.attention.other_library);
@@ -62,15 +62,15 @@ static KnownErrors known_errors_of(const Device& d, const GpuModel& gpu, const P
   errors.of[KernelKind::attention] = known(wider(error_of(fit.decode.origin), error_of(fit.prefill.origin)));
   errors.of[KernelKind::elementwise] = error_of(gpu.copy.origin);
   if (gpu.delta_net) errors.of[KernelKind::recurrence] = error_of(gpu.delta_net->origin);
-  const ChosenExpertFit experts = expert_fit(d, operands_of(precision.experts, precision.activations));
-  errors.experts_as_gemm = experts.fit == nullptr;
-  if (experts.fit != nullptr && !experts.guess) errors.of[KernelKind::experts] = error_of(experts.fit->origin);
+  const ExpertFit* experts = fits.experts->fit;
+  errors.experts_as_gemm = experts == nullptr;
+  if (experts != nullptr && !fits.experts->guess) errors.of[KernelKind::experts] = error_of(experts->origin);
   return errors;
 }
 
-KnownErrors known_errors(const Device& d, const Precision& precision, const AttentionChoice& attention) {
+KnownErrors known_errors(const Device& d, const ChosenFits& fits, const AttentionChoice& attention) {
   const auto* cpu = d.cpu();
-  KnownErrors errors = cpu != nullptr ? known_errors_of(*cpu) : known_errors_of(d, d.gpu(), precision, attention);
+  KnownErrors errors = cpu != nullptr ? known_errors_of(*cpu) : known_errors_of(d.gpu(), fits, attention);
   errors.of[KernelKind::communication] = error_of(d.links);
   return errors;
 }

@@ -8,7 +8,7 @@
 #include "core/interval.h"
 #include "decoder/priced/step_breakdown.h"
 #include "model/devices/attention_library.h"
-#include "model/kernels/operand_fits.h"
+#include "predict/chosen_fits.h"
 
 namespace draftline {
 
@@ -23,7 +23,10 @@ struct KnownErrors {
 // 16 bits among them, and none where one of these fits is a guess for its operands. `attention`: the choice with which
 // the step runs; if a GPU's is not chosen, the device's first fit. A library that was not measured has the error that
 // the device's file gives for others, about the fit that stands in for it.
-KnownErrors known_errors(const Device&, const Precision& = {}, const AttentionChoice& attention = {});
+KnownErrors known_errors(const Device&, const ChosenFits&, const AttentionChoice& attention);
+inline KnownErrors known_errors(const Device& d, const Precision& p = {}, const AttentionChoice& attention = {}) {
+  return known_errors(d, chosen_fits(d, p), attention);
+}
 
 struct PredictionInterval {
   RatioInterval step_time, throughput;

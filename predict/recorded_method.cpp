@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "predict/recorded_method.h"
 
-#include <algorithm>
+#include <iterator>
 
 #include "decoder/priced/backend.h"
 
@@ -10,7 +10,8 @@ namespace draftline {
 static const std::vector<std::vector<int>> kUsual;  // a script without answers: decide() returns its usual one
 
 RecordedMethod::RecordedMethod(const Setup& s, const Precision& precision, const MethodChoice& m,
-                               const Decoder::FindTransformer& find, const Decoder::FindDrafter& drafter)
+                               const Decoder::FindTransformer& find, const Decoder::FindDrafter& drafter,
+                               MakeRoom make_room)
     : decoder(Decoder::Options{.target = *s.transformer,
                                .precision = precision,
                                .slots = kSlots,
@@ -19,9 +20,14 @@ RecordedMethod::RecordedMethod(const Setup& s, const Precision& precision, const
                                .drafter = drafter,
                                .states = kSlots},
               m.spec, find, [](const WeightStore&) { return std::make_unique<PricedBackend>(); }),
-      drafter_device(m.drafter_device) {
+      drafter_device(m.drafter_device),
+      make_room_(std::move(make_room)),
+      steps_([this](int sequences) { return record_step(sequences); }, kSlots / 2, make_room_),
+      prefills_([this](int tokens) { return record_prefill(tokens); }, kSlots / 2, make_room_) {
   decoder.ops.on_segment = [this](const SegmentRun& run) { segments_.push_back(run); };
 }
+
+// ---- tapes
 
 std::vector<SegmentRun> RecordedMethod::record_step(int sequences, std::optional<int> hits) {
   begin();
@@ -51,8 +57,30 @@ void RecordedMethod::begin() {
   decoder.ops.follow(&kUsual);
 }
 
-const Engine& RecordedMethod::drafters_engine(const Setup& s) const {
-  return drafter_device->engine ? *drafter_device->engine : *s.engine;
+// ---- outlines
+
+const StepOutline& RecordedMethod::step(int sequences, std::optional<int> hits) {
+  if (!hits || *hits == sequences) return steps_.at(sequences);
+  const std::pair key(sequences, *hits);
+  if (const auto known = partial_steps_.find(key); known != partial_steps_.end()) return known->second;
+  StepOutline fresh(record_step(sequences, hits));
+  if (const auto after = partial_steps_.upper_bound(key); !partial_steps_.empty())  // of the nearest size
+    fresh.share_ops((after == partial_steps_.begin() ? after : std::prev(after))->second);
+  make_room_(fresh.bytes());
+  return partial_steps_.emplace(key, std::move(fresh)).first->second;
+}
+
+std::optional<std::string> RecordedMethod::refuses(int sequences) {
+  try {
+    step(sequences);
+  } catch (const InputErrors& e) { return e.messages().front(); }
+  return std::nullopt;
+}
+
+void RecordedMethod::forget() {
+  steps_.forget();
+  prefills_.forget();
+  partial_steps_.clear();
 }
 
 }  // namespace draftline

@@ -1,49 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
-// One method on one transformer. Its steps are recorded once per batch size, on the backend that computes nothing.
+// One method on one transformer. Each of its steps is recorded once, on the backend that computes nothing, and kept for
+// any device and engine.
 #pragma once
 #include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "decoder/priced/step_outline.h"
 #include "methods/decoder.h"
+#include "predict/outlines_by_size.h"
 #include "predict/setup.h"
 
 namespace draftline {
 
-struct RecordedMethod {
+// Sequences are always those of one replica of the attention. References are valid until the next recording.
+class RecordedMethod {
+ public:
   // Sequences and KV cache entries that a recording may have.
   static constexpr int kSlots = 1 << 17;
+  using MakeRoom = OutlinesBySize::MakeRoom;
 
   RecordedMethod(const Setup&, const Precision&, const MethodChoice&, const Decoder::FindTransformer&,
-                 const Decoder::FindDrafter&);
+                 const Decoder::FindDrafter&, MakeRoom);
   RecordedMethod(const RecordedMethod&) = delete;  // the decoder's ops refer to it
 
   const Method& method() const { return *decoder.method; }
-  // The tapes of a decode step, in which `hits` of the sequences have drafts (none: all), and of the prefill of one
-  // prompt. They are valid until the next recording.
+
+  // A decode step, in which `hits` of the sequences have drafts (none: all), and the prefill of one prompt.
+  const StepOutline& step(int sequences, std::optional<int> hits = {});
+  const StepOutline& prefill(int tokens) { return prefills_.at(tokens); }
+  Bytes activations_of_step(int sequences) { return steps_.activations(sequences); }  // their memory
+  Bytes activations_of_prefill(int tokens) { return prefills_.activations(tokens); }
+  // Of a decode step, by sequence: rows that are verified; those of the widest pass, drafting included.
+  int verified_rows(int sequences) { return std::max(1, step(sequences).verified_rows); }
+  int slots(int sequences) { return std::max(1, step(sequences).widest_pass); }
+  // Why the method can't run on this transformer (Ops::gated_delta_rule, Transformer::run); none: it can.
+  std::optional<std::string> refuses(int sequences);
+  void forget();
+
+  // The tapes themselves, recorded anew.
   std::vector<SegmentRun> record_step(int sequences, std::optional<int> hits = {});
   std::vector<SegmentRun> record_prefill(int tokens);
-  const Engine& drafters_engine(const Setup&) const;  // of a drafter that has a device of its own
-
-  struct Recording {
-    StepOutline outline;
-    std::optional<Bytes> activations;  // none: not asked for yet
-    int rows() const { return std::max(1, outline.verified_rows); }
-    int slots() const { return std::max(1, outline.widest_pass); }
-  };
 
   Decoder decoder;
-  std::shared_ptr<const DrafterDevice> drafter_device;       // null: it drafts on the target's
-  std::map<std::pair<int, int>, Recording> steps, prefills;  // by sequences and hits, or by tokens
-  std::map<const Trace*, LengthDistribution> replayed;       // lengths of a trace's steps
+  std::shared_ptr<const DrafterDevice> drafter_device;  // null: it drafts on the target's
 
  private:
   void begin();
+
+  MakeRoom make_room_;
   std::vector<SegmentRun> segments_;
+  OutlinesBySize steps_, prefills_;
+  std::map<std::pair<int, int>, StepOutline> partial_steps_;  // by sequences and hits
 };
 
 }  // namespace draftline

@@ -14,11 +14,11 @@ constexpr double kRounding = 1e-9;  // of counts that are whole but for rounding
 int whole_above(double x) { return static_cast<int>(std::ceil(x - kRounding)); }
 
 // The prompt's attention and the drafter's pass over it, in equal pieces.
-Seconds rest_of_prompt(ChunkPrices& chunks, const LoopedRequests& r, int pieces) {
-  Seconds rest;
+Seconds attention_of_prompt(ChunkPrices& chunks, const LoopedRequests& r, int pieces) {
+  Seconds attention;
   const auto end = [&](int piece) { return static_cast<int>(std::int64_t{r.prompt_tokens} * piece / pieces); };
-  for (int i = 0; i < pieces; ++i) rest += chunks.rest({end(i + 1) - end(i), r.cached_tokens + end(i)});
-  return rest;
+  for (int i = 0; i < pieces; ++i) attention += chunks.attention_time({end(i + 1) - end(i), r.cached_tokens + end(i)});
+  return attention;
 }
 
 }  // namespace
@@ -63,17 +63,19 @@ RequestCycle request_cycle(const LoopedRequests& r, const std::function<DecodeSt
   const int tokens = std::max(1, static_cast<int>(std::lround(s.chunk)));
   const int pieces = std::min(r.prompt_tokens, whole_above(std::max(1.0, r.prompt_tokens / s.chunk)));
   const HostTime alone = chunks.host(tokens);
-  const Seconds rest = s.chunk / r.prompt_tokens * rest_of_prompt(chunks, r, pieces);
+  const Seconds attention = s.chunk / r.prompt_tokens * attention_of_prompt(chunks, r, pieces);
   const Seconds plain_step = decode(r.batch_size).time;
   // The time of a step of a part that computes a chunk beside so many sequences, while `reading` of the parts compute
   // one.
   const auto step_beside = [&](int others, int reading) {
+    static const VerifiedRows kNone;
     const DecodeStep beside = others > 0 ? decode(others) : DecodeStep{alone.alone, alone.alone - alone.least};
-    const HostTime more = others > 0 ? chunks.beyond_graphs(mean_rows(beside.rows) + tokens) : HostTime{};
-    Seconds prompts = chunks.added(beside.rows, tokens) + more.least + rest;
+    const VerifiedRows& rows = beside.rows != nullptr ? *beside.rows : kNone;
+    const HostTime more = others > 0 ? chunks.extra_host(mean_rows(rows) + tokens) : HostTime{};
+    Seconds prompts = chunks.gemm_growth(rows, tokens) + more.least + attention;
     if (reading < r.parts) {
       const int shared = static_cast<int>((std::int64_t{tokens} * reading + r.parts - 1) / r.parts);
-      prompts -= chunks.joint_added(beside.rows, tokens) - chunks.joint_added(beside.rows, shared);
+      prompts -= chunks.shared_growth(rows, tokens) - chunks.shared_growth(rows, shared);
     }
     const Seconds longer = std::max(prompts - beside.slack, more.alone - beside.host_slack);
     return beside.time + std::max(Seconds{}, longer);

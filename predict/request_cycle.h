@@ -5,6 +5,7 @@
 // simulator's (docs/explanation/prediction.md). Parts of data-parallel attention have prompts independently of each
 // other: a step is as long as one with a prompt if any of them has one, and the experts' rows are those of all parts.
 #pragma once
+#include <compare>
 #include <functional>
 
 #include "predict/chunk_prices.h"
@@ -19,6 +20,7 @@ struct LoopedRequests {
   bool prompts_apart = false;     // prompts have steps of their own
   int cached_tokens = 0;          // of a prompt before those that are computed: these attend to them
   int parts = 1;                  // of data-parallel attention, that step together: each has such a batch
+  auto operator<=>(const LoopedRequests&) const = default;
 };
 
 // How a request's tokens, and those of the others that are replaced meanwhile, are spread over steps; means.
@@ -34,10 +36,10 @@ RequestSteps steps_of_request(const LoopedRequests&);
 
 // A decode step: mean over the output, with the host time of the tokens emitted. `slack`: device time that the host
 // leaves idle, which prompts use first. `host_slack`: host time that the device leaves idle, in which the kernels of a
-// step with prompts that is no graph are issued first. `rows`: of all its sequences.
+// step with prompts that is no graph are issued first. `rows`: of all its sequences; null: it verifies none.
 struct DecodeStep {
   Seconds time, slack, host_slack = {};
-  VerifiedRows rows = {};
+  const VerifiedRows* rows = nullptr;
 };
 struct RequestCycle {
   Seconds ttft, e2e;  // from the arrival to the first token, and to the last

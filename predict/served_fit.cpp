@@ -10,15 +10,26 @@ namespace draftline {
 
 namespace {
 
+// A run's method as an engine's profile prices it: the share of the bandwidth is in the device already.
+PricedMethod priced_by(const ServedPoint& p, const MethodChoice& m, const Engine& profile) {
+  auto slower = std::make_shared<Device>(*p.setup.device);
+  slower->bandwidth = profile.bandwidth_share * slower->bandwidth;
+  auto engine = std::make_shared<Engine>(profile);
+  engine->bandwidth_share = 1;
+  return {p.pricer->recordings().of(p.setup, m), Stack{std::move(slower), std::move(engine)}, std::nullopt};
+}
+
 // The prompts of a batch that was timed as a whole: read in one pass where weights bound it, one after the other where
 // arithmetic does; the engine's scheduler finds the better way.
-Seconds prompts_time(const ServedPoint& p, const Setup& s) {
+Seconds prompts_time(const ServedPoint& p, const Engine& profile) {
   if (p.run.prompt_tokens == 0) return {};
   constexpr int kMostTogether = 1 << 15;
-  const auto read = [&](int tokens) { return p.prices->prefill_price(s, autoregressive(), tokens)(0); };
-  const Seconds apart = s.batch_size * read(p.run.prompt_tokens);
-  if (s.batch_size > kMostTogether / p.run.prompt_tokens) return apart;
-  return std::min(apart, read(s.batch_size * p.run.prompt_tokens));
+  const PricedMethod plain = priced_by(p, autoregressive(), profile);
+  const auto read = [&](int tokens) { return plain.prompt_price(tokens, tokens)(0); };
+  const int sequences = p.setup.batch_size;
+  const Seconds apart = sequences * read(p.run.prompt_tokens);
+  if (sequences > kMostTogether / p.run.prompt_tokens) return apart;
+  return std::min(apart, read(sequences * p.run.prompt_tokens));
 }
 
 std::vector<double> log_times(const std::vector<ServedPoint>& points, const Engine& e) {
@@ -31,24 +42,18 @@ std::vector<double> log_times(const std::vector<ServedPoint>& points, const Engi
 // Does any run have rows that the engine's graphs would pad?
 bool padding_shows(const std::vector<ServedPoint>& points, const std::vector<int>& sizes) {
   return std::any_of(points.begin(), points.end(), [&](const ServedPoint& p) {
-    const int rows = p.setup.batch_size * p.prices->verified_rows(p.setup, *p.method);
+    const int rows = p.setup.batch_size * p.pricer->recordings().verified_rows(p.setup, *p.method);
     return !sizes.empty() && rows < sizes.back() && !std::binary_search(sizes.begin(), sizes.end(), rows);
   });
 }
 
 }  // namespace
 
-Seconds predicted_time(const ServedPoint& p, const Engine& e) {
-  Device slower = *p.setup.device;
-  slower.bandwidth = e.bandwidth_share * slower.bandwidth;
-  Engine engine = e;
-  engine.bandwidth_share = 1;  // it is in the device already
-  Setup s = p.setup;
-  s.device = &slower;
-  s.engine = &engine;
-  const Seconds step =
-      p.prices->step_price(s, *p.method)(p.run.context) + s.batch_size * p.run.tokens_per_step * engine.token;
-  return p.run.steps * step + prompts_time(p, s);
+Seconds predicted_time(const ServedPoint& p, const Engine& profile) {
+  const PricedMethod method = priced_by(p, *p.method, profile);
+  const Seconds step = method.step_price(p.setup.replica_sequences())(p.run.context) +
+                       p.setup.batch_size * p.run.tokens_per_step * profile.token;
+  return p.run.steps * step + prompts_time(p, profile);
 }
 
 // No engine is so far off, by its priors least of all: the runs are of another unit.
@@ -112,8 +117,8 @@ ServedFit fit_served(const std::vector<ServedPoint>& points) {
   return out;
 }
 
-// A profile has the whole of a value whose prior is of what it adds to another one. Where no run told how much, it is as
-// much as in the shipped profile.
+// A profile has the whole of a value whose prior is of what it adds to another one. Where no run told how much, it is
+// as much as in the shipped profile.
 std::vector<ProfileValue> profile_values(const ServedFit& fit) {
   constexpr double kLittle = 0.1;
   std::vector<ProfileValue> all;

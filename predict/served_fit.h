@@ -10,14 +10,14 @@
 #include "model/calibration/prior_fit.h"
 #include "model/engines/served_profile.h"
 #include "predict/engine_terms.h"
-#include "predict/step_prices.h"
+#include "predict/pricer.h"
 
 namespace draftline {
 
 // A run, and what priced it: its prices and choices are their owner's.
 struct ServedPoint {
   ServedRun run;
-  StepPrices* prices;
+  Pricer* pricer;
   Setup setup;  // of the shipped engine; its batch is the run's
   const MethodChoice* method;
 };

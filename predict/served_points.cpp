@@ -89,7 +89,7 @@ ServedPoints::ServedPoints(std::vector<ServedRun> runs, const ServerSetup& setti
       const double prompts = prompts_of_step(run, setup);
       if (std::string doubt = doubt_of(run, prompts); !doubt.empty()) notes_.push_back(std::move(doubt));
       if (prompts > std::numbers::ln2) continue;
-      points_.push_back({std::move(run), &sweep->predictor().steps(), setup, &sweep->scenario().method(0, 0)});
+      points_.push_back({std::move(run), &sweep->pricer(), setup, &sweep->scenario().method(0, 0)});
     } catch (const InputErrors& e) {
       for (const std::string& m : e.messages())
         if (std::find(mistakes.begin(), mistakes.end(), m) == mistakes.end()) mistakes.push_back(m);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything besides the method that a prediction depends on.
 #pragma once
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -9,11 +10,10 @@
 
 namespace draftline {
 
-// The pointers refer to the scenario.
 struct Setup {
-  const Device* device;
-  const Engine* engine;
-  const TransformerShape* transformer;
+  std::shared_ptr<const Device> device;
+  std::shared_ptr<const Engine> engine;
+  std::shared_ptr<const TransformerShape> transformer;
   Precision precision;
   Parallelism parallel;
   int batch_size, prompt_tokens, output_tokens;           // batch_size: sequences of all devices together
@@ -23,6 +23,11 @@ struct Setup {
   int computed_prompt_tokens() const { return prompt_tokens - cached_prompt_tokens; }
   int replica_sequences() const;  // of batch_size, those of one replica of the attention, the fullest
 };
+// An object as a setup refers to it, that outlives whatever the setup is given to, and does not change meanwhile.
+template <class T>
+std::shared_ptr<const T> outliving(const T& object) {
+  return {std::shared_ptr<const T>(), &object};
+}
 AttentionChoice attention_of(const Setup&);  // on a CPU none
 
 // Why so many of these devices can't share this network: no link between them is known, or something of the network

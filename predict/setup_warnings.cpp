@@ -30,15 +30,10 @@ std::string divided_blocks(const Setup& s) {
 }
 
 // Warns if the fits of the target's formats, or of the drafter's if there is one, are guesses.
-std::string guessed_formats(const Setup& s, const MethodSpec& m) {
-  const Precision& p = s.precision;
-  std::vector<const LinearFormat*> formats{&p.attention, &p.mlp, &p.lm_head};
-  if (!m.is_plain()) formats.push_back(&p.draft);
-  const bool gemms = std::any_of(formats.begin(), formats.end(), [&](const LinearFormat* f) {
-    return gemm_is_guess(*s.device, operands_of(*f, p.activations));
-  });
-  const bool experts =
-      s.transformer->experts() != nullptr && experts_are_guess(*s.device, operands_of(p.experts, p.activations));
+std::string guessed_formats(const Setup& s, const MethodSpec& m, const ChosenFits& fits) {
+  const bool gemms = std::any_of(fits.target.begin(), fits.target.end(), [](const auto& f) { return f.guess; }) ||
+                     (!m.is_plain() && fits.draft && fits.draft->guess);
+  const bool experts = s.transformer->experts() != nullptr && fits.experts && fits.experts->guess;
   if (!gemms && !experts) return "";
   return std::string(gemms && experts ? "GEMMs and experts"
                      : gemms          ? "GEMMs"
@@ -102,10 +97,11 @@ std::string no_shared_prefix(const Setup& s) {
 
 }  // namespace
 
-std::vector<std::string> setup_warnings(const Setup& s, const MethodSpec& m, const AttentionChoice& attention) {
-  std::vector<std::string> all{not_measured(attention), guessed_formats(s, m), slow_experts(s),
-                               divided_blocks(s),       others_links(s),       no_module(s, m),
-                               no_indexer_times(s),     no_shared_prefix(s)};
+std::vector<std::string> setup_warnings(const Setup& s, const MethodSpec& m, const AttentionChoice& attention,
+                                        const ChosenFits& fits) {
+  std::vector<std::string> all{
+      not_measured(attention), guessed_formats(s, m, fits), slow_experts(s),    divided_blocks(s), others_links(s),
+      no_module(s, m),         no_indexer_times(s),         no_shared_prefix(s)};
   std::erase(all, "");
   return all;
 }

@@ -4,11 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "predict/chosen_fits.h"
 #include "predict/setup.h"
 
 namespace draftline {
 
-// The warnings, each a sentence. The choice must be attention_of() that setup.
-std::vector<std::string> setup_warnings(const Setup&, const MethodSpec&, const AttentionChoice&);
+// The warnings, each a sentence. The choice must be attention_of() that setup, the fits its chosen_fits().
+std::vector<std::string> setup_warnings(const Setup&, const MethodSpec&, const AttentionChoice&, const ChosenFits&);
 
 }  // namespace draftline

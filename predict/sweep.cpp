@@ -8,9 +8,10 @@ namespace draftline {
 Sweep::Sweep(Document document, const Data& data)
     : catalogue_(data),
       scenario_(read_scenario(std::move(document), catalogue_)),
-      predictor_(finder(), drafter_finder()) {}
+      recordings_(finder(), drafter_finder()),
+      pricer_(recordings_) {}
 Sweep::Sweep(Scenario scenario, const Data& data)
-    : catalogue_(data), scenario_(std::move(scenario)), predictor_(finder(), drafter_finder()) {}
+    : catalogue_(data), scenario_(std::move(scenario)), recordings_(finder(), drafter_finder()), pricer_(recordings_) {}
 
 Decoder::FindTransformer Sweep::finder() {
   return [this](const NamedNetwork& draft) { return *catalogue_.transformer(draft); };
@@ -22,9 +23,9 @@ Decoder::FindDrafter Sweep::drafter_finder() {
 
 Setup Sweep::setup(const Point& p) const {
   const Scenario& s = scenario_;
-  return {.device = s.devices[p.device].get(),
-          .engine = s.engines[p.engine].get(),
-          .transformer = s.transformers[p.transformer].get(),
+  return {.device = s.devices[p.device],
+          .engine = s.engines[p.engine],
+          .transformer = s.transformers[p.transformer],
           .precision = precision_at(s, p),
           .parallel = s.parallel[p.parallel],
           .batch_size = s.batch_sizes[p.batch],
@@ -50,7 +51,7 @@ void Sweep::validate() {
         Setup s = setup(p);
         s.parallel = {};  // undivided, so that messages have the sizes that the user knows
         if (last == nullptr || !(last->spec == m.spec))
-          if (const auto mistake = predictor_.mistake(s, m)) note(*m.in, *mistake);
+          if (const auto mistake = draftline::mistake(recordings_, s, m)) note(*m.in, *mistake);
         last = &m;
       }
     }
@@ -106,9 +107,17 @@ void Sweep::find_one_that_fits() {
 
 Outcome Sweep::at(std::size_t index, bool with_kernels) {
   const Point p = point_at(scenario_, index);
-  Outcome o{p, predictor_.predict(setup(p), scenario_.method(p))};
-  if (with_kernels && std::holds_alternative<Prediction>(o.result))
-    o.kernels = kernel_times(predictor_.steps(), setup(p), scenario_.method(p));
+  const Setup s = setup(p);
+  const MethodChoice& m = scenario_.method(p);
+  Point all_lengths = p;
+  all_lengths.prompt = all_lengths.output = all_lengths.batch = 0;
+  if (predicted_ != all_lengths) {
+    predicted_.reset();
+    predictor_.emplace(pricer_, s, m);
+    predicted_ = all_lengths;
+  }
+  Outcome o{p, predictor_->at(s.batch_size, s.prompt_tokens, s.output_tokens)};
+  if (with_kernels && std::holds_alternative<Prediction>(o.result)) o.kernels = kernel_times(pricer_, s, m);
   return o;
 }
 

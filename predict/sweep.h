@@ -2,6 +2,7 @@
 // A scenario and its predictor: the outcome of each point of the product. Each thread needs its own.
 #pragma once
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -34,7 +35,8 @@ class Sweep {
   void find_one_that_fits();
   Outcome at(std::size_t index, bool with_kernels = false);  // of the point point_at(scenario, index)
   Setup setup(const Point&) const;
-  Predictor& predictor() { return predictor_; }
+  Recordings& recordings() { return recordings_; }
+  Pricer& pricer() { return pricer_; }
 
  private:
   Decoder::FindTransformer finder();  // by name or file
@@ -43,7 +45,11 @@ class Sweep {
   void refuse_undividable(const MethodChoice&);
   Catalogue catalogue_;
   Scenario scenario_;
-  Predictor predictor_;
+  Recordings recordings_;
+  Pricer pricer_;
+  // Of the last point: neighbours differ in batch size and lengths alone.
+  std::optional<Point> predicted_;
+  std::optional<Predictor> predictor_;
 };
 
 }  // namespace draftline

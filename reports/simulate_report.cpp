@@ -22,9 +22,8 @@ void SimulateReport::note(const ServingOutcome& o) {
 std::string SimulateReport::overload() const {
   if (overloaded_ == 0) return {};
   if (rows() == 1) return "warning: " + overload_;
-  const std::string which = overloaded_ == rows()
-                                ? "every row"
-                                : std::to_string(overloaded_) + " of " + std::to_string(rows()) + " rows";
+  const std::string which =
+      overloaded_ == rows() ? "every row" : std::to_string(overloaded_) + " of " + std::to_string(rows()) + " rows";
   return "warning: in " + which +
          " the load is more than can be served: the queue grows, and their latencies with the length of the run";
 }

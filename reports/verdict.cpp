@@ -231,8 +231,8 @@ struct Setting {
   }
 };
 
-// An engine that takes a schedule does so unless attention is data parallel; otherwise one length holds for all batches:
-// the method's own, if it pays.
+// An engine that takes a schedule does so unless attention is data parallel; otherwise one length holds for all
+// batches: the method's own, if it pays.
 bool takes_schedules(const EngineOptions* options) { return options && !options->lengths_by_batch.empty(); }
 bool takes_schedule(const Scenario& s, const Point& p) {
   return takes_schedules(options_of(*s.engines[p.engine])) && s.parallel[p.parallel].attention_replicas == 1;

@@ -11,9 +11,9 @@ namespace draftline {
 
 namespace {
 
-std::optional<Prediction> predict(Predictor& predictor, const Setup& s, const MethodChoice& m) {
-  auto out = predictor.predict(s, m);
-  if (auto* p = std::get_if<Prediction>(&out)) return *p;
+std::optional<Prediction> predicted(Predictor& predictor, const Setup& s) {
+  auto out = predictor.at(s.batch_size, s.prompt_tokens, s.output_tokens);
+  if (auto* p = std::get_if<Prediction>(&out)) return std::move(*p);
   return std::nullopt;
 }
 
@@ -28,10 +28,9 @@ StepLosses losses_of(const StepBreakdown& more, Seconds plain_step) {
           .host = more.host() / plain_step};
 }
 
-BatchAdvice at_batch(Predictor& predictor, const Setup& s, const Prediction& with) {
-  const Prediction plain = *predict(predictor, s, autoregressive());
+BatchAdvice at_batch(int batch, const Prediction& with, const Prediction& plain) {
   BatchAdvice a;
-  a.batch_size = s.batch_size;
+  a.batch_size = batch;
   a.speedup = with.speedup;
   a.request_speedup = with.speedup_with_prefill;
   a.acceptance_length = with.acceptance_length;
@@ -43,20 +42,19 @@ BatchAdvice at_batch(Predictor& predictor, const Setup& s, const Prediction& wit
 }
 
 // The tokens in the KV pool of a server with default limits; negative if the weights leave no memory for a pool.
-double pool_tokens(Predictor& predictor, Setup s, const MethodChoice& m) {
+double pool_tokens(Recordings& recordings, Setup s, const MethodChoice& m) {
   const SchedulerLimits limits = engine_limits(*s.engine, *s.device, m.spec.speculation());
   s.batch_size = 1;
-  s.batch_size = batch_limit(limits, predictor.steps().verified_rows(s, m));
-  const ServerMemory memory =
-      server_memory(predictor.steps(), s, m, limits.max_num_seqs, limits.max_num_batched_tokens);
+  s.batch_size = batch_limit(limits, recordings.verified_rows(s, m));
+  const ServerMemory memory = server_memory(recordings, s, m, limits.max_num_seqs, limits.max_num_batched_tokens);
   return memory.tokens(s.gpu_memory_utilization * s.device->memory - memory.taken());
 }
 
 // The largest batch that fits in device memory, up to kMostBatchSize; 0: none.
-int largest_batch(Predictor& predictor, Setup s, const MethodChoice& m) {
+int largest_batch(Predictor& predictor, Setup s) {
   const auto fits = [&](int batch) {
     s.batch_size = batch;
-    return predict(predictor, s, m).has_value();
+    return predicted(predictor, s).has_value();
   };
   if (!fits(1)) return 0;
   int low = 1, high = 2;  // low fits
@@ -82,26 +80,27 @@ std::vector<int> looked_at(const std::vector<int>& reported, int largest) {
 
 Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, LoadAdvisor* load, std::uint64_t seed) {
   const Scenario& scenario = sweep.scenario();
-  Predictor& predictor = sweep.predictor();
+  Recordings& recordings = sweep.recordings();
   Advice out;
   out.point = point_at(scenario, index);
   const MethodChoice& m = scenario.method(out.point);
   Setup s = sweep.setup(out.point);
+  Predictor predictor(sweep.pricer(), s, m), plain(sweep.pricer(), s, autoregressive());
   const auto at = [&](int batch) {
     s.batch_size = batch;
-    return predict(predictor, s, m);
+    return predicted(predictor, s);
   };
   s.batch_size = 1;
-  auto first = predictor.predict(s, m);
+  const auto first = predictor.at(s.batch_size, s.prompt_tokens, s.output_tokens);
   if (const auto* why = std::get_if<std::string>(&first)) {
     out.obstacle = *why;
     return out;
   }
 
-  out.largest_batch = largest_batch(predictor, s, m);
+  out.largest_batch = largest_batch(predictor, s);
   const SchedulerLimits usual = limits_on(scenario.serving ? scenario.serving->choices.front() : ServingChoice{},
                                           *s.engine, *s.device, Speculation::on);
-  out.batch_limit = batch_limit(usual, predictor.steps().verified_rows(s, m));
+  out.batch_limit = batch_limit(usual, recordings.verified_rows(s, m));
   std::vector<int> reported;
   std::copy_if(batches.begin(), batches.end(), std::back_inserter(reported),
                [&](int batch) { return at(batch).has_value(); });
@@ -109,31 +108,32 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
   out.pays_at = stretches(
       looked_at(reported, out.largest_batch), [&](int batch) { return at(batch)->speedup_with_prefill >= 1; },
       [](int a, int b) { return b - a > 1 ? std::optional(a + (b - a) / 2) : std::nullopt; });
-  const auto sharded = predictor.steps().with_sharded_draft(s, m);
+  std::optional<Predictor> sharded;
+  if (const auto choice = recordings.with_sharded_draft(s, m)) sharded.emplace(sweep.pricer(), s, *choice);
   for (const int batch : reported) {
     const auto prediction = at(batch);
-    BatchAdvice a = at_batch(predictor, s, *prediction);
+    BatchAdvice a = at_batch(batch, *prediction, *predicted(plain, s));
     if (sharded)
-      if (const auto p = predict(predictor, s, *sharded)) a.sharded_speedup = p->speedup;
+      if (const auto p = predicted(*sharded, s)) a.sharded_speedup = p->speedup;
     out.batches.push_back(a);
   }
   for (const BatchAdvice& b : out.batches)
     out.gain *= std::pow(std::max(1.0, b.request_speedup), 1.0 / static_cast<double>(out.batches.size()));
-  out.draft_length = predictor.steps().chain_length(s, m);
-  DraftSchedule lengths(predictor, s, m);
+  out.draft_length = recordings.chain_length(s, m);
+  DraftSchedule lengths(sweep.pricer(), s, m);
   for (const int prompt : lengths.knows_lengths() ? scenario.prompt_tokens : std::vector<int>{}) {
     for (const int batch : reported)
       if (const auto best = lengths.best(prompt, batch)) out.best.push_back(*best);
     Setup longer = s;
     longer.prompt_tokens = prompt;
-    const int largest = largest_batch(predictor, longer, m);
+    const int largest = largest_batch(predictor, longer);
     if (largest == 0) continue;
     const auto schedule = lengths.by_batch(prompt, largest);
     out.schedule.insert(out.schedule.end(), schedule.begin(), schedule.end());
   }
 
-  if (const double plain = pool_tokens(predictor, s, autoregressive()); plain > 0)
-    out.pool_lost = 1 - std::max(0.0, pool_tokens(predictor, s, m)) / plain;
+  if (const double pool = pool_tokens(recordings, s, autoregressive()); pool > 0)
+    out.pool_lost = 1 - std::max(0.0, pool_tokens(recordings, s, m)) / pool;
   if (load != nullptr) {
     Point p = out.point;
     p.batch = 0;

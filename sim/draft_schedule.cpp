@@ -8,27 +8,23 @@
 
 namespace draftline {
 
-DraftSchedule::DraftSchedule(Predictor& predictor, const Setup& s, const MethodChoice& m)
-    : predictor_(predictor), setup_(s) {
-  const auto depth = predictor.steps().chain_length(s, m);
+DraftSchedule::DraftSchedule(Pricer& pricer, const Setup& s, const MethodChoice& m) : output_tokens_(s.output_tokens) {
+  const auto depth = pricer.recordings().chain_length(s, m);
   if (!depth) return;
   const Acceptance acceptance = m.acceptance.of_other_lengths(*depth);
   const int known = m.acceptance.longest_chain().value_or(*depth),
-            longest = std::min(known, predictor.steps().method(s, m).longest_chain().value_or(known));
+            longest = std::min(known, pricer.recordings().method(s, m).longest_chain().value_or(known));
   for (int k = 1; k <= longest; ++k) {
     const auto spec = m.spec.with_draft_length(k, *s.transformer);
     if (!spec) break;
-    lengths_.push_back({*spec, acceptance, m.drafter_device});
+    lengths_.emplace_back(pricer, s, MethodChoice{*spec, acceptance, m.drafter_device});
   }
 }
 
 std::vector<double> DraftSchedule::speedups(int prompt_tokens, int batch_size) {
-  Setup s = setup_;
-  s.prompt_tokens = prompt_tokens;
-  s.batch_size = batch_size;
   std::vector<double> all{1};
-  for (const MethodChoice& one : lengths_) {
-    const auto outcome = predictor_.predict(s, one);
+  for (Predictor& one : lengths_) {
+    const auto outcome = one.at(batch_size, prompt_tokens, output_tokens_);
     const auto* p = std::get_if<Prediction>(&outcome);
     all.push_back(p != nullptr ? p->speedup_with_prefill : 0);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The best draft length by batch size, of a method that drafts chains: by what a request sees, its prompt included.
 #pragma once
+#include <deque>
 #include <optional>
 #include <vector>
 
@@ -21,10 +22,10 @@ struct ScheduledLength {
 
 class DraftSchedule {
  public:
-  // The predictor, the setup's pointers and the method must outlive it. Draft lengths are those whose acceptance is
+  // The pricer must outlive it. Draft lengths are those whose acceptance is
   // known: as many as there are rates by position; of a single rate or a mean length, up to the method's own, as nobody
   // measured whether later drafts are accepted as often.
-  DraftSchedule(Predictor&, const Setup&, const MethodChoice&);
+  DraftSchedule(Pricer&, const Setup&, const MethodChoice&);
   bool knows_lengths() const { return !lengths_.empty(); }  // false unless the method drafts a chain of a given length
 
   // The best length, 0 being plain decoding; none if no such batch fits in device memory.
@@ -39,9 +40,8 @@ class DraftSchedule {
  private:
   // The speedups of requests, by draft length from 0, plain decoding, on; 0 where a batch does not fit.
   std::vector<double> speedups(int prompt_tokens, int batch_size);
-  Predictor& predictor_;
-  Setup setup_;
-  std::vector<MethodChoice> lengths_;  // of 1, 2, .. drafts
+  int output_tokens_;
+  std::deque<Predictor> lengths_;  // of 1, 2, .. drafts
 };
 
 }  // namespace draftline

@@ -4,6 +4,7 @@
 namespace draftline {
 
 void Histogram::add_rising(Ticks t, Ticks rise, std::int64_t steps, std::int64_t times) {
+  if (steps == 1) return add(t, times);
   const auto n = static_cast<double>(steps);
   count_ += steps * times;
   sum_ += static_cast<double>(times) * (n * static_cast<double>(t) + static_cast<double>(rise) * n * (n - 1) / 2);

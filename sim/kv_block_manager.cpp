@@ -37,7 +37,7 @@ template <class Blocks>
 bool KvBlockManager::extend(RunningBatch& running, Blocks wanted) {
   const std::span<const int> lengths = running.lengths();
   const std::span<int> held = running.kv_blocks();
-  std::int64_t more = 0;
+  int more = 0;  // sums of int become vector instructions
   for (std::size_t i = 0; i < held.size(); ++i) more += std::max(0, wanted(lengths[i]) - held[i]);
   if (more == 0) return true;
   if (!allocate(more)) return false;

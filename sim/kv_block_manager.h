@@ -40,7 +40,7 @@ class KvBlockManager {
     int tokens = 0;         // prompt tokens whose keys and values are cached
     int blocks = 0;         // their KV blocks
     int unheld_blocks = 0;  // those that count as free, as no sequence holds them
-    int beyond(int blocks_of_all) const { return blocks_of_all - blocks + unheld_blocks; }  // to allocate
+    int extra_blocks(int blocks_of_all) const { return blocks_of_all - blocks + unheld_blocks; }  // to allocate
   };
   CachedPrefix cached_prefix(const Sequence&) const;
   int reuse_prefix(Sequence&);   // makes the sequence hold its cached prefix; returns the tokens of that

@@ -25,7 +25,7 @@ void RunningBatch::join(const Sequence& joining) {
   texts_.push_back(s.text);
   joined_.push_back(s.last_emission);
   context_ += s.prefill_tokens;
-  if (first_completion_ != kUnknown) first_completion_ = std::min(first_completion_, remaining_.back());
+  if (first_completion_) first_completion_ = std::min(*first_completion_, remaining_.back());
 }
 
 Sequence RunningBatch::take(std::size_t slot) {
@@ -38,7 +38,7 @@ Sequence RunningBatch::take(std::size_t slot) {
   s.record.steps += steps_ - s.first_step;
   if (s.first_step != steps_) s.last_emission = last_emission_;
   context_ -= s.computed;
-  first_completion_ = kUnknown;
+  first_completion_.reset();
   return s;
 }
 
@@ -51,24 +51,29 @@ Sequence RunningBatch::remove_last() {
 
 void RunningBatch::remove_finished(std::vector<Sequence>& finished) {
   if (empty() || steps_to_first_completion() > 0) return;
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < size(); ++i) {
-    if (remaining_[i] == 0) {
-      if (slots_ > 0) finished_context_ += lengths_[i];
-      finished.push_back(take(i));
-      continue;
-    }
-    if (kept != i) each_column([&](auto& column) { column[kept] = column[i]; });
-    ++kept;
+  finished_slots_.clear();
+  for (std::size_t i = 0; i < remaining_.size(); ++i)
+    if (remaining_[i] == 0) finished_slots_.push_back(static_cast<std::ptrdiff_t>(i));
+  for (const std::ptrdiff_t slot : finished_slots_) {
+    const auto i = static_cast<std::size_t>(slot);
+    if (slots_ > 0) finished_context_ += lengths_[i];
+    finished.push_back(take(i));
   }
-  each_column([&](auto& column) { column.resize(kept); });
+  each_column([&](auto& column) {  // the others move up
+    auto to = column.begin() + finished_slots_.front();
+    for (std::size_t i = 0; i < finished_slots_.size(); ++i) {
+      const auto from = column.begin() + finished_slots_[i] + 1;
+      to = std::move(from, i + 1 < finished_slots_.size() ? column.begin() + finished_slots_[i + 1] : column.end(), to);
+    }
+    column.erase(to, column.end());
+  });
 }
 
 void RunningBatch::emit(int steps, Ticks end) {
   for (int& length : lengths_) length += steps;
   for (int& remaining : remaining_) remaining -= steps;
   context_ += static_cast<std::int64_t>(size()) * steps;
-  if (first_completion_ != kUnknown) first_completion_ -= steps;
+  if (first_completion_) *first_completion_ -= steps;
   steps_ += steps;
   last_emission_ = end;
   joined_.clear();
@@ -76,12 +81,13 @@ void RunningBatch::emit(int steps, Ticks end) {
 
 void RunningBatch::emit_accepted(std::span<const int> accepted, Ticks end) {
   int all = 0, least = std::numeric_limits<int>::max();
+  int *const lengths = lengths_.data(), *const remaining = remaining_.data();
   for (std::size_t i = 0; i < accepted.size(); ++i) {
-    const int emitted = std::min(accepted[i] + 1, remaining_[i]);
-    lengths_[i] += emitted;
-    remaining_[i] -= emitted;
+    const int emitted = std::min(accepted[i] + 1, remaining[i]);
+    lengths[i] += emitted;
+    remaining[i] -= emitted;
     all += emitted;
-    least = std::min(least, remaining_[i]);
+    least = std::min(least, remaining[i]);
   }
   context_ += all;
   first_completion_ = least;
@@ -91,8 +97,8 @@ void RunningBatch::emit_accepted(std::span<const int> accepted, Ticks end) {
 }
 
 int RunningBatch::steps_to_first_completion() {
-  if (first_completion_ == kUnknown) first_completion_ = *std::min_element(remaining_.begin(), remaining_.end());
-  return first_completion_;
+  if (!first_completion_) first_completion_ = *std::min_element(remaining_.begin(), remaining_.end());
+  return *first_completion_;
 }
 
 }  // namespace draftline

@@ -2,6 +2,8 @@
 // The state of a request while a server serves it, and the batch of sequences that decode. Values that change with
 // every step are in arrays indexed by batch slot, so that many steps of the whole batch cost one addition per slot.
 #pragma once
+#include <cstddef>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <vector>
@@ -33,6 +35,7 @@ class RunningBatch {
   std::span<const int> kv_blocks() const { return kv_blocks_; }
   std::span<int> kv_blocks() { return kv_blocks_; }
   std::span<DraftOutcomes::Text> texts() { return texts_; }
+  std::span<const int> outputs() const { return outputs_; }  // tokens of the whole output, by batch slot
   int generated(std::size_t i) const { return outputs_[i] - remaining_[i]; }
   std::int64_t context() const { return context_; }  // tokens in the KV cache of all sequences
 
@@ -73,8 +76,8 @@ class RunningBatch {
   std::int64_t steps_ = 0;  // decode steps since the server started
   Ticks last_emission_ = 0;
   int slots_ = 0;
-  int first_completion_ = kUnknown;  // minimum of remaining_
-  static constexpr int kUnknown = -1;
+  std::optional<int> first_completion_;  // minimum of remaining_; none: to be found
+  std::vector<std::ptrdiff_t> finished_slots_;
 };
 
 }  // namespace draftline

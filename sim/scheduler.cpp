@@ -146,7 +146,7 @@ bool Scheduler::can_admit() {
   if (!demand_.ask_sequences(with_next, limits_.max_num_seqs)) return false;
   const Sequence& s = waiting_.front();
   const KvBlockManager::CachedPrefix cached = blocks_.cached_prefix(s);
-  const auto has_free = [&](int tokens) { return blocks_.has_free(cached.beyond(blocks_.blocks_for(tokens))); };
+  const auto has_free = [&](int tokens) { return blocks_.has_free(cached.extra_blocks(blocks_.blocks_for(tokens))); };
   if (limits_.batching == Batching::continuous && !s.swapped) {
     const int budget = token_budget(), tokens = s.prefill_tokens - s.computed - cached.tokens;
     return budget > 0 && has_free(cached.tokens + (limits_.whole_prompts ? tokens : std::min(tokens, budget)));
@@ -157,7 +157,7 @@ bool Scheduler::can_admit() {
 Sequence Scheduler::admit_next(Ticks now) {
   Sequence s = waiting_.front();
   waiting_.pop_front();
-  if (s.record.started < 0) s.record.started = now;
+  if (s.record.preemptions == 0 && s.generated == 0) s.record.started = now;
   return s;
 }
 
@@ -251,7 +251,7 @@ void Scheduler::finish_prefills(Ticks now) {
     Sequence s = prefilling_.front();
     prefilling_.pop_front();
     ++s.generated;
-    if (s.record.first_token < 0) s.record.first_token = now;
+    if (s.generated == 1) s.record.first_token = now;
     else figures_.record_gaps(now - s.last_emission, 0, 1, 1);
     s.last_emission = now;
     blocks_.cache_prompt(s);

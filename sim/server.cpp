@@ -8,8 +8,9 @@
 
 namespace draftline {
 
-struct Server::Part {
-  Part(int number, const SchedulerLimits& limits, const Drafting& drafting, StepCost& cost, ServingFigures& figures)
+struct Server::DataParallelRank {
+  DataParallelRank(int number, const SchedulerLimits& limits, const Drafting& drafting, StepCost& cost,
+                   ServingFigures& figures)
       : index(number),
         blocks(limits),
         chooser(drafting.policy, drafting.lengths, cost),
@@ -32,7 +33,7 @@ Server::Server(int index, const FleetShape& shape, const SchedulerLimits& limits
                StepCost& cost, ServingFigures& figures)
     : limits_(limits), drafting_(drafting), between_parts_(shape.between_parts), figures_(figures) {
   for (int i = 0; i < shape.parts; ++i)
-    parts_.push_back(std::make_unique<Part>(index * shape.parts + i, limits_, drafting_, cost, figures));
+    ranks_.push_back(std::make_unique<DataParallelRank>(index * shape.parts + i, limits_, drafting_, cost, figures));
 }
 Server::~Server() = default;
 
@@ -42,44 +43,43 @@ Sequence Server::sequence_of(const Request& r, int server) const {
   Sequence s;
   s.record.request = r;
   s.record.server = server;
-  s.record.started = s.record.first_token = -1;
   s.prefill_tokens = r.prompt;
   if (drafting_.outcomes != nullptr) s.text = drafting_.outcomes->text(drafting_.seed, r.id, r.prompt, r.output);
   return s;
 }
 
-Server::Part& Server::next_part() { return chosen_by(between_parts_, parts_, turn_++); }
+Server::DataParallelRank& Server::next_rank() { return chosen_by(between_parts_, ranks_, turn_++); }
 
-void Server::enqueue(Part& part, const Sequence& s, Ticks arrival) {
+void Server::enqueue(DataParallelRank& rank, const Sequence& s, Ticks arrival) {
   const bool idle =
-      std::none_of(parts_.begin(), parts_.end(), [](const auto& p) { return p->scheduler.anything_runs(); });
+      std::none_of(ranks_.begin(), ranks_.end(), [](const auto& p) { return p->scheduler.anything_runs(); });
   if (idle) now_ = std::max(now_, arrival);  // the clock of an idle server does not advance
-  part.scheduler.submit(s);
+  rank.scheduler.submit(s);
 }
 
 void Server::submit(const Request& r) {
-  Part& part = next_part();
-  enqueue(part, sequence_of(r, part.index), r.arrival);
+  DataParallelRank& rank = next_rank();
+  enqueue(rank, sequence_of(r, rank.index), r.arrival);
 }
 
 void Server::submit_prefilled(const ServedRequest& record) {
-  Part& part = next_part();
-  Sequence s = sequence_of(record.request, part.index);
+  DataParallelRank& rank = next_rank();
+  Sequence s = sequence_of(record.request, rank.index);
   s.record = record;
-  s.record.server = part.index;
+  s.record.server = rank.index;
   s.generated = 1;
   s.swapped = true;
   s.last_emission = record.first_token;
-  enqueue(part, s, record.first_token);
+  enqueue(rank, s, record.first_token);
 }
 
 void Server::hand_over(Handover handover) {
   handover_ = std::move(handover);
-  for (const auto& p : parts_) p->scheduler.set_prefill_only();
+  for (const auto& p : ranks_) p->scheduler.set_prefill_only();
 }
 
 void Server::close() {
-  for (const auto& p : parts_) p->scheduler.close();
+  for (const auto& p : ranks_) p->scheduler.close();
 }
 
 void Server::leave(const ServedRequest& r) {
@@ -93,43 +93,43 @@ void Server::leave(const ServedRequest& r) {
 
 // ---- steps
 
-// Whether any part has something to run.
+// Whether any rank has something to run.
 bool Server::plan() {
   running_.clear();
-  for (const auto& p : parts_) {
+  for (const auto& p : ranks_) {
     p->plan = &p->scheduler.schedule(now_);
     if (p->plan->kind != StepPlan::Kind::idle) running_.push_back(p.get());
   }
   return !running_.empty();
 }
 
-// What experts see of each part on average, rounded up: a part without requests runs a row for the others.
+// The mean load of a rank, which is what experts see, rounded up: a rank without requests runs a row for the others.
 StepLoad Server::mean_load() const {
   StepLoad sum;
-  for (const Part* p : running_) {
+  for (const DataParallelRank* p : running_) {
     const StepLoad one = p->executor.load(*p->plan);
     sum.sequences += one.sequences;
     sum.prompt_tokens += one.prompt_tokens;
     sum.drafts = std::max(sum.drafts, one.drafts);
   }
-  const auto parts = static_cast<int>(parts_.size());
-  return {(sum.sequences + parts - 1) / parts, sum.drafts, (sum.prompt_tokens + parts - 1) / parts};
+  const auto ranks = static_cast<int>(ranks_.size());
+  return {(sum.sequences + ranks - 1) / ranks, sum.drafts, (sum.prompt_tokens + ranks - 1) / ranks};
 }
 
 void Server::step(Ticks until) {
-  const bool alone = parts_.size() == 1;
+  const bool alone = ranks_.size() == 1;
   const StepLoad mean = alone ? StepLoad{} : mean_load();
   runs_.clear();
-  for (Part* p : running_)
-    runs_.push_back(&p->executor.begin(*p->plan, alone ? 0 : p->executor.beyond_own_experts(*p->plan, mean)));
+  for (DataParallelRank* p : running_)
+    runs_.push_back(&p->executor.begin(*p->plan, alone ? 0 : p->executor.extra_expert_time(*p->plan, mean)));
   step_together(runs_, until - now_);
   std::int64_t steps = runs_.front()->steps;
   if (running_.size() > 1)
-    for (const Part* p : running_) steps = p->executor.fitting(*p->plan, steps);
-  for (Part* p : running_) steps = p->executor.reserve(*p->plan, steps);
-  for (Part* p : running_) p->executor.end(*p->plan, steps, now_);
+    for (const DataParallelRank* p : running_) steps = p->executor.fitting(*p->plan, steps);
+  for (DataParallelRank* p : running_) steps = p->executor.reserve(*p->plan, steps);
+  for (DataParallelRank* p : running_) p->executor.end(*p->plan, steps, now_);
   const Ticks time = runs_.front()->time();
-  figures_.record_dummy_batches(static_cast<Ticks>(parts_.size() - running_.size()) * time);
+  figures_.record_dummy_batches(static_cast<Ticks>(ranks_.size() - running_.size()) * time);
   now_ += time;
 }
 
@@ -140,8 +140,8 @@ void Server::advance(Ticks until) {
     if (now_ > to_ticks(kLongestTime))
       throw InputErrors("the workload takes this server more than " + to_text(kLongestTime) +
                         ": beyond simulated time");
-    for (Part* p : running_) p->served = p->scheduler.finish_step(now_);
-    for (const Part* p : running_)
+    for (DataParallelRank* p : running_) p->served = p->scheduler.finish_step(now_);
+    for (const DataParallelRank* p : running_)
       for (const ServedRequest& r : p->served) leave(r);
   }
 }
@@ -150,25 +150,25 @@ void Server::advance(Ticks until) {
 
 int Server::in_flight() const {
   int sum = 0;
-  for (const auto& p : parts_) sum += p->in_flight();
+  for (const auto& p : ranks_) sum += p->in_flight();
   return sum;
 }
 
 int Server::waiting() const {
   int sum = 0;
-  for (const auto& p : parts_) sum += p->scheduler.waiting();
+  for (const auto& p : ranks_) sum += p->scheduler.waiting();
   return sum;
 }
 
 std::int64_t Server::outstanding_tokens() const {
   std::int64_t sum = 0;
-  for (const auto& p : parts_) sum += p->outstanding_tokens();
+  for (const auto& p : ranks_) sum += p->outstanding_tokens();
   return sum;
 }
 
 Demand Server::demand() const {
   Demand all;
-  for (const auto& p : parts_) {
+  for (const auto& p : ranks_) {
     all.add(p->scheduler.demand());
     all.add(p->blocks.demand());
   }
@@ -177,7 +177,7 @@ Demand Server::demand() const {
 
 std::int64_t Server::blocks_in_use() const {
   std::int64_t sum = 0;
-  for (const auto& p : parts_) sum += p->blocks.blocks_in_use();
+  for (const auto& p : ranks_) sum += p->blocks.blocks_in_use();
   return sum;
 }
 

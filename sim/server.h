@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One serving engine: the scheduler plans a step, the executor runs it, and time moves to its end. With data-parallel
-// attention it has several parts, each with a scheduler, a queue and a KV pool. A router gives each request to a part.
-// All parts step together, as experts compute the rows of all: a step takes as long as the slowest part's.
+// attention it has several ranks, each with a scheduler, a queue and a KV pool. A router gives each request to a rank.
+// All ranks step together, as experts compute the rows of all: a step takes as long as that of the slowest.
 #pragma once
 #include <functional>
 #include <memory>
@@ -17,7 +17,7 @@ class Server {
   using Handover = std::function<void(const ServedRequest&)>;
 
   // The costs and figures must outlive the server; the other arguments are copied. `index`: its number; in records each
-  // part has one, the parts of a server in a row. The limits are those of each part.
+  // rank has one, the ranks of a server in a row. The limits are those of each rank.
   Server(int index, const FleetShape&, const SchedulerLimits&, const Drafting&, StepCost&, ServingFigures&);
   ~Server();
   Server(const Server&) = delete;
@@ -43,10 +43,10 @@ class Server {
   std::function<void(const ServedRequest&)> on_served;
 
  private:
-  struct Part;
+  struct DataParallelRank;
   Sequence sequence_of(const Request&, int server) const;
-  Part& next_part();
-  void enqueue(Part&, const Sequence&, Ticks arrival);
+  DataParallelRank& next_rank();
+  void enqueue(DataParallelRank&, const Sequence&, Ticks arrival);
   bool plan();
   StepLoad mean_load() const;
   void step(Ticks until);
@@ -56,9 +56,9 @@ class Server {
   const Drafting drafting_;
   const FleetShape::Routing between_parts_;
   ServingFigures& figures_;
-  std::vector<std::unique_ptr<Part>> parts_;
-  std::vector<Part*> running_;  // the parts that run in the planned step
-  std::vector<StepRun*> runs_;  // of running_, in that order
+  std::vector<std::unique_ptr<DataParallelRank>> ranks_;
+  std::vector<DataParallelRank*> running_;  // the ranks that run in the planned step
+  std::vector<StepRun*> runs_;              // of running_, in that order
   Handover handover_;
   std::int64_t turn_ = 0;
   Ticks now_ = 0;

@@ -2,10 +2,8 @@
 #include "sim/serving.h"
 
 #include <algorithm>
-#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 
-#include "core/fingerprint.h"
 #include "predict/device_memory.h"
 #include "sim/fleet_cost.h"
 #include "sim/serving_checks.h"
@@ -13,39 +11,6 @@
 #include "sim/step_table.h"
 
 namespace draftline {
-
-Estimate estimate(std::span<const double> values, double confidence) {
-  Estimate e;
-  const auto n = static_cast<double>(values.size());
-  for (const double value : values) e.value += value / n;
-  if (values.size() < 2) return e;
-  double squares = 0;
-  for (const double value : values) squares += std::pow(value - e.value, 2);
-  const double t = boost::math::quantile(boost::math::students_t(n - 1), 0.5 + confidence / 2);
-  const double half = t * std::sqrt(squares / (n - 1) / n);
-  e.interval = Interval{e.value - half, e.value + half};
-  return e;
-}
-
-double requests_in_flight(const Workload& w, const ServingRun& r) { return mean_rate(w) * r.figures.e2e.mean().value; }
-
-std::int64_t more_requests(const Workload& w, double enough) {
-  const double wanted = std::max(4.0 * static_cast<double>(w.requests), enough);
-  return wanted < kMostRequests ? static_cast<std::int64_t>(wanted) : std::max(w.requests, kMostRequests);
-}
-
-bool fills_servers(const Workload& w, const ServingRun& r) {
-  constexpr double kFills = 4;
-  return static_cast<double>(w.requests) >= kFills * requests_in_flight(w, r);
-}
-
-std::uint64_t seed_of_replication(std::uint64_t seed, int replication) {
-  if (replication == 0) return seed;
-  Fingerprint own;
-  own.add(seed);
-  own.add(replication);
-  return own.value();
-}
 
 ServingSweep::ServingSweep(const std::filesystem::path& scenario, const Data& data) : sweep_(scenario, data) {}
 ServingSweep::ServingSweep(Document scenario, const Data& data) : sweep_(std::move(scenario), data) {}
@@ -62,8 +27,8 @@ void ServingSweep::validate() {
 
 // The method at every draft length from 0 to its own; of a tree, at 0 and its own.
 std::vector<std::unique_ptr<MethodChoice>> ServingSweep::variants(const Setup& s, const MethodChoice& m) {
-  const int depth = sweep_.predictor().steps().method(s, m).usual_depth();
-  const bool chain = sweep_.predictor().steps().chain_length(s, m).has_value();
+  const int depth = sweep_.recordings().method(s, m).usual_depth();
+  const bool chain = sweep_.recordings().chain_length(s, m).has_value();
   std::vector<std::unique_ptr<MethodChoice>> all(static_cast<std::size_t>(depth) + 1);
   if (depth > 0) all.front() = std::make_unique<MethodChoice>(autoregressive());
   for (int k = 1; chain && k < depth; ++k)
@@ -72,8 +37,6 @@ std::vector<std::unique_ptr<MethodChoice>> ServingSweep::variants(const Setup& s
   all.back() = std::make_unique<MethodChoice>(m);
   return all;
 }
-
-MethodPrices::~MethodPrices() = default;
 
 std::shared_ptr<MethodPrices> ServingSweep::prices(const Point& p, const Setup& setup, int stages) {
   Point what = p;
@@ -87,22 +50,25 @@ std::shared_ptr<MethodPrices> ServingSweep::prices(const Point& p, const Setup& 
     known->by_drafts = variants(setup, method);
     std::vector<const MethodChoice*> by_drafts;
     for (const auto& m : known->by_drafts) by_drafts.push_back(m.get());
-    known->table = std::make_unique<StepTable>(sweep_.predictor().steps(), setup, by_drafts, method, stages);
+    known->table = std::make_unique<StepTable>(sweep_.pricer(), setup, by_drafts, method, stages);
   }
   return known;
 }
 
-const DraftOutcomes& ServingSweep::outcomes(const Point& p, const Setup& s, bool from_start) {
+// Long runs keep no draws, which would take memory that grows with the requests.
+const DraftOutcomes& ServingSweep::outcomes(const Point& p, const Setup& s, const Workload& workload) {
   constexpr std::size_t kMost = 16;  // each may keep some 32 MiB of draws
+  constexpr std::int64_t kMostRequests = 1 << 15;
+  const bool from_start = workload.lengths_of_acceptance, keeps = workload.requests <= kMostRequests;
   const MethodChoice& m = scenario().method(p);
-  const int rows = sweep_.predictor().steps().verified_rows(s, m);
-  const auto key = std::tuple(p.transformer, p.engine, p.method, rows, from_start);
+  const int rows = sweep_.recordings().verified_rows(s, m);
+  const auto key = std::tuple(p.transformer, p.engine, p.method, rows, from_start, keeps);
   if (const auto known = outcomes_.find(key); known != outcomes_.end()) return known->second;
   if (outcomes_.size() >= kMost) outcomes_.clear();
   DraftOutcomes& fresh =
-      outcomes_.emplace(key, m.acceptance.outcomes({m.spec, sweep_.predictor().steps().method(s, m), rows}, from_start))
+      outcomes_.emplace(key, m.acceptance.outcomes({m.spec, sweep_.recordings().method(s, m), rows}, from_start))
           .first->second;
-  fresh.keep_draws();
+  if (keeps) fresh.keep_draws();
   return fresh;
 }
 
@@ -148,11 +114,11 @@ static void refuse_long_texts(const Workload& workload, const TransformerShape& 
 // What the method drafts, by which policy, and what will be accepted.
 void ServingSweep::add_drafting(ServingPoint& point, const Point& p) {
   const MethodChoice& method = scenario().method(p);
-  StepPrices& steps = sweep_.predictor().steps();
+  Recordings& steps = sweep_.recordings();
   Drafting& drafting = point.drafting;
   drafting.draft_length = steps.method(point.setup, method).usual_depth();
   if (drafting.draft_length == 0) return;
-  point.outcomes = outcomes(p, point.setup, point.workload.lengths_of_acceptance);
+  point.outcomes = outcomes(p, point.setup, point.workload);
   drafting.draft_length = std::min(drafting.draft_length, point.outcomes.depth());
   drafting.outcomes = &point.outcomes;
   drafting.rows = std::max(steps.verified_rows(point.setup, method), point.outcomes.depth() + 1);
@@ -205,41 +171,9 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   setup.batch_size = limits.max_num_seqs * setup.parallel.attention_replicas;
   point->prices->table->allow(setup.batch_size);
   add_kv_pool(*point, choice,
-              server_memory(sweep_.predictor().steps(), setup, method, most_sequences, limits.max_num_batched_tokens));
+              server_memory(sweep_.recordings(), setup, method, most_sequences, limits.max_num_batched_tokens));
   point->choice = without_load_axes(*scenario().serving, choice);
   return point;
-}
-
-ServingRun ServingPoint::run(std::uint64_t seed, const LatencyTargets& targets, ServingObserver* observer,
-                             const std::function<void(std::int64_t)>& progress) {
-  return Fleet(fleet, limits, drafting, *prices->table).run(workload, seed, targets, observer, progress);
-}
-
-ServingRun ServingPoint::run_while_targets_hold(std::uint64_t seed, const LatencyTargets& targets) {
-  return Fleet(fleet, limits, drafting, *prices->table).run_while_targets_hold(workload, seed, targets);
-}
-
-const ServingRun& ServingPoint::run_without_load(std::uint64_t seed, const LatencyTargets& targets) {
-  RunInputs inputs = run_inputs(seed, targets);
-  inputs.rate = 0;
-  inputs.fleet.replicas = 1;
-  return prices->unloaded.of(inputs, [&] {
-    return Fleet(inputs.fleet, limits, drafting, *prices->table).run(one_by_one(workload), seed, targets);
-  });
-}
-
-RunInputs ServingPoint::run_inputs(std::uint64_t seed, const LatencyTargets& targets) const {
-  RunInputs inputs{.seed = seed,
-                   .rate = mean_rate(workload),
-                   .requests = workload.requests,
-                   .fleet = fleet,
-                   .limits = limits,
-                   .targets = {},
-                   .choice = choice,
-                   .prompt_tokens = setup.prompt_tokens,
-                   .output_tokens = setup.output_tokens};
-  for (const LatencyTargets::Target& t : targets.targets) inputs.targets.push_back(t.limit);
-  return inputs;
 }
 
 // The devices that serve a point: what they cost and draw.
@@ -282,7 +216,7 @@ std::optional<double> ServingSweep::slowest_step(const Point& p, const ServingPo
   setup.batch_size = std::clamp(static_cast<int>(in_flight), 1, point.limits.max_num_seqs * point.fleet.parts);
   setup.prompt_tokens = std::max(1, static_cast<int>(std::lround(mean_prompt(point.workload))));
   setup.output_tokens = std::max(2, static_cast<int>(std::lround(mean_output(point.workload))));
-  const auto outcome = sweep_.predictor().predict(setup, scenario().method(p));
+  const auto outcome = predict(sweep_.pricer(), setup, scenario().method(p));
   const auto* predicted = std::get_if<Prediction>(&outcome);
   if (predicted == nullptr || !predicted->interval) return std::nullopt;
   return predicted->interval->step_time.high;

@@ -68,9 +68,9 @@ void check_method(Sweep& sweep, const Point& p) {
   const Scenario& s = sweep.scenario();
   const Reader root = s.document.root();
   const MethodChoice& m = s.method(p);
-  const Method& built = sweep.predictor().steps().method(sweep.setup(p), m);
+  const Method& built = sweep.recordings().method(sweep.setup(p), m);
   const int depth = built.usual_depth();
-  const bool chain = sweep.predictor().steps().chain_length(sweep.setup(p), m) && built.drafts_ahead() == 0;
+  const bool chain = sweep.recordings().chain_length(sweep.setup(p), m) && built.drafts_ahead() == 0;
   const bool by_length = m.acceptance.table() != nullptr && m.acceptance.table()->by_length();
   for (const ServingChoice& c : s.serving->choices) {
     if (depth > 0) check_drafts(c.policy, depth, chain);

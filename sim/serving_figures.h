@@ -16,7 +16,7 @@ namespace draftline {
 // The record of a request.
 struct ServedRequest {
   Request request;
-  Ticks started = 0, first_token = 0, last_token = 0;  // started: first admitted; -1: not yet
+  Ticks started = 0, first_token = 0, last_token = 0;  // started: first admitted
   int preemptions = 0, server = 0;                     // server: the number of the last one
   std::int64_t steps = 0;                              // decode steps of its sequence
 };

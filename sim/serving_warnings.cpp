@@ -90,7 +90,8 @@ std::vector<std::string> serving_warnings(const ServingChoice& choice, const Ser
                                short_run(point, first),
                                unsettled(first),
                                bound_by_sequences(choice, point, result)};
-  const auto of_setup = setup_warnings(point.setup, method, attention_of(point.setup));
+  const auto of_setup = setup_warnings(point.setup, method, attention_of(point.setup),
+                                       chosen_fits(*point.setup.device, point.setup.precision));
   all.insert(all.end(), of_setup.begin(), of_setup.end());
   std::erase(all, "");
   return all;

@@ -58,7 +58,7 @@ class StepCost {
 
   // Data-parallel attention: how much of a step's time the experts and their exchange take, if each part of a server
   // has this load. The times above are those of parts that are all alike.
-  virtual Ticks joint(const StepLoad&) { return 0; }
+  virtual Ticks shared_time(const StepLoad&) { return 0; }
 
   // Wall time on this machine that was spent on computing step times.
   virtual Seconds pricing_time() const { return {}; }

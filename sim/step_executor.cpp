@@ -50,8 +50,10 @@ void step_together(std::span<StepRun* const> runs, Ticks room) {
     steps = std::min(steps, r->steps);
     if (r->rise > rise) steps = std::min(steps, (first - r->first) / (r->rise - rise) + 1);
   }
-  steps = steps_whose_sum_fits(first, rise, steps);
-  steps = steps_that_start_within(room, first, rise, steps);
+  if (steps > 1) {
+    steps = steps_whose_sum_fits(first, rise, steps);
+    steps = steps_that_start_within(room, first, rise, steps);
+  }
   for (StepRun* r : runs) r->first = first, r->rise = rise, r->steps = steps;
 }
 
@@ -73,9 +75,9 @@ StepLoad StepExecutor::load(const StepPlan& plan) const {
   return load;
 }
 
-Ticks StepExecutor::beyond_own_experts(const StepPlan& plan, const StepLoad& mean) const {
+Ticks StepExecutor::extra_expert_time(const StepPlan& plan, const StepLoad& mean) const {
   const StepLoad own = load(plan);
-  return mean == own ? 0 : cost_.joint(mean) - cost_.joint(own);
+  return mean == own ? 0 : cost_.shared_time(mean) - cost_.shared_time(own);
 }
 
 StepRun& StepExecutor::begin(const StepPlan& plan, Ticks others) {
@@ -169,14 +171,19 @@ void StepExecutor::steady_decode(const StepPlan& plan, Ticks others) {
 // Fills accepted_ and returns the number of tokens that the batch emits.
 std::int64_t StepExecutor::draw_acceptance(const StepPlan& plan) {
   accepted_.resize(running_.size());
+  positions_.resize(running_.size());
   // The usual length is a mean where drafts vary, so that recorded steps are not cut there.
   const int drafts = plan.draft_length < drafting_.draft_length ? plan.draft_length : drafting_.outcomes->depth();
-  std::int64_t emitted = 0;
-  for (std::size_t i = 0; i < running_.size(); ++i) {
-    const int would_accept =
-        drafting_.outcomes->accepted(running_.texts()[i], running_.generated(i) - 1, plan.draft_length);
-    accepted_[i] = std::min(would_accept, plan.admitted.empty() ? drafts : plan.admitted[i]);
-    emitted += std::min(accepted_[i] + 1, running_.remaining()[i]);
+  const std::span<const int> remaining = running_.remaining(), outputs = running_.outputs(), admitted = plan.admitted;
+  const std::span<int> accepted = accepted_, positions = positions_;
+  for (std::size_t i = 0; i < positions.size(); ++i) positions[i] = outputs[i] - remaining[i] - 1;
+  drafting_.outcomes->accepted(running_.texts(), positions, plan.draft_length, accepted);
+  if (!admitted.empty())
+    for (std::size_t i = 0; i < accepted.size(); ++i) accepted[i] = std::min(accepted[i], admitted[i]);
+  int emitted = 0;
+  for (std::size_t i = 0; i < accepted.size(); ++i) {
+    if (admitted.empty()) accepted[i] = std::min(accepted[i], drafts);
+    emitted += std::min(accepted[i] + 1, remaining[i]);
   }
   chooser_.record_acceptance(plan.draft_length, accepted_);
   return emitted;

@@ -19,7 +19,7 @@ class StepExecutor {
   StepLoad load(const StepPlan&) const;
   // How much longer the experts take for the rows of all parts than if each had this one's rows; less is negative.
   // `mean`: the load of all parts of the server, of each on average.
-  Ticks beyond_own_experts(const StepPlan&, const StepLoad& mean) const;
+  Ticks extra_expert_time(const StepPlan&, const StepLoad& mean) const;
   // The time of a plan that is not idle, of one step and of as many more as its batch stays as it is. `others`: device
   // time for the rows of other parts. Throws InputErrors if a step takes hours (core/clock). The result is valid until
   // the next call, and its times may be changed before end().
@@ -50,7 +50,7 @@ class StepExecutor {
   ServingFigures& figures_;
   Ticks prompt_time_ = 0;  // of steps that only computed prompts, since the last decode step
   StepRun run_;
-  std::vector<int> accepted_;
+  std::vector<int> accepted_, positions_;
 };
 
 }  // namespace draftline

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "core/int_indexed.h"
 #include "model/kernels/kernel_time.h"
 
 namespace draftline {
@@ -26,15 +27,15 @@ class ScopedTimer {
 
 }  // namespace
 
-StepTable::StepTable(StepPrices& prices, const Setup& setup, std::vector<const MethodChoice*> by_drafts,
+StepTable::StepTable(Pricer& pricer, const Setup& setup, std::vector<const MethodChoice*> by_drafts,
                      const MethodChoice& prompts, int stages)
-    : prices_(prices),
+    : pricer_(pricer),
       setup_(setup),
       by_drafts_(std::move(by_drafts)),
       chunks_(
-          [this, &prompts](int tokens, int rows) {
+          [this, prompts = pricer.of(setup, prompts)](int tokens, int rows) {
             const ScopedTimer running(pricing_time_);
-            return prices_.prefill_price(setup_, prompts, tokens, rows);
+            return prompts->prompt_price(tokens, rows);
           },
           setup.engine->prompt_graphs),
       token_(to_ticks(setup.engine->token)),
@@ -46,17 +47,34 @@ void StepTable::allow(int sequences) const {
 }
 
 StepTable::Batch& StepTable::batch(int sequences, int drafts) {
-  auto& of_drafts = batches_[static_cast<std::size_t>(drafts)];
-  const auto n = static_cast<std::size_t>(sequences);
-  if (of_drafts.size() <= n) of_drafts.resize(n + 1);
-  Batch& b = of_drafts[n];
-  if (!b.price) {
+  auto& of_drafts = batches_[at(drafts)];
+  if (of_drafts.size() <= at(sequences)) of_drafts.resize(at(sequences) + 1);
+  Batch& b = of_drafts[at(sequences)];
+  if (!b.priced) {
     const ScopedTimer running(pricing_time_);
-    const MethodChoice* method = by_drafts_[static_cast<std::size_t>(drafts)];
-    check(method != nullptr, "no method drafts so many");
-    b.price = std::make_unique<ExpectedStep>(prices_.expected_step(setup_, *method, sequences));
+    const MethodChoice* choice = by_drafts_[at(drafts)];
+    check(choice != nullptr, "no method drafts so many");
+    const auto method = pricer_.of(setup_, *choice);
+    b.priced = method->step(sequences, choice->acceptance.verifying_share({choice->spec, method->method()}));
   }
   return b;
+}
+
+StepCost::Line StepTable::line(const Batch& b, int sequences, std::size_t cell) const {
+  const std::int64_t from = context_node(cell), to = context_node(cell + 1);
+  const StepTiming first = b.price().timing(static_cast<double>(from));
+  const Seconds handing_on = pipeline_transfer(mean_rows(b.price().rows()));
+  const Ticks start = step_ticks(first.step.time + handing_on),
+              end = step_ticks(b.price()(static_cast<double>(to)) + handing_on);
+  const std::int64_t tokens = sequences * (to - from);
+  return {.from = sequences * from,
+          .to = sequences * to,
+          .start = start,
+          .per_token = (end - start + tokens / 2) / tokens,
+          .host = step_ticks(first.step.host()),
+          .slack = step_ticks(b.price().idle(first.step)),
+          .host_slack = step_ticks(first.host_idle),
+          .drafting = step_ticks(first.step.of(Phase::draft))};
 }
 
 StepCost::Line StepTable::decode(const DecodeBatch& decoding) {
@@ -69,29 +87,13 @@ StepCost::Line StepTable::decode(const DecodeBatch& decoding) {
   Batch& b = batch(sequences, decoding.drafts);
   const std::size_t cell = context_cell(decoding.context / sequences);
   if (b.cells.size() <= cell) b.cells.resize(cell + 1);
-  Line& line = b.cells[cell];
-  if (line.to == 0) {
-    const std::int64_t from = context_node(cell), to = context_node(cell + 1);
-    const StepBreakdown first = b.price->breakdown(static_cast<double>(from));
-    const Seconds handing_on = hops(mean_rows(b.price->rows()));
-    const Ticks start = step_ticks(first.time + handing_on),
-                end = step_ticks((*b.price)(static_cast<double>(to)) + handing_on);
-    const std::int64_t tokens = sequences * (to - from);
-    line = {.from = sequences * from,
-            .to = sequences * to,
-            .start = start,
-            .per_token = (end - start + tokens / 2) / tokens,
-            .host = step_ticks(first.host()),
-            .slack = step_ticks(b.price->idle(first)),
-            .host_slack = step_ticks(b.price->host_idle(static_cast<double>(from))),
-            .drafting = step_ticks(first.of(Phase::draft))};
-  }
-  return line;
+  if (!b.cells[cell]) b.cells[cell] = line(b, sequences, cell);
+  return *b.cells[cell];
 }
 
 Ticks StepTable::after_prompts(const DecodeBatch& decoding, Ticks prompts, int fresh) {
   if (!setup_.device->caches_outlast_steps()) return 0;
-  const ExpectedStep& price = *batch(decoding.sequences, decoding.drafts).price;
+  const ExpectedStep& price = batch(decoding.sequences, decoding.drafts).price();
   const double length = static_cast<double>(decoding.context) / decoding.sequences;
   const PromptsBetween between{Seconds{static_cast<double>(prompts) / kTicksPerSecond},
                                1 - 1.0 * fresh / decoding.sequences};
@@ -99,7 +101,7 @@ Ticks StepTable::after_prompts(const DecodeBatch& decoding, Ticks prompts, int f
 }
 
 // The time of passing the hidden states of so many rows through all stages.
-Seconds StepTable::hops(double rows) const {
+Seconds StepTable::pipeline_transfer(double rows) const {
   if (stages_ == 1) return {};
   const Bytes states = bytes_of(setup_.precision.activations, rows * setup_.transformer->hidden);
   EngineLinks in_turn = setup_.engine->links;  // a stage waits for nobody but the one before it
@@ -110,28 +112,28 @@ Seconds StepTable::hops(double rows) const {
 
 const VerifiedRows& StepTable::rows(int sequences, int drafts) {
   static const VerifiedRows none;
-  return sequences == 0 ? none : batch(sequences, drafts).price->rows();
+  return sequences == 0 ? none : batch(sequences, drafts).price().rows();
 }
 
 // Between the nodes of the context on a line, as a decode step is.
-Seconds StepTable::beyond_parts(const DecodeBatch& decoding) {
+Seconds StepTable::extra_attention(const DecodeBatch& decoding) {
   if (decoding.sequences == 0) return {};
   Batch& b = batch(decoding.sequences, decoding.drafts);
-  if (!b.asked_mixed) {
+  if (!b.mixed) {
     const ScopedTimer running(pricing_time_);
-    const MethodChoice& method = *by_drafts_[static_cast<std::size_t>(decoding.drafts)];
-    if (auto mixed = prices_.mixed_attention(setup_, method, decoding.sequences)) b.mixed.emplace(std::move(*mixed));
-    b.asked_mixed = true;
+    const auto priced = pricer_.of(setup_, *by_drafts_[at(decoding.drafts)]);
+    b.mixed.emplace(priced->mixed_attention(decoding.sequences, attention_of(setup_)));
   }
-  if (!b.mixed) return {};
+  const std::optional<MixedAttention>& mixed = *b.mixed;
+  if (!mixed) return {};
   const auto at_node = [&](std::size_t node) {
-    if (b.beyond_parts.size() <= node) b.beyond_parts.resize(node + 1);
-    std::optional<Seconds>& known = b.beyond_parts[node];
+    if (b.extra_attention.size() <= node) b.extra_attention.resize(node + 1);
+    std::optional<Seconds>& known = b.extra_attention[node];
     if (!known) {
       const auto attention = [&](const StepPrice& price) {
         return price.breakdown(static_cast<double>(context_node(node))).of(Phase::verify, KernelKind::attention);
       };
-      known = attention(b.mixed->mixed) - attention(b.mixed->separate) - b.mixed->launches;
+      known = attention(mixed->mixed) - attention(mixed->separate) - mixed->launches;
     }
     return *known;
   };
@@ -144,24 +146,24 @@ Seconds StepTable::beyond_parts(const DecodeBatch& decoding) {
 
 StepCost::Prompts StepTable::prefill(const DecodeBatch& decoding, std::span<const Chunk> chunks) {
   int tokens = 0;
-  Seconds rest = chunks.empty() ? Seconds{} : beyond_parts(decoding);
+  Seconds attention = chunks.empty() ? Seconds{} : extra_attention(decoding);
   for (const Chunk& c : chunks) {
     tokens += c.tokens;
-    rest += chunks_.rest(c);
+    attention += chunks_.attention_time(c);
   }
   const VerifiedRows& verified = rows(decoding.sequences, decoding.drafts);
-  const HostTime more = chunks_.beyond_graphs(mean_rows(verified) + tokens);
-  return {step_ticks(std::max(Seconds{}, chunks_.added(verified, tokens) + rest + hops(tokens) + more.least)),
-          step_ticks(std::max(Seconds{}, more.alone))};
+  const HostTime more = chunks_.extra_host(mean_rows(verified) + tokens);
+  const Seconds device = chunks_.gemm_growth(verified, tokens) + attention + pipeline_transfer(tokens) + more.least;
+  return {step_ticks(std::max(Seconds{}, device)), step_ticks(std::max(Seconds{}, more.alone))};
 }
 
 // Neither experts nor their exchange depend on the context.
-Ticks StepTable::joint(const StepLoad& load) {
-  Seconds time = chunks_.joint_added(rows(load.sequences, load.drafts), load.prompt_tokens);
+Ticks StepTable::shared_time(const StepLoad& load) {
+  Seconds time = chunks_.shared_growth(rows(load.sequences, load.drafts), load.prompt_tokens);
   if (load.sequences > 0) {
     Batch& b = batch(load.sequences, load.drafts);
-    if (!b.joint) b.joint = joint_time(b.price->breakdown(0));
-    time += *b.joint;
+    if (!b.shared_time) b.shared_time = draftline::shared_time(b.price().breakdown(0));
+    time += *b.shared_time;
   }
   return step_ticks(std::max(Seconds{}, time));
 }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "predict/chunk_prices.h"
-#include "predict/step_prices.h"
+#include "predict/pricer.h"
 #include "sim/step_cost.h"
 
 namespace draftline {
@@ -19,35 +19,36 @@ class StepTable : public StepCost {
  public:
   // `by_drafts[k]`: the method with draft length k, null if it is not used. `prompts`: the method whose prefill is
   // priced. Sequences and tokens are those of one replica of the attention, of which all have as many. `stages`: of a
-  // pipeline; passing hidden states to the next stage costs an all-reduce of two devices. The
-  // references must outlive the table.
-  StepTable(StepPrices&, const Setup&, std::vector<const MethodChoice*> by_drafts, const MethodChoice& prompts,
+  // pipeline; passing hidden states to the next stage costs an all-reduce of two devices. The pricer and the methods
+  // must outlive the table.
+  StepTable(Pricer&, const Setup&, std::vector<const MethodChoice*> by_drafts, const MethodChoice& prompts,
             int stages = 1);
   StepTable(const StepTable&) = delete;  // its tables of prompts refer to it
 
   Line decode(const DecodeBatch&) override;
   Ticks after_prompts(const DecodeBatch&, Ticks prompts, int fresh) override;
   Prompts prefill(const DecodeBatch&, std::span<const Chunk>) override;
-  Ticks joint(const StepLoad&) override;
+  Ticks shared_time(const StepLoad&) override;
   Ticks token() const override { return token_; }
   Seconds pricing_time() const override { return pricing_time_; }
   void allow(int sequences) const;  // throws InputErrors if the host time of that many sequences' tokens is hours
 
  private:
   struct Batch {  // for one batch size and draft length
-    std::unique_ptr<ExpectedStep> price;
-    std::vector<Line> cells;  // by context; to == 0: not computed yet
-    std::optional<Seconds> joint;
-    bool asked_mixed = false;
-    std::optional<MixedAttention> mixed;               // none: a mixed step costs the sum of its parts
-    std::vector<std::optional<Seconds>> beyond_parts;  // what it costs more, by context
+    std::shared_ptr<const PricedStep> priced;
+    const ExpectedStep& price() const { return priced->price; }
+    std::vector<std::optional<Line>> cells;  // by context
+    std::optional<Seconds> shared_time;
+    std::optional<std::optional<MixedAttention>> mixed;   // none inside: a mixed step costs the sum of its parts
+    std::vector<std::optional<Seconds>> extra_attention;  // what it costs more, by context
   };
   Batch& batch(int sequences, int drafts);
   const VerifiedRows& rows(int sequences, int drafts);  // that such a step verifies; of no sequences none
-  Seconds hops(double rows) const;
-  Seconds beyond_parts(const DecodeBatch&);
+  Line line(const Batch&, int sequences, std::size_t cell) const;
+  Seconds pipeline_transfer(double rows) const;
+  Seconds extra_attention(const DecodeBatch&);
 
-  StepPrices& prices_;
+  Pricer& pricer_;
   Setup setup_;
   std::vector<const MethodChoice*> by_drafts_;
   ChunkPrices chunks_;

@@ -2,6 +2,7 @@
 #include "trace/draft_outcomes.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/errors.h"
@@ -143,10 +144,40 @@ int DraftOutcomes::drawn_from_table(const Text& t, int position, int drafts) con
 }
 
 int DraftOutcomes::draw(const Text& t, int position, const std::vector<std::uint64_t>& survival) const {
-  const std::uint64_t u = philox4x32_10({static_cast<std::uint32_t>(position), 0, 0, 0}, {t.key[0], t.key[1]})[0];
-  int n = 0;
-  for (const std::uint64_t s : survival) n += u < s ? 1 : 0;
-  return n;
+  return drafts_of(philox4x32_10({static_cast<std::uint32_t>(position), 0, 0, 0}, {t.key[0], t.key[1]})[0], survival);
+}
+
+void DraftOutcomes::accepted(std::span<Text> texts, std::span<const int> positions, int drafts,
+                             std::span<int> accepted) const {
+  if (tables_ || !begin_.empty()) {
+    for (std::size_t i = 0; i < texts.size(); ++i) accepted[i] = this->accepted(texts[i], positions[i], drafts);
+    return;
+  }
+  PhiloxLanes lanes;
+  std::array<std::size_t, PhiloxLanes::kLanes> of{};  // the text of each lane
+  std::size_t filled = 0;
+  const auto draw_lanes = [&] {
+    const PhiloxLanes::Words words = lanes.first_words();
+    for (std::size_t lane = 0; lane < filled; ++lane) {
+      const std::size_t i = of[lane];
+      accepted[i] = drafts_of(words[lane], survival_);
+      if (texts[i].kept != nullptr) texts[i].kept[positions[i]] = static_cast<std::uint8_t>(accepted[i]);
+    }
+    filled = 0;
+  };
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const Text& t = texts[i];
+    if (t.kept != nullptr && t.kept[positions[i]] != kUnknown) {
+      accepted[i] = t.kept[positions[i]];
+      continue;
+    }
+    lanes.counter[filled] = static_cast<std::uint32_t>(positions[i]);
+    lanes.key0[filled] = t.key[0];
+    lanes.key1[filled] = t.key[1];
+    of[filled] = i;
+    if (++filled == of.size()) draw_lanes();
+  }
+  if (filled > 0) draw_lanes();
 }
 
 int DraftOutcomes::replayed(Text& t, int position) const {

@@ -51,6 +51,9 @@ class DraftOutcomes {
     return known;
   }
 
+  // accepted() of each text at its position.
+  void accepted(std::span<Text> texts, std::span<const int> positions, int drafts, std::span<int> accepted) const;
+
   // The probability that each draft is accepted if those before it are; in a trace the share of its positions.
   std::vector<double> conditional_rates() const;
 
@@ -75,6 +78,11 @@ class DraftOutcomes {
   };
   // Survival at one context after the other, of chains of one length; all chains, if outcomes don't depend on it.
   using OfContexts = std::vector<std::vector<std::uint64_t>>;
+  static int drafts_of(std::uint64_t word, const std::vector<std::uint64_t>& survival) {
+    int n = 0;
+    for (const std::uint64_t s : survival) n += word < s ? 1 : 0;
+    return n;
+  }
   int draw(const Text&, int position, const std::vector<std::uint64_t>& survival) const;
   int draw(const Text& t, int position) const { return draw(t, position, survival_); }
   int drawn_from_table(const Text&, int position, int drafts) const;

@@ -9,8 +9,8 @@ namespace draftline::methods {
 
 class DraftNetwork {
  public:
-  // Builds the transformer of the parameter "draft". `vocabulary`: of an LM head over the most frequent tokens in place of its own; none: its own. `window`: that its
-  // layers see, unless they have windows of their own; 0: all.
+  // Builds the transformer of the parameter "draft". `vocabulary`: of an LM head over the most frequent tokens in place
+  // of its own; none: its own. `window`: that its layers see, unless they have windows of their own; 0: all.
   explicit DraftNetwork(Context&, std::optional<int> vocabulary = {}, int window = 0);
   // Keeps the rows of `path` of a pass's tail in the KV cache.
   void commit(Ops& ops, Tensor path, const Rows& rows, const BatchSlots& slots) const {

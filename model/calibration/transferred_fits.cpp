@@ -121,8 +121,8 @@ static void take_transferred_kernels(OrderedJson& attention, const fs::path& fol
   attention["kernels"] = std::move(kernels);
 }
 
-// A relative's links as read_device() transfers them: what the device has of its own wins, and which devices they are is
-// not transferred.
+// A relative's links as read_device() transfers them: what the device has of its own wins, and which devices they are
+// is not transferred.
 static OrderedJson with_own_traits(OrderedJson links, const OrderedJson& own) {
   links.erase("compute_capability");
   for (const char* trait : {"switched", "compute_capability"})

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of an engine's profile as tables. A new term of an engine is a member of its struct and a row here: profiles
-// then hold it, `calibrate --served` fits it if it has a prior, `draftline list engines NAME` prints it, and a test asks
-// for its row in docs/reference/engines.md (docs/recipes/new_engine_term.md).
+// The values of an engine's profile as tables. A new term of an engine is a member of its struct and a row here:
+// profiles then hold it, `calibrate --served` fits it if it has a prior, `draftline list engines NAME` prints it, and a
+// test asks for its row in docs/reference/engines.md (docs/recipes/new_engine_term.md).
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Divides a plain step of our decoder on a GPU by the host's clock: the time to record it, the time to launch it (as
-// graphs or kernel by kernel), and the time that the GPU waits for the host (docs/explanation/cuda.md, "Probes"). And times a layer of it, whose kernels follow one another as in a step, where every other probe repeats one.
+// graphs or kernel by kernel), and the time that the GPU waits for the host (docs/explanation/cuda.md, "Probes"). And
+// times a layer of it, whose kernels follow one another as in a step, where every other probe repeats one.
 #pragma once
 #include "decoder/cuda/gemm/product_choices.h"
 #include "probes/cuda/timer.h"

@@ -166,9 +166,11 @@ void serve(const Bench& bench, std::int64_t requests, const std::string& method,
     refused = run.figures.refused;
   }
   const double loop = median(std::move(loops));
-  std::printf("serving, %s: %9lld requests, %lld refused, %9lld steps in %.4f s: %.0f requests/s, %.0f ns a step; ",
-              name, static_cast<long long>(requests), static_cast<long long>(refused), static_cast<long long>(steps),
-              loop, static_cast<double>(requests) / loop, 1e9 * loop / static_cast<double>(steps));
+  std::printf(
+      "serving, %s: %9lld requests, %lld refused, %9lld steps in %.4f s: %.0f requests/s, %.0f steps/s, %.0f ns a "
+      "step; ",
+      name, static_cast<long long>(requests), static_cast<long long>(refused), static_cast<long long>(steps), loop,
+      static_cast<double>(requests) / loop, static_cast<double>(steps) / loop, 1e9 * loop / static_cast<double>(steps));
   std::printf("prices %.3f s; peak memory +%.0f MiB\n", pricing, peak_memory_mib() - before);
 }
 

@@ -12,10 +12,10 @@ foreach(line
     "kernel times: a GEMM ${above_zero} ns, an attention ${above_zero} ns"
     "prices: 7 configurations, ${above_zero} ms each: ${above_zero} ms before the first run, ${above_zero} ms in it"
     "plan: 12 options, 12 of them feasible, in ${above_zero} s on one core, ${above_zero} ms each"
-    "serving, plain +: +1000 requests, ${above_zero} refused, +${above_zero} steps in ${above_zero} s"
-    "serving, EAGLE-3, k = 4: +1000 requests, ${above_zero} refused, +${above_zero} steps in ${above_zero} s"
-    "serving, plain +: +10000 requests, ${above_zero} refused, +${above_zero} steps in ${above_zero} s"
-    "serving, EAGLE-3, k = 4: +10000 requests, ${above_zero} refused, +${above_zero} steps in ${above_zero} s")
+    "serving, plain +: +1000 requests, ${above_zero} refused, +${above_zero} steps in ${above_zero} s: ${above_zero} requests/s, ${above_zero} steps/s"
+    "serving, EAGLE-3, k = 4: +1000 requests, ${above_zero} refused, +${above_zero} steps in ${above_zero} s: ${above_zero} requests/s, ${above_zero} steps/s"
+    "serving, plain +: +10000 requests, ${above_zero} refused, +${above_zero} steps in ${above_zero} s: ${above_zero} requests/s, ${above_zero} steps/s"
+    "serving, EAGLE-3, k = 4: +10000 requests, ${above_zero} refused, +${above_zero} steps in ${above_zero} s: ${above_zero} requests/s, ${above_zero} steps/s")
   if(NOT out MATCHES "(^|\n)${line}")
     message(FATAL_ERROR "no line \"${line}\" in\n${out}${err}")
   endif()

@@ -48,7 +48,7 @@ std::vector<std::vector<std::vector<int>>> trees(const Program& draftline, const
   std::vector<std::vector<std::vector<int>>> all;
   for (std::size_t i = 0; i < sweep.scenario().points(); ++i) {
     const Point p = point_at(sweep.scenario(), i);
-    all.push_back(rank_paths(sweep.predictor().steps().method(sweep.setup(p), sweep.scenario().methods[p.method])));
+    all.push_back(rank_paths(sweep.recordings().method(sweep.setup(p), sweep.scenario().methods[p.method])));
   }
   return all;
 }

@@ -39,6 +39,13 @@ TEST_CASE("Philox gives the published answers") {
         Counter{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
+TEST_CASE("four words of Philox are the first of their blocks") {
+  const PhiloxLanes lanes{{0, 1, 77, 0xffffffff}, {0, 0xa4093822, 5, 0xffffffff}, {0, 0x299f31d0, 0xffffffff, 6}};
+  const PhiloxLanes::Words words = lanes.first_words();
+  for (std::size_t i = 0; i < words.size(); ++i)
+    CHECK(words[i] == philox4x32_10({lanes.counter[i], 0, 0, 0}, {lanes.key0[i], lanes.key1[i]})[0]);
+}
+
 TEST_CASE("a draw is the Philox block at (counter, stream) under the seed, lowest words first") {
   constexpr std::uint64_t seed = 0x0123456789abcdef;
   Fingerprint stream;

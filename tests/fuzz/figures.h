@@ -30,10 +30,11 @@ inline MethodChoice method_of(const char* object, double rate) {
 }
 
 inline void price(const Device& device, const Engine& engine, const TransformerShape& target) {
-  Predictor predictor([](const NamedNetwork&) { return TransformerShape{}; });
-  const Setup setup{.device = &device,
-                    .engine = &engine,
-                    .transformer = &target,
+  Recordings recordings([](const NamedNetwork&) { return TransformerShape{}; });
+  Pricer pricer(recordings);
+  const Setup setup{.device = outliving(device),
+                    .engine = outliving(engine),
+                    .transformer = outliving(target),
                     .precision = target.checkpoint.value_or(Precision()),
                     .parallel = {},
                     .batch_size = 3,
@@ -41,7 +42,7 @@ inline void price(const Device& device, const Engine& engine, const TransformerS
                     .output_tokens = 20};
   for (const MethodChoice& m : {autoregressive(), method_of(R"({"name": "medusa", "draft_length": 2})", 0.5),
                                 method_of(R"({"name": "self_spec", "draft_length": 2})", 0.5)}) {
-    const auto result = predictor.predict(setup, m);
+    const auto result = predict(pricer, setup, m);
     if (const auto* p = std::get_if<Prediction>(&result)) are_figures(*p);
   }
 }

@@ -48,12 +48,14 @@ TEST_CASE("a machine that takes what is predicted has no error, and one twice as
 
 TEST_CASE("what is compared is what `run` predicts: the predictor's own price of the step") {
   World w;
-  StepPrices prices([](const NamedNetwork&) { return TransformerShape{}; });
-  const Setup setup{&w.device, &w.engine, &w.target, Precision(DType::fp32), {}, 4, 100, 2};
+  Recordings recordings([](const NamedNetwork&) { return TransformerShape{}; });
+  Pricer pricer(recordings);
+  const Setup setup{
+      outliving(w.device), outliving(w.engine), outliving(w.target), Precision(DType::fp32), {}, 4, 100, 2};
   const MeasuredCell m = cell(kHeads, 4, 1, 1, 123);
   const ValidationCell c = w.validation.compare(m);
-  CHECK(c.step.predicted == Approx(prices.step_price(setup, {kHeads})(123).value));
-  CHECK(c.plain.predicted == Approx(prices.step_price(setup, autoregressive())(123).value));
+  CHECK(c.step.predicted == Approx(pricer.step_price(setup, {kHeads})(123).value));
+  CHECK(c.plain.predicted == Approx(pricer.step_price(setup, autoregressive())(123).value));
 }
 
 TEST_CASE("a cell is predicted for the machine as it was beside it") {

@@ -86,8 +86,9 @@ TEST_CASE("a sequence without a hit verifies one row") {
   const auto sweep = ScenarioText(with(R"("batch_size": 2)", R"({"name": "prompt_lookup", "draft_length": 5,
     "acceptance": {"rate": 0.8, "hit_share": 0.5}})"))
                          .sweep();
-  const ExpectedStep step = sweep->predictor().steps().expected_step(
-      sweep->setup({}), sweep->scenario().method(Point{}), sweep->setup({}).batch_size);
+  const Setup setup = sweep->setup({});
+  const ExpectedStep step =
+      sweep->pricer().of(setup, sweep->scenario().method(Point{}))->step(setup.batch_size, 0.5)->price;
   CHECK(step.rows() == VerifiedRows{{2, 0.25}, {7, 0.5}, {12, 0.25}});
   CHECK(mean_rows(step.rows()) == 7);
 }

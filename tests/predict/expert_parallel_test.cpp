@@ -100,7 +100,7 @@ TEST_CASE("all-reduces are of the rows of the engine's graph, as the GEMMs besid
                            .sweep();
     Seconds all;
     for (const KernelTime& k :
-         kernel_times(sweep->predictor().steps(), sweep->setup(point_at(sweep->scenario(), 0)), autoregressive()))
+         kernel_times(sweep->pricer(), sweep->setup(point_at(sweep->scenario(), 0)), autoregressive()))
       if (k.op == SumOverRanks::key) all += k.time;
     return all;
   };

@@ -36,7 +36,7 @@ TEST_CASE("in the KV pool a sequence's states are blocks besides its tokens'") {
   // A token has 8 layers of 4096 bytes; one state in each of 24 layers, and 3 rows: 1572 tokens' bytes.
   const auto s = ScenarioText(hybrid_scenario(kAutoregressive, 1, 500)).sweep();
   const ServerMemory memory =
-      server_memory(s->predictor().steps(), s->setup(point_at(s->scenario(), 0)), autoregressive(), 256, 512);
+      server_memory(s->recordings(), s->setup(point_at(s->scenario(), 0)), autoregressive(), 256, 512);
   CHECK(memory.kept.states == 51511296 / 32768.0);
   SchedulerLimits limits;
   limits.block_size = 16;

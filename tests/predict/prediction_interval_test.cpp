@@ -29,9 +29,10 @@ Prediction predicted(const Device& d, const std::string& engine, const std::stri
           .sweep();
   const Scenario& all = s->scenario();
   Catalogue catalogue(kData);
-  Predictor predictor([&](const NamedNetwork& draft) { return *catalogue.transformer(draft); });
-  const Setup setup{&d, all.engines[0].get(), all.transformers[0].get(), precision_at(all, {}), {}, 8, 500, 100};
-  const auto outcome = predictor.predict(setup, all.methods[0]);
+  Recordings recordings([&](const NamedNetwork& draft) { return *catalogue.transformer(draft); });
+  Pricer pricer(recordings);
+  const Setup setup{outliving(d), all.engines[0], all.transformers[0], precision_at(all, {}), {}, 8, 500, 100};
+  const auto outcome = predict(pricer, setup, all.methods[0]);
   return std::get<Prediction>(outcome);
 }
 
@@ -137,10 +138,10 @@ TEST_CASE("attention of one row and of several err by intervals of their own") {
 TEST_CASE("a library that was not measured on a device makes the interval wider") {
   const Device d = h100();
   AttentionChoice choice = attention_choice(d.gpu().attention, "flash_attention_3", DType::bf16);
-  const auto own = known_errors(d, {}, choice).plain_attention;
+  const auto own = known_errors(d, Precision(), choice).plain_attention;
   choice = attention_choice(d.gpu().attention, "triton", DType::bf16);
   REQUIRE_FALSE(choice.measured);
-  const auto other = known_errors(d, {}, choice).plain_attention;
+  const auto other = known_errors(d, Precision(), choice).plain_attention;
   REQUIRE((own && other));
   const RatioInterval apart = *d.gpu().attention.other_library;
   CHECK(apart.low < own->low);
@@ -149,7 +150,7 @@ TEST_CASE("a library that was not measured on a device makes the interval wider"
   Device silent = d;
   silent.gpu().attention.other_library.reset();
   choice = attention_choice(silent.gpu().attention, "triton", DType::bf16);
-  CHECK_FALSE(known_errors(silent, {}, choice).plain_attention);
+  CHECK_FALSE(known_errors(silent, Precision(), choice).plain_attention);
 }
 
 TEST_CASE("GEMMs with 8-bit operands err as their own fit or as that of 16 bits; by a guess their error is not known") {

@@ -60,8 +60,8 @@ TEST_CASE("a point whose figures are no numbers is skipped, and says whose coeff
   Setup setup = s->setup(point_at(s->scenario(), 0));
   Device spoilt = *setup.device;
   spoilt.bandwidth = BytesPerSecond{std::numeric_limits<double>::quiet_NaN()};
-  setup.device = &spoilt;
-  const auto result = s->predictor().predict(setup, s->scenario().methods[0]);
+  setup.device = outliving(spoilt);
+  const auto result = predict(s->pricer(), setup, s->scenario().methods[0]);
   REQUIRE(std::holds_alternative<std::string>(result));
   CHECK(contains(std::get<std::string>(result), "coefficients of h100-sxm or draftline are out of all proportion"));
 }
@@ -84,20 +84,21 @@ TEST_CASE("the folded price of a step is the walk over its ops") {
   const auto s = ScenarioText(scenario_of(kMethods, R"("batch_size": [1, 5])")).sweep();
   const Scenario& all = s->scenario();
   Catalogue catalogue(kData);
-  Predictor predictor([&](const NamedNetwork& draft) { return *catalogue.transformer(draft); });
+  Recordings recordings([&](const NamedNetwork& draft) { return *catalogue.transformer(draft); });
+  Pricer pricer(recordings);
   for (std::size_t i = 0; i < all.points(); i += 7) {
     const Point p = point_at(all, i);
     const int batch = all.batch_sizes[p.batch];
-    const Setup setup{all.devices[p.device].get(),
-                      all.engines[p.engine].get(),
-                      all.transformers[p.transformer].get(),
+    const Setup setup{all.devices[p.device],
+                      all.engines[p.engine],
+                      all.transformers[p.transformer],
                       precision_at(all, p),
                       {},
                       batch,
                       all.prompt_tokens[p.prompt],
                       all.output_tokens[p.output]};
     const Speculation speculation = all.methods[p.method].spec.speculation();
-    const auto run = predictor.steps().recorded_step(setup, all.methods[p.method]);
+    const auto run = recordings.recorded_step(setup, all.methods[p.method]);
     const StepPrice folded(run, *setup.device, *setup.engine, speculation);
     for (const int length : {1, 100, 2047}) {
       INFO(all.methods[p.method].spec.name() << " on " << setup.engine->name << " at " << length);
@@ -127,7 +128,7 @@ TEST_CASE("the folded price is the walk where the device waits in layers and dra
   waits.layer = waits.layer_rows.emplace(5e-6);
   waits.draft_pass_exposed = Seconds{200e-6};
   const auto& method = s->scenario().methods.front();
-  const auto run = s->predictor().steps().recorded_step(setup, method);
+  const auto run = s->recordings().recorded_step(setup, method);
   const std::vector<int> lengths(1, 700);
   setup.batch_size = 1;
   const Seconds folded = StepPrice(run, *setup.device, waits, Speculation::on)(700),
@@ -148,10 +149,10 @@ TEST_CASE("a layer's kernels, as layers are calibrated, are what a step has more
   engine.layer = {};
   engine.layer_rows.reset();
   engine.record = {};
-  setup.engine = &engine;
+  setup.engine = outliving(engine);
   const auto with_layers = [&](const TransformerShape& t) {
-    setup.transformer = &t;
-    return s->predictor().steps().step_price(setup, s->scenario().methods.front())(context).value;
+    setup.transformer = outliving(t);
+    return s->pricer().step_price(setup, s->scenario().methods.front())(context).value;
   };
   TransformerShape few = *setup.transformer, more = few;
   few.resize_layers(2);
@@ -174,7 +175,7 @@ TEST_CASE("a layer of several rows may take another time beyond its kernels than
       ScenarioText(with_method(R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}})")).sweep();
   Setup setup = s->setup({});
   setup.batch_size = 1;
-  const auto run = s->predictor().steps().recorded_step(setup, s->scenario().methods.front());
+  const auto run = s->recordings().recorded_step(setup, s->scenario().methods.front());
   Engine engine = *setup.engine;
   engine.layer = {};
   engine.layer_rows.reset();
@@ -190,7 +191,7 @@ TEST_CASE("a drafter whose passes wait for the host takes their time, and no mor
   const auto s =
       ScenarioText(with_method(R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}})")).sweep();
   const Setup setup = s->setup({});
-  const auto run = s->predictor().steps().recorded_step(setup, s->scenario().methods.front());
+  const auto run = s->recordings().recorded_step(setup, s->scenario().methods.front());
   Engine slow = *setup.engine;
   slow.ops["verify_greedy"].waits = 1;  // the host reads what was accepted before it drafts
   const auto drafting = [&](double pass) {
@@ -214,7 +215,7 @@ TEST_CASE("layers that verify a tree cost what the engine says, those of a chain
   const auto longer = [](const std::string& drafts) {
     const auto s = ScenarioText(with_method(R"({"name": "eagle3", )" + drafts + "}")).sweep();
     const Setup setup = s->setup({});
-    const auto run = s->predictor().steps().recorded_step(setup, s->scenario().methods.front());
+    const auto run = s->recordings().recorded_step(setup, s->scenario().methods.front());
     Engine trees = *setup.engine;
     trees.layer_tree = Seconds{25e-6};
     const auto time = [&](const Engine& e) { return StepPrice(run, *setup.device, e, Speculation::on)(700).value; };
@@ -229,10 +230,10 @@ TEST_CASE("a long prompt is launched kernel by kernel where the engine has no gr
   const auto s = ScenarioText(with("")).sweep();
   Setup setup = s->setup({});
   Engine eager = *setup.engine;
-  setup.engine = &eager;
   eager.issue = Seconds{1e-3};
   const auto time = [&](int tokens) {
-    return s->predictor().steps().prefill_price(setup, autoregressive(), tokens)(0);
+    setup.engine = std::make_shared<const Engine>(eager);
+    return s->pricer().prefill_price(setup, autoregressive(), tokens)(0);
   };
   const Seconds replayed = time(64), longer = time(600);
   eager.prompt_graphs = 512;
@@ -285,10 +286,11 @@ TEST_CASE("the host's share of a step that waits for kernels does not grow with 
 TEST_CASE("each entry of a mean step is the mean of that entry") {
   const auto s = ScenarioText(scenario_of(kMethods, R"("batch_size": 4)")).sweep();
   Catalogue catalogue(kData);
-  Predictor predictor([&](const NamedNetwork& draft) { return *catalogue.transformer(draft); });
+  Recordings recordings([&](const NamedNetwork& draft) { return *catalogue.transformer(draft); });
+  Pricer pricer(recordings);
   const Scenario& all = s->scenario();
   const Setup setup = s->setup(point_at(all, all.points() - 1));
-  const StepPrice price = predictor.steps().step_price(setup, all.methods.back());
+  const StepPrice price = pricer.step_price(setup, all.methods.back());
   // A text of two tokens has one step; the entries of a long one lie between those of its first and last step.
   const StepBreakdown first = mean_step(price, 100, 2), mean = mean_step(price, 100, 3000),
                       last = mean_step(price, 3098, 2);
@@ -308,14 +310,15 @@ TEST_CASE("experts are an entry of their own") {
                                   "method": {"name": "autoregressive"}, "prompt_tokens": 100, "output_tokens": 2})")
                      .sweep();
   Catalogue catalogue(kData);
-  Predictor predictor([&](const NamedNetwork& draft) { return *catalogue.transformer(draft); });
+  Recordings recordings([&](const NamedNetwork& draft) { return *catalogue.transformer(draft); });
+  Pricer pricer(recordings);
   const Setup setup = s->setup(point_at(s->scenario(), 0));
   const std::vector<int> lengths{100};
   Seconds experts;
-  for (const OpPrice& op : op_prices(predictor.steps().recorded_step(setup, autoregressive()), lengths, *setup.device,
+  for (const OpPrice& op : op_prices(recordings.recorded_step(setup, autoregressive()), lengths, *setup.device,
                                      *setup.engine, Speculation::off))
     if (op.key == "expert_mlp") experts += op.time;
-  const StepBreakdown step = predictor.steps().step_price(setup, autoregressive()).breakdown(100);
+  const StepBreakdown step = pricer.step_price(setup, autoregressive()).breakdown(100);
   CHECK(experts.value > 0);
   CHECK(step.of(Phase::verify, KernelKind::experts).value == Approx(experts.value).epsilon(1e-12));
 }
@@ -325,17 +328,13 @@ TEST_CASE("an engine's own cost of a layer of experts replaces that of the engin
   Catalogue catalogue(kData);
   const auto network = catalogue.transformer("qwen3-30b-a3b");
   Setup setup = s->setup({});
-  setup.transformer = network.get();
+  setup.transformer = network;
   Engine measured = *setup.engine, own = measured;
   measured.ops["expert_mlp"].fixed.reset();
   own.ops["expert_mlp"].fixed = Seconds{9e-6};
   const auto experts = [&](const Engine& e) {
-    setup.engine = &e;
-    return s->predictor()
-        .steps()
-        .step_price(setup, autoregressive())
-        .breakdown(500)
-        .of(Phase::verify, KernelKind::experts);
+    setup.engine = outliving(e);
+    return s->pricer().step_price(setup, autoregressive()).breakdown(500).of(Phase::verify, KernelKind::experts);
   };
   const GpuModel& gpu = setup.device->gpu();
   CHECK((experts(measured) - experts(own)).value == Approx(48 * (gpu.experts->fixed.value - 9e-6)));

@@ -162,7 +162,7 @@ TEST_CASE("no draft length beyond a checkpoint's block or heads is looked at") {
   for (const auto& [folder, name, longest] : {std::tuple(&block, "dflash", 5), {&heads, "medusa", 3}}) {
     const auto sweep = folder->sweep("\"name\": \"" + std::string(name) + "\", " + rates + kChecked);
     const Point point = point_at(sweep->scenario(), 0);
-    DraftSchedule schedule(sweep->predictor(), sweep->setup(point), sweep->scenario().method(point));
+    DraftSchedule schedule(sweep->pricer(), sweep->setup(point), sweep->scenario().method(point));
     const auto best = schedule.best(512, 1);
     REQUIRE(best);
     CHECK(best->draft_length == longest);

@@ -61,8 +61,8 @@ void print(const char* what, const Judged& j) {
   line("shipped", j.shipped);
   line("fitted", j.fitted);
   for (const FittedTerm& t : j.fit.terms)
-    std::printf("  %-18s %.4g (%.4g to %.4g), learned %.0f %%\n", std::string(t.term.field->key).c_str(), t.value, t.low,
-                t.high, 100 * t.learned);
+    std::printf("  %-18s %.4g (%.4g to %.4g), learned %.0f %%\n", std::string(t.term.field->key).c_str(), t.value,
+                t.low, t.high, 100 * t.learned);
   for (const std::string& w : j.fit.warnings) std::printf("  %s\n", w.c_str());
 }
 

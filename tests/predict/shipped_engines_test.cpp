@@ -99,13 +99,12 @@ class Bar {
   // Of a step; `prompts`: with the prompts that a full batch has to read between its steps.
   Shares predicted(const Engine& e, bool prompts = false) const {
     Setup s = sweep_->setup({});
-    s.engine = &e;
+    s.engine = std::make_shared<const Engine>(e);
     const MethodChoice& m = sweep_->scenario().methods.front();
-    const StepBreakdown b = sweep_->predictor().steps().step_price(s, m).breakdown(1000 + kOutputs / 2.0);
+    const StepBreakdown b = sweep_->pricer().step_price(s, m).breakdown(1000 + kOutputs / 2.0);
     const Seconds draft = b.of(Phase::draft) + b.drafting, tokens = s.batch_size * length_ * e.token;
     Seconds read{};
-    if (prompts)
-      read = s.batch_size * length_ / kOutputsOfRequests * sweep_->predictor().steps().prefill_price(s, m, 1000)(0);
+    if (prompts) read = s.batch_size * length_ / kOutputsOfRequests * sweep_->pricer().prefill_price(s, m, 1000)(0);
     const Seconds whole = b.time + tokens + read, rest = b.host() - b.drafting + b.of(Phase::commit) + tokens;
     return {draft / whole, (whole - draft - rest) / whole, rest / whole};
   }

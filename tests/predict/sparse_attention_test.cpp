@@ -28,7 +28,7 @@ Seconds of_op(const std::string& op, int batch, int prompt, const std::string& t
                      .sweep();
   const Point p = point_at(s->scenario(), 0);
   Seconds sum;
-  for (const KernelTime& k : kernel_times(s->predictor().steps(), s->setup(p), s->scenario().method(p)))
+  for (const KernelTime& k : kernel_times(s->pricer(), s->setup(p), s->scenario().method(p)))
     if (k.op == op) sum += k.time;
   return sum;
 }

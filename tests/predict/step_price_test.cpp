@@ -10,10 +10,12 @@ using namespace draftline;
 
 TEST_CASE("on one thread host and device add up, and the walk over a step is its folded price") {
   SmallOnCpu w;
-  StepPrices prices([](const NamedNetwork&) { return TransformerShape{}; });
+  Recordings recordings([](const NamedNetwork&) { return TransformerShape{}; });
+  Pricer pricer(recordings);
   const MethodChoice method{kHeads};
-  const Setup setup{&w.device, &w.engine, &w.target, Precision(DType::fp32), {}, 4, 100, 2};
-  const auto step = prices.recorded_step(setup, method);
+  const Setup setup{
+      outliving(w.device), outliving(w.engine), outliving(w.target), Precision(DType::fp32), {}, 4, 100, 2};
+  const auto step = recordings.recorded_step(setup, method);
   double ops = 0;
   for (const SegmentRun& run : step) ops += static_cast<double>(run.tape->ops.size());
   Engine nothing, serial;
@@ -35,10 +37,12 @@ TEST_CASE("on one thread host and device add up, and the walk over a step is its
 TEST_CASE("the longer a CPU's step takes the more of its weights co-runner traffic evicts, and its price counts that") {
   SmallOnCpu w;
   w.device.l2 = w.device.cpu()->caches[2] = Bytes{64e6};  // holds them
-  StepPrices prices([](const NamedNetwork&) { return TransformerShape{}; });
+  Recordings recordings([](const NamedNetwork&) { return TransformerShape{}; });
+  Pricer pricer(recordings);
   const MethodChoice method{kHeads};
-  const Setup setup{&w.device, &w.engine, &w.target, Precision(DType::fp32), {}, 4, 100, 2};
-  const auto step = prices.recorded_step(setup, method);
+  const Setup setup{
+      outliving(w.device), outliving(w.engine), outliving(w.target), Precision(DType::fp32), {}, 4, 100, 2};
+  const auto step = recordings.recorded_step(setup, method);
   const std::vector<int> lengths(4, 200);
   const auto price = [&](double co_runner_traffic) {
     w.device.cpu()->co_runner_traffic = BytesPerSecond{co_runner_traffic};
@@ -60,10 +64,12 @@ TEST_CASE("the longer a CPU's step takes the more of its weights co-runner traff
 
 TEST_CASE("keys and values that a draft pass has just read are in a nearer cache for the next one") {
   SmallOnCpu w;
-  StepPrices prices([](const NamedNetwork&) { return TransformerShape{}; });
+  Recordings recordings([](const NamedNetwork&) { return TransformerShape{}; });
+  Pricer pricer(recordings);
   const MethodChoice method{spec(R"({"draft_length":3,"exit":2,"name":"layerskip"})")};
-  const Setup setup{&w.device, &w.engine, &w.target, Precision(DType::fp32), {}, 4, 100, 2};
-  const auto step = prices.recorded_step(setup, method);
+  const Setup setup{
+      outliving(w.device), outliving(w.engine), outliving(w.target), Precision(DType::fp32), {}, 4, 100, 2};
+  const auto step = recordings.recorded_step(setup, method);
   const std::vector<int> lengths(4, 200);
   // The last cache holds what a draft pass meets, but not what a step does; entries alone cost time.
   CpuModel& cpu = *w.device.cpu();
@@ -96,9 +102,11 @@ TEST_CASE("keys and values that a draft pass has just read are in a nearer cache
 TEST_CASE("while prompts are read co-runner traffic fills a CPU's LLC, and the step after them finds less there") {
   SmallOnCpu w;
   w.device.l2 = w.device.cpu()->caches[2] = Bytes{64e6};
-  const Setup setup{&w.device, &w.engine, &w.target, Precision(DType::fp32), {}, 4, 100, 2};
-  StepPrices prices([](const NamedNetwork&) { return TransformerShape{}; });
-  const StepPrice price = prices.step_price(setup, autoregressive());
+  const Setup setup{
+      outliving(w.device), outliving(w.engine), outliving(w.target), Precision(DType::fp32), {}, 4, 100, 2};
+  Recordings recordings([](const NamedNetwork&) { return TransformerShape{}; });
+  Pricer pricer(recordings);
+  const StepPrice price = pricer.step_price(setup, autoregressive());
   const auto after = [&](double seconds, double waiting) { return price(200, {Seconds{seconds}, waiting}).value; };
   CHECK(after(0, 1) == price(200).value);
   double before = price(200).value;
@@ -117,10 +125,9 @@ TEST_CASE("the next step finds a network in a CPU's caches if they can hold it")
   const auto price = [&](double last_level_cache) {
     Device d = w.device;
     d.l2 = d.cpu()->caches[2] = Bytes{last_level_cache};
-    const Setup setup{&d, &w.engine, &w.target, Precision(DType::fp32), {}, 1, 100, 2};
-    return StepPrices([](const NamedNetwork&) { return TransformerShape{}; })
-        .step_price(setup, autoregressive())(100)
-        .value;
+    const Setup setup{outliving(d), outliving(w.engine), outliving(w.target), Precision(DType::fp32), {}, 1, 100, 2};
+    Recordings recordings([](const NamedNetwork&) { return TransformerShape{}; });
+    return Pricer(recordings).step_price(setup, autoregressive())(100).value;
   };
   const double held = price(1e12), not_held = price(1e4);  // all, and none of it
   CHECK(not_held > held);

@@ -239,7 +239,7 @@ std::vector<double> gains_at(Sweep& sweep, int batch, int longest = 8) {
   std::vector<double> all{1};
   for (int k = 1; k <= longest; ++k) {
     const MethodChoice one{*m.spec.with_draft_length(k, *setup.transformer), m.acceptance, {}};
-    all.push_back(std::get<Prediction>(sweep.predictor().predict(setup, one)).speedup_with_prefill);
+    all.push_back(std::get<Prediction>(predict(sweep.pricer(), setup, one)).speedup_with_prefill);
   }
   return all;
 }
@@ -281,7 +281,7 @@ TEST_CASE("a change of the schedule lies where the last length stops, between ba
       R"({"name": "eagle3", "draft_length": 5, "acceptance": {"rates": [0.83, 0.723, 0.75, 0.8, 0.611]}})";
   const auto schedule = Answered(method).advices.front().schedule;
   const auto sweep = sweep_of(method);
-  DraftSchedule lengths(sweep->predictor(), sweep->setup(point_at(sweep->scenario(), 0)),
+  DraftSchedule lengths(sweep->pricer(), sweep->setup(point_at(sweep->scenario(), 0)),
                         sweep->scenario().methods.front());
   const auto gain = [&](int batch, int drafts) { return gains_at(*sweep, batch, 5)[static_cast<std::size_t>(drafts)]; };
   int changes = 0;

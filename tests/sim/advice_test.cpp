@@ -17,8 +17,8 @@ TEST_CASE("losses are what a step's breakdown has beyond a plain step's") {
     INFO("batch " << a.batch_size);
     Setup s = sweep->setup(advice.point);
     s.batch_size = a.batch_size;
-    const auto with = sweep->predictor().predict(s, sweep->scenario().methods[0]),
-               plain = sweep->predictor().predict(s, autoregressive());
+    const auto with = predict(sweep->pricer(), s, sweep->scenario().methods[0]),
+               plain = predict(sweep->pricer(), s, autoregressive());
     const StepBreakdown more = std::get<Prediction>(with).breakdown - std::get<Prediction>(plain).breakdown;
     const StepLosses& l = a.losses;
     CHECK(l.experts == Approx(more.of(Phase::verify, KernelKind::experts) / a.plain_step));

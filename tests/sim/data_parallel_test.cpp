@@ -29,7 +29,7 @@ FleetShape parts(int n) {
 
 // Of each sequence 2 ns and of each prompt token 500 ps are others' rows too.
 struct JointCost : PlainCost {
-  Ticks joint(const StepLoad& l) override { return 2000 * l.sequences + 500 * l.prompt_tokens; }
+  Ticks shared_time(const StepLoad& l) override { return 2000 * l.sequences + 500 * l.prompt_tokens; }
 };
 
 const std::string kMixture = R"({"device": "h100-sxm", "tensor_parallel": 4, "transformer": "qwen3-30b-a3b",
@@ -135,18 +135,18 @@ TEST_CASE("what parts share of a step is its experts and their exchange") {
   const auto s = ScenarioText(kMixture + R"("method": {"name": "autoregressive"}})").sweep();
   const Setup setup = s->setup(point_at(s->scenario(), 0));
   const MethodChoice& plain = autoregressive();
-  StepTable table(s->predictor().steps(), setup, {&plain}, plain);
+  StepTable table(s->pricer(), setup, {&plain}, plain);
   Setup all = setup;
   all.batch_size = 4 * 16;
-  const StepBreakdown step = s->predictor().steps().step_price(all, plain).breakdown(1000);
-  const Ticks joint = table.joint({16, 0, 0});
-  CHECK(to_seconds(joint).value ==
+  const StepBreakdown step = s->pricer().step_price(all, plain).breakdown(1000);
+  const Ticks shared = table.shared_time({16, 0, 0});
+  CHECK(to_seconds(shared).value ==
         Approx((step.of(Phase::verify, KernelKind::experts) + step.communication()).value).epsilon(1e-6));
-  CHECK(joint < table.decode({16, 0, 16'000}).at(16'000));
-  CHECK(table.joint({17, 0, 0}) > joint);
+  CHECK(shared < table.decode({16, 0, 16'000}).at(16'000));
+  CHECK(table.shared_time({17, 0, 0}) > shared);
   const Chunk chunk{1000, 0};
-  CHECK(table.joint({16, 0, 1000}) - joint < table.prefill({16, 0, 16'000}, {&chunk, 1}).device);
-  CHECK(table.joint({16, 0, 1000}) > table.joint({16, 0, 500}));
+  CHECK(table.shared_time({16, 0, 1000}) - shared < table.prefill({16, 0, 16'000}, {&chunk, 1}).device);
+  CHECK(table.shared_time({16, 0, 1000}) > table.shared_time({16, 0, 500}));
 }
 
 TEST_CASE("what is not modelled beside data-parallel attention is refused at its place") {

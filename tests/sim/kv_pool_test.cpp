@@ -30,7 +30,7 @@ double pool_of(const Logged& l) {
   const auto point = serving.prepare(point_at(serving.scenario(), 0));
   const SchedulerLimits& limits = point->limits;
   const auto sweep = ScenarioText(text).sweep();
-  const Bytes token = server_memory(sweep->predictor().steps(), point->setup, autoregressive(), 1, 1).per_token;
+  const Bytes token = server_memory(sweep->recordings(), point->setup, autoregressive(), 1, 1).per_token;
   return static_cast<double>(limits.kv_blocks * limits.block_size) * token.value / (1 << 30);
 }
 
@@ -65,7 +65,7 @@ TEST_CASE("vLLM's weights of gpt-oss are padded as servers log them") {
   const auto weights = [](const std::string& network, const std::string& engine, int ranks) {
     const auto sweep = ScenarioText(scenario_of({"h100-sxm", network, "auto", engine, ranks, 0.9, 0})).sweep();
     const Setup setup = sweep->setup(point_at(sweep->scenario(), 0));
-    return server_memory(sweep->predictor().steps(), setup, autoregressive(), 1, 1).weights.value / (1 << 30);
+    return server_memory(sweep->recordings(), setup, autoregressive(), 1, 1).weights.value / (1 << 30);
   };
   CHECK(weights("gpt-oss-120b", "vllm-0.10", 1) == Approx(65.97).epsilon(0.005));  // issue 23278
   CHECK(weights("gpt-oss-120b", "vllm-0.19", 1) == Approx(64.38).epsilon(0.005));  // issue 33155

@@ -11,15 +11,16 @@ static Ticks longer(const StepCost::Line& line, StepCost::Prompts prompts) {
 
 TEST_CASE("the price of a prompt by chunks adds up to the price of the whole") {
   Catalogue catalogue(kData);
-  StepPrices prices([&](const NamedNetwork& draft) { return *catalogue.transformer(draft); });
+  Recordings recordings([&](const NamedNetwork& draft) { return *catalogue.transformer(draft); });
+  Pricer pricer(recordings);
   const Document names =
       Document::from_text(R"({"device": "h100-sxm", "engine": "draftline", "transformer": "llama-3.1-8b"})", "names");
   const auto device = catalogue.device(names.root().at("device"));
   const auto engine = catalogue.engine(names.root().at("engine"));
   const auto transformer = catalogue.transformer(names.root().at("transformer"));
   const MethodChoice& method = autoregressive();
-  const Setup setup{device.get(), engine.get(), transformer.get(), Precision(DType::bf16), {}, 1, 512, 256};
-  StepTable table(prices, setup, {&method}, method);
+  const Setup setup{device, engine, transformer, Precision(DType::bf16), {}, 1, 512, 256};
+  StepTable table(pricer, setup, {&method}, method);
   const auto alone = [&](std::vector<Chunk> chunks) {
     const StepCost::Line line = table.decode({});
     return line.at(0) + longer(line, table.prefill({}, chunks));
@@ -27,7 +28,7 @@ TEST_CASE("the price of a prompt by chunks adds up to the price of the whole") {
   // At its nodes it is what the predictor says of a whole prompt.
   for (const int tokens : {16, 128, 1024, 4096}) {
     INFO(tokens);
-    const double exact = prices.prefill_price(setup, method, tokens)(0).value;
+    const double exact = pricer.prefill_price(setup, method, tokens)(0).value;
     CHECK(to_seconds(alone({{tokens, 0}})).value == Approx(exact).epsilon(1e-6));
   }
   // A step with both lies between the larger of its parts and their sum.
@@ -46,7 +47,7 @@ TEST_CASE("the price of a prompt by chunks adds up to the price of the whole") {
   const StepCost::Line line = table.decode({4, 0, 4 * 700});
   Setup four = setup;
   four.batch_size = 4;
-  const StepPrice exact = prices.step_price(four, method);
+  const StepPrice exact = pricer.step_price(four, method);
   for (const std::int64_t context : {line.from, line.to})
     CHECK(to_seconds(line.at(context)).value == Approx(exact(static_cast<double>(context) / 4).value).epsilon(1e-6));
   CHECK(to_seconds(line.at(4 * 700)).value == Approx(exact(700).value).epsilon(1e-3));
@@ -55,15 +56,16 @@ TEST_CASE("the price of a prompt by chunks adds up to the price of the whole") {
 TEST_CASE(
     "beside a prompt's chunk FlashAttention 2 walks over a decoding row's context alone, FlashAttention 3 does not") {
   Catalogue catalogue(kData);
-  StepPrices prices([&](const NamedNetwork& draft) { return *catalogue.transformer(draft); });
+  Recordings recordings([&](const NamedNetwork& draft) { return *catalogue.transformer(draft); });
+  Pricer pricer(recordings);
   const auto more = [&](const std::string& name, std::int64_t context) {
     const Document names = Document::from_text(
         R"({"device": ")" + name + R"(", "engine": "vllm", "transformer": "llama-3.1-8b"})", "names");
     const auto device = catalogue.device(names.root().at("device"));
     const auto engine = catalogue.engine(names.root().at("engine"));
     const auto transformer = catalogue.transformer(names.root().at("transformer"));
-    Setup setup{device.get(), engine.get(), transformer.get(), {}, {}, 1, 512, 256};
-    StepTable table(prices, setup, {&autoregressive()}, autoregressive());
+    Setup setup{device, engine, transformer, {}, {}, 1, 512, 256};
+    StepTable table(pricer, setup, {&autoregressive()}, autoregressive());
     const Chunk chunk{64, 0};
     return to_seconds(table.prefill({1, 0, context}, {&chunk, 1}).device).value;
   };
@@ -79,7 +81,7 @@ TEST_CASE("beside look-ups that seldom find something a chunk of a mixture's pro
     "method": {"name": "prompt_lookup", "draft_length": 16, "acceptance": {"rate": 0.5, "hit_share": 0.02}}})")
                          .sweep();
   const MethodChoice& method = sweep->scenario().method(Point{});
-  StepTable table(sweep->predictor().steps(), sweep->setup({}), {&autoregressive(), &method}, method);
+  StepTable table(sweep->pricer(), sweep->setup({}), {&autoregressive(), &method}, method);
   const Chunk chunk{500, 0};
   const auto with_chunk = [&](int sequences, int drafts) {
     const StepCost::Line line = table.decode({sequences, drafts, sequences * 500});
@@ -95,7 +97,7 @@ TEST_CASE("a step with prompts is a graph up to the engine's number of rows, bey
   const Setup setup = sweep->setup({});
   REQUIRE(setup.engine->prompt_graphs == 512);
   const MethodChoice& method = autoregressive();
-  StepTable table(sweep->predictor().steps(), setup, {&method}, method);
+  StepTable table(sweep->pricer(), setup, {&method}, method);
   const auto with_chunk = [&](int sequences, int tokens) {
     const StepCost::Line line = table.decode({sequences, 0, sequences * 500});
     const Chunk chunk{tokens, 0};
@@ -104,10 +106,10 @@ TEST_CASE("a step with prompts is a graph up to the engine's number of rows, bey
   };
   for (const int tokens : {32, 512, 1024}) {
     INFO(tokens);
-    const double exact = sweep->predictor().steps().prefill_price(setup, method, tokens)(0).value;
+    const double exact = sweep->pricer().prefill_price(setup, method, tokens)(0).value;
     CHECK(with_chunk(0, tokens).value == Approx(exact).epsilon(1e-6));
   }
-  const Seconds launched = sweep->predictor().steps().prefill_price(setup, method, 1024).host_alone();
+  const Seconds launched = sweep->pricer().prefill_price(setup, method, 1024).host_alone();
   CHECK(with_chunk(1, 511) < launched);
   CHECK(with_chunk(1, 512) >= launched);
   CHECK(with_chunk(13, 500) >= launched);
@@ -122,12 +124,12 @@ TEST_CASE("a prompt just behind the longest one whose latent attention is absorb
                            .sweep();
     const Setup setup = sweep->setup({});
     const MethodChoice& method = autoregressive();
-    StepTable table(sweep->predictor().steps(), setup, {&method}, method);
+    StepTable table(sweep->pricer(), setup, {&method}, method);
     for (const int tokens : {longest, longest + 1, longest + 5}) {
       INFO(tokens << " tokens, a cache of " << cache);
       const Chunk chunk{tokens, 0};
       const StepCost::Line line = table.decode({});
-      const double exact = sweep->predictor().steps().prefill_price(setup, method, tokens)(0).value;
+      const double exact = sweep->pricer().prefill_price(setup, method, tokens)(0).value;
       CHECK(to_seconds(line.at(0) + longer(line, table.prefill({}, {&chunk, 1}))).value ==
             Approx(exact).epsilon(0.015));  // where kernels are launched, the device waits for the first of them
     }
@@ -140,8 +142,8 @@ TEST_CASE("handing a step on to the next stage of a pipeline waits for no other 
     Setup setup = sweep->setup({});
     Engine e = *setup.engine;
     e.links.rank_skew = Seconds{skew};
-    setup.engine = &e;
-    StepTable table(sweep->predictor().steps(), setup, {&autoregressive()}, autoregressive(), stages);
+    setup.engine = outliving(e);
+    StepTable table(sweep->pricer(), setup, {&autoregressive()}, autoregressive(), stages);
     return table.decode({1, 0, 0}).start;
   };
   CHECK(step(0, 4) > step(0, 1));

@@ -218,12 +218,12 @@ TEST_CASE("norms stand behind the sublayers of OLMo and EXAONE 4, which has no r
   // Three layers: two norms of 40, of queries and of keys (40 and 20); the last norm.
   const double matrices = 3 * (2.0 * 40 * 40 + 2 * 40 * 20 + 3 * 40 * 56) + 2 * 96 * 40;
   CHECK(parameters(second) == matrices + 3 * (2 * 40 + 60) + 40);
-  // All three of its layers have windows, whose rope is not scaled.
-  CHECK((layers_with_window(third) == 3 && !rope_of(third).scaling && rope_of(third).theta == 500));
+  // Its rope is scaled in the one layer without a window.
+  CHECK((layers_with_window(third) == 3 && rope_of(third).scaling && *third.layer(0).rope() == Rope{500, 10}));
   json older = read("olmo3");
   older.erase("rope_parameters");
   older["rope_theta"] = 7000;
-  CHECK(rope_of(shape_from(older)).theta == 7000);
+  CHECK(shape_from(older).layer(0).rope()->theta == 7000);
   const auto rotates = [](const LayerShape& l) { return l.rope()->columns > 0; };
   CHECK((rotates(exaone.layer(0)) && exaone.layer(0).window() && !rotates(exaone.layer(3))));
   json whole = read("exaone4", "sliding_window", nullptr);

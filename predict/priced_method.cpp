@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "predict/priced_method.h"
+
+#include <algorithm>
+
+#include "core/int_indexed.h"
+#include "inputs/serving_choice.h"
+#include "predict/binomial.h"
+
+namespace draftline {
+
+static constexpr std::size_t kMostCached = 1 << 14;  // entries of a table: keeps memory flat over huge sweeps
+
+MeanStep mean_step(const ExpectedStep& price, const MeanContexts& contexts) {
+  StepTiming mean;
+  for (const auto& [length, share] : contexts) mean.add(price.timing(length), share);
+  return {mean.step, price.idle(mean.step), mean.host_idle};
+}
+
+PricedMethod::PricedMethod(std::shared_ptr<RecordedMethod> recorded, Stack targets, std::optional<Stack> drafters)
+    : recorded_(std::move(recorded)),
+      targets_(std::move(targets)),
+      drafters_(std::move(drafters)),
+      limits_(engine_limits(engine(), device(), method().speculation())),
+      chunks_([this](int tokens, int rows) { return prompt_price(tokens, rows); }, targets_.engine->prompt_graphs) {}
+
+// ---- steps
+
+// Between a drafter's device and the target's go token ids alone: the drafts of all sequences, and what the target
+// emits. Where both sides work at the same time they meet once, and both messages are under way together.
+static Seconds messages(const DrafterDevice& d, int sequences, int drafts, bool ahead) {
+  const auto ids = [&](int each) { return bytes_of(DType::int32, 1.0 * sequences * each); };
+  const Seconds to_target = d.message(ids(drafts)), to_drafter = d.message(ids(ahead ? drafts : drafts + 1));
+  return ahead ? std::max(to_target, to_drafter) : to_target + to_drafter;
+}
+
+PlacedStep PricedMethod::placed(int sequences, const StepOutline& outline) const {
+  const Speculation speculation = method().speculation();
+  if (!drafters_) return StepPrice(outline, device(), engine(), speculation);
+  const bool ahead = method().drafts_ahead() > 0;
+  const int drafts = ahead ? method().drafts_ahead() : outline.verified_rows - 1;
+  return {
+      StepPrice(outline.part(StepOutline::Part::target), device(), engine(), speculation),
+      {StepPrice(outline.part(StepOutline::Part::drafter), *drafters_->device, *drafters_->engine, Speculation::off),
+       messages(*recorded_->drafter_device, sequences, drafts, ahead), ahead}};
+}
+
+ExpectedStep PricedMethod::expected_step(int sequences, double hit_share) const {
+  ExpectedStep step;
+  for (const auto& [hits, share] : binomial(sequences, hit_share)) {
+    const StepOutline& outline = recorded_->step(sequences, hits);
+    step.add(share, sequences + hits * (std::max(1, outline.verified_rows) - 1), placed(sequences, outline));
+  }
+  return step;
+}
+
+std::shared_ptr<const PricedStep> PricedMethod::step(int sequences, double hit_share) {
+  const std::pair key(sequences, hit_share);
+  if (const auto known = steps_.find(key); known != steps_.end()) return known->second;
+  if (steps_.size() > kMostCached) steps_.clear();
+  const int rows = recorded_->verified_rows(sequences), slots = recorded_->slots(sequences);
+  return steps_[key] = std::make_shared<const PricedStep>(expected_step(sequences, hit_share), rows, slots);
+}
+
+MeanStep PricedMethod::mean_step(int sequences, double hit_share, int prompt_tokens, int output_tokens) {
+  const std::tuple key(sequences, hit_share, prompt_tokens, output_tokens);
+  if (const auto known = means_.find(key); known != means_.end()) return known->second;
+  if (means_.size() > kMostCached) means_.clear();
+  const auto priced = step(sequences, hit_share);
+  const MeanContexts contexts = mean_contexts(prompt_tokens, output_tokens, priced->price.windows());
+  return means_.emplace(key, draftline::mean_step(priced->price, contexts)).first->second;
+}
+
+StepPrice PricedMethod::step_price(int sequences) const {
+  return {recorded_->step(sequences), device(), engine(), method().speculation()};
+}
+
+std::optional<MixedAttention> PricedMethod::mixed_attention(int sequences, const AttentionChoice& attention) const {
+  if (attention.layout != HeadLayout::swapped) return std::nullopt;
+  StepOutline outline = recorded_->step(sequences);
+  Seconds launches;
+  for (const StepOutline::Segment& segment : outline.segments)
+    for (const StepOutline::Op& op : segment.ops()) {
+      const StepOutline::Kind& kind = outline.kinds[at(op.kind)];
+      const auto* attends = std::get_if<Attention>(&kind.kernel);
+      if (kind.phase == Phase::verify && attends != nullptr && !attends->scores())
+        launches += std::min(attention.fit->decode.fixed, attention.fit->prefill.fixed);
+    }
+  const Speculation speculation = method().speculation();
+  StepPrice separate(outline, device(), engine(), speculation);
+  for (StepOutline::Kind& kind : outline.kinds)
+    if (auto* attends = std::get_if<Attention>(&kind.kernel); attends && kind.phase == Phase::verify)
+      attends->widest = std::max(attends->widest, 2);
+  return MixedAttention{StepPrice(outline, device(), engine(), speculation), std::move(separate), launches};
+}
+
+// ---- prompts
+
+StepPrice PricedMethod::prompt_price(int tokens, int rows) const {
+  const StepOutline& outline = recorded_->prefill(tokens);
+  const Engine prompts = for_prompt(engine(), rows);
+  if (!drafters_) return {outline, device(), prompts, Speculation::off};
+  return {outline.part(StepOutline::Part::target), device(), prompts, Speculation::off};
+}
+
+StepPrice PricedMethod::drafters_prompt(int tokens) const {
+  return {recorded_->prefill(tokens).part(StepOutline::Part::drafter), *drafters_->device,
+          for_prompt(*drafters_->engine, tokens), Speculation::off};
+}
+
+// A drafter's own device reads the prompt at the same time.
+Seconds PricedMethod::prefill_time(int tokens, int cached_tokens) {
+  const auto [it, fresh] = prefills_.try_emplace({tokens, cached_tokens});
+  if (!fresh) return it->second;
+  const Seconds time = prompt_price(tokens, tokens)(cached_tokens);
+  return it->second = drafters_ ? std::max(time, drafters_prompt(tokens)(cached_tokens)) : time;
+}
+
+// ---- requests
+
+RequestCycle PricedMethod::new_cycle(const LoopedRequests& r, double hit_share, int output_tokens,
+                                     const MeanContexts* contexts) {
+  const Seconds tokens = (output_tokens - 1) / r.decode_steps * engine().token;  // of a sequence's step
+  const auto decode = [&](int sequences) {
+    const ExpectedStep& price = step(sequences, hit_share)->price;  // steps_ has it during this call
+    const MeanStep mean = contexts != nullptr
+                              ? draftline::mean_step(price, *contexts)
+                              : mean_step(sequences, hit_share, r.prompt_tokens + r.cached_tokens, output_tokens);
+    return DecodeStep{mean.step.time + sequences * tokens, mean.idle, mean.host_idle, &price.rows()};
+  };
+  return request_cycle(r, decode, chunks_);
+}
+
+// Methods of other draft lengths and acceptances are compared with the same plain decoding.
+RequestCycle PricedMethod::cycle(const LoopedRequests& r, double hit_share, int output_tokens,
+                                 const MeanContexts* contexts) {
+  if (contexts != nullptr) return new_cycle(r, hit_share, output_tokens, contexts);
+  const std::tuple key(r, hit_share, output_tokens);
+  if (const auto known = cycles_.find(key); known != cycles_.end()) return known->second;
+  if (cycles_.size() > kMostCached) cycles_.clear();
+  return cycles_[key] = new_cycle(r, hit_share, output_tokens, nullptr);
+}
+
+}  // namespace draftline

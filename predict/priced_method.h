@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps and prompts of one recorded method, priced for one device and engine. What has a price keeps it for later
+// questions, by all that it depends on.
+#pragma once
+#include <map>
+#include <memory>
+#include <optional>
+#include <tuple>
+
+#include "inputs/serving_limits.h"
+#include "predict/chunk_prices.h"
+#include "predict/expected_step.h"
+#include "predict/mean_contexts.h"
+#include "predict/recorded_method.h"
+#include "predict/request_cycle.h"
+
+namespace draftline {
+
+// A decode step whose attention launches compute a prompt's chunk too, for a library that lays such a launch out in
+// another way. `launches`: the fixed time of the chunk's own launches, which it saves.
+struct MixedAttention {
+  StepPrice mixed, separate;  // the decode step beside a chunk, and by itself
+  Seconds launches;
+};
+
+// A decode step of so many sequences, on average over the method's share of hits.
+struct PricedStep {
+  PricedStep(ExpectedStep of, int each_verifies, int each_needs)
+      : price(std::move(of)), rows(each_verifies), slots(each_needs) {}
+  ExpectedStep price;
+  int rows, slots;  // rows per sequence: verified rows; those of the widest pass, drafting included
+};
+
+// A decode step on average over an output. `idle`: how long the target's device waits for its host, and `host_idle` how
+// long the host waits for the device.
+struct MeanStep {
+  StepBreakdown step;
+  Seconds idle, host_idle;
+};
+MeanStep mean_step(const ExpectedStep&, const MeanContexts&);
+
+// A device, and an engine on it. The memory bandwidth is that which the engine's kernels reach.
+struct Stack {
+  std::shared_ptr<const Device> device;
+  std::shared_ptr<const Engine> engine;
+};
+
+// `sequences` are always those of one replica of the attention, whatever a setup's batch size.
+class PricedMethod {
+ public:
+  // `drafters`: of a drafter that has a device of its own.
+  PricedMethod(std::shared_ptr<RecordedMethod>, Stack targets, std::optional<Stack> drafters);
+  PricedMethod(const PricedMethod&) = delete;  // its tables of prompts refer to it
+
+  const Method& method() const { return recorded_->method(); }
+  RecordedMethod& recorded() const { return *recorded_; }
+  const Engine& engine() const { return *targets_.engine; }
+  const Device& device() const { return *targets_.device; }  // as its engine serves it
+  const SchedulerLimits& limits() const { return limits_; }  // the engine's own, for this method
+
+  // `hit_share`: of the sequences of a step, those that have drafts (Acceptance::verifying_share).
+  std::shared_ptr<const PricedStep> step(int sequences, double hit_share);
+  MeanStep mean_step(int sequences, double hit_share, int prompt_tokens, int output_tokens);
+  StepPrice step_price(int sequences) const;  // if every sequence has drafts
+  // The mixed attention of a step of so many sequences. None: a mixed step costs the sum of its parts.
+  std::optional<MixedAttention> mixed_attention(int sequences, const AttentionChoice&) const;
+
+  StepPrice prompt_price(int tokens,
+                         int rows) const;  // of one prompt in a step of so many rows, on the target's device
+  Seconds prefill_time(int tokens, int cached_tokens);  // of tokens after cached ones, the drafter's part included
+  // What requests see of a full batch. `contexts`: over which a step is averaged; null: evenly over the output.
+  RequestCycle cycle(const LoopedRequests&, double hit_share, int output_tokens,
+                     const MeanContexts* contexts = nullptr);
+
+ private:
+  PlacedStep placed(int sequences, const StepOutline&) const;
+  ExpectedStep expected_step(int sequences, double hit_share) const;
+  StepPrice drafters_prompt(int tokens) const;
+  RequestCycle new_cycle(const LoopedRequests&, double hit_share, int output_tokens, const MeanContexts* contexts);
+
+  std::shared_ptr<RecordedMethod> recorded_;
+  Stack targets_;
+  std::optional<Stack> drafters_;
+  SchedulerLimits limits_;
+  ChunkPrices chunks_;
+  std::map<std::pair<int, double>, std::shared_ptr<const PricedStep>> steps_;
+  std::map<std::tuple<int, double, int, int>, MeanStep> means_;
+  std::map<std::pair<int, int>, Seconds> prefills_;
+  std::map<std::tuple<LoopedRequests, double, int>, RequestCycle> cycles_;
+};
+
+}  // namespace draftline

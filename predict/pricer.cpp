@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "predict/pricer.h"
+
+namespace draftline {
+
+std::shared_ptr<PricedMethod> Pricer::of(const Setup& s, const MethodChoice& m) {
+  constexpr std::size_t kMost = 32;  // keeps memory flat over huge sweeps
+  const std::shared_ptr<RecordedMethod>& recorded = recordings_.of(s, m);
+  const auto known = methods_.find(std::tie(recorded, s.device, s.engine));
+  if (known != methods_.end()) return known->second;
+  if (methods_.size() >= kMost) methods_.clear();
+  std::optional<Stack> drafters;
+  if (const DrafterDevice* own = recorded->drafter_device.get()) {
+    const auto& engine = own->engine ? own->engine : s.engine;
+    drafters = Stack{as_served(own->device, *engine), engine};
+  }
+  auto fresh =
+      std::make_shared<PricedMethod>(recorded, Stack{as_served(s.device, *s.engine), s.engine}, std::move(drafters));
+  return methods_[{recorded, s.device, s.engine}] = std::move(fresh);
+}
+
+std::shared_ptr<const Device> Pricer::as_served(const std::shared_ptr<const Device>& d, const Engine& e) {
+  if (e.bandwidth_share == 1) return d;
+  auto& served = served_[{d, e.bandwidth_share}];
+  if (!served) {
+    auto slower = std::make_shared<Device>(*d);
+    slower->bandwidth = e.bandwidth_share * d->bandwidth;
+    served = std::move(slower);
+  }
+  return served;
+}
+
+}  // namespace draftline

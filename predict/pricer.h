@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prices recorded methods for devices and engines.
+#pragma once
+#include <map>
+#include <memory>
+#include <optional>
+#include <tuple>
+
+#include "predict/priced_method.h"
+#include "predict/recordings.h"
+
+namespace draftline {
+
+// A recorded method is priced once for a device and an engine. Each thread needs its own pricer.
+class Pricer {
+ public:
+  explicit Pricer(Recordings& recordings) : recordings_(recordings) {}
+  Recordings& recordings() const { return recordings_; }
+
+  std::shared_ptr<PricedMethod> of(const Setup&, const MethodChoice&);
+
+  // The price of a step of the setup's batch, if every sequence has drafts.
+  StepPrice step_price(const Setup& s, const MethodChoice& m) { return of(s, m)->step_price(s.replica_sequences()); }
+  // The price of the prefill of one prompt. `rows`: of its whole step; none: the prompt is alone in it.
+  StepPrice prefill_price(const Setup& s, const MethodChoice& m, int tokens, std::optional<int> rows = {}) {
+    return of(s, m)->prompt_price(tokens, rows.value_or(tokens));
+  }
+
+  // A device with the memory bandwidth that the engine's kernels reach.
+  std::shared_ptr<const Device> as_served(const std::shared_ptr<const Device>&, const Engine&);
+
+ private:
+  // Objects stand for their content: an entry keeps them alive, and they do not change.
+  using Key = std::tuple<std::shared_ptr<RecordedMethod>, std::shared_ptr<const Device>, std::shared_ptr<const Engine>>;
+  Recordings& recordings_;
+  std::map<Key, std::shared_ptr<PricedMethod>, std::less<>> methods_;
+  std::map<std::pair<std::shared_ptr<const Device>, double>, std::shared_ptr<const Device>> served_;
+};
+
+}  // namespace draftline
