@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times of vLLM's decode steps, plain and speculative, by batch and context, and of prompts. Weights are random numbers of a
-config.json (load_format dummy) unless the plan says otherwise, and acceptance can be set (rejection_sample_method
-synthetic), so neither a network connection nor a checkpoint is needed.
+"""Times of vLLM's decode steps, plain and speculative, by batch and context, and of prompts. Weights are random numbers
+of a config.json's shapes (load_format dummy) unless the plan says otherwise, and acceptance can be set
+(rejection_sample_method synthetic), so neither a network connection nor a checkpoint is needed.
 
     vllm_steps.py PLAN --out FILE.jsonl [--seconds N] [--only NAME,..] [--logs FOLDER]
     vllm_steps.py PLAN --check [--only NAME,..]      builds every configuration and stops before the first weight
-    vllm_steps.py --csv FILE.jsonl --only NAME       one engine's steps as the CSV that `draftline calibrate --served` reads
+    vllm_steps.py --csv FILE.jsonl --only NAME       one engine's steps, a CSV for `draftline calibrate --served`
 
 PLAN is a JSON object: "defaults" (arguments of vllm.LLM) and "engines", a list in the order of running:
     name, group      engines of one group start together, with memory for all of them, and are measured one by one; an
@@ -21,11 +21,12 @@ PLAN is a JSON object: "defaults" (arguments of vllm.LLM) and "engines", a list 
 "needed" as cudagraph_capture_sizes captures only the sizes that these batches use; a step runs the same graph as with
 vLLM's own list, as long as those batches are in it.
 
-The engine core runs in a process of its own, as under `vllm serve`, and stamps each step's output when the step is done. A
-step's time is the difference between the stamps of neighbouring steps in which all sequences of the batch decode; the first
-four are left out. HTTP, tokenising and detokenising are not part of it. Time to first token runs from the call that hands
-the prompt to the engine to the stamp of the first token, with prefix caching without effect (fresh tokens). Lines are
-written as soon as they are measured, so that nothing is lost when the time is over. Exit code 1: something failed."""
+The engine core runs in a process of its own, as under `vllm serve`, and stamps each step's output when the step ends.
+A step's time is the difference between the stamps of neighbouring steps in which all sequences of the batch decode;
+the first four are left out. HTTP, tokenising and detokenising are not part of it. Time to first token runs from the
+call that hands the prompt to the engine to the stamp of the first token; its prompts are new, so no cached prefix is
+hit. A line is written as soon as it is measured, so that nothing is lost when the time is over. Where no engine starts,
+the rest of the plan is not tried. Exit code 1: something failed."""
 import argparse
 import json
 import os
@@ -90,8 +91,8 @@ def arguments_of(engine, defaults, plan_folder):
 def gpu_state():
     fields = "name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,temperature.gpu,power.draw,memory.used"
     try:
-        out = subprocess.run(["nvidia-smi", "--query-gpu=" + fields, "--format=csv,noheader,nounits"], capture_output=True,
-                             text=True, timeout=10, check=True).stdout.splitlines()[0]
+        out = subprocess.run(["nvidia-smi", "--query-gpu=" + fields, "--format=csv,noheader,nounits"],
+                             capture_output=True, text=True, timeout=10, check=True).stdout.splitlines()[0]
         return dict(zip(fields.split(","), (word.strip() for word in out.split(","))))
     except (OSError, subprocess.SubprocessError, IndexError):
         return {}
@@ -289,8 +290,8 @@ def wait_line(pipe, process, until):
     return None
 
 
-TELLING = re.compile(r"cudagraph|CUDA graph|Asynchronous|backend|odel [Rr]unner|KV cache|GiB|torch.compile|Capturing|took"
-                     r"|seconds|WARNING|ERROR|Error")
+TELLING = re.compile(r"cudagraph|CUDA graph|Asynchronous|backend|odel [Rr]unner|KV cache|GiB|torch.compile|Capturing"
+                     r"|took|seconds|WARNING|ERROR|Error")
 
 
 def run(options, plan, engines, folder):
@@ -303,7 +304,7 @@ def run(options, plan, engines, folder):
         with open(out, "a") as file:
             file.write(json.dumps(record) + "\n")
         print(json.dumps(record)[:300], flush=True)
-    groups = []
+    groups, none = [], 0
     for engine in engines:
         if groups and "group" in engine and groups[-1][0].get("group") == engine["group"]:
             groups[-1].append(engine)
@@ -316,7 +317,8 @@ def run(options, plan, engines, folder):
                 note({"kind": "left out", "engine": engine["name"], "problem": "no time was left to start it"})
                 continue
             reading, writing = os.pipe()
-            order = {"engine": engine, "defaults": plan.get("defaults", {}), "folder": folder, "out": out, "ready": writing}
+            order = {"engine": engine, "defaults": plan.get("defaults", {}), "folder": folder, "out": out,
+                     "ready": writing}
             log = os.path.join(logs, engine["name"] + ".log")
             with open(log, "w") as file:
                 process = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--one", json.dumps(order)],
@@ -349,6 +351,10 @@ def run(options, plan, engines, folder):
             print(engine["name"], problem or "measured", "%.0f s of its start" % (time.monotonic() - began), flush=True)
             if problem:
                 print("\n".join(lines[-25:]), flush=True)
+            none += problem == "did not start"
+        if none and none == sum(len(g) for g in groups[:groups.index(group) + 1]):
+            note({"kind": "left out", "problem": "no engine starts here: the rest of the plan was not tried"})
+            return 1
     return 1 if failed else 0
 
 
