@@ -3,7 +3,7 @@
 """What draftline predicts for the cells of a vllm_steps.py plan, and predicted beside measured.
 
     compare_steps.py predict PLAN --devices h100-sxm,h200 [--engine vllm] [--draftline PROGRAM] > FILE.json
-    compare_steps.py compare FILE.json RESULTS.jsonl --device h100-sxm
+    compare_steps.py compare FILE.json RESULTS --device h100-sxm     (a JSONL of vllm_steps.py, or data/measured/..)
 
 A prediction holds the scenario that it is from. Its output length is twice the tokens that a sequence has at the middle
 of the timed steps, so that both mean the same context; routing is uniform and independent (expert_routing/overlap 0),
@@ -117,11 +117,24 @@ def predict(options):
     print(',"groups": [\n' + ",\n".join(json.dumps(g) for g in groups) + "\n]}")
 
 
+def records_of(path):
+    """The lines of vllm_steps.py, or the same made from a file of data/measured."""
+    with open(path) as file:
+        if not path.endswith(".json"):
+            return [json.loads(line) for line in file]
+        records = []
+        for e in json.load(file)["engines"]:
+            length = (e["speculation"] or {}).get("num_speculative_tokens", 0)
+            records.append({"kind": "engine", "engine": e["engine"], "model": e["transformer"]})
+            records += [{"kind": "steps", "engine": e["engine"], "draft_length": length, **s} for s in e["steps"]]
+            records += [{"kind": "prompts", "engine": e["engine"], **p} for p in e.get("prompts", [])]
+        return records
+
+
 def compare(options):
     with open(options.predictions) as file:
         predicted = json.load(file)
-    with open(options.results) as file:
-        records = [json.loads(line) for line in file]
+    records = records_of(options.results)
     steps, prompts, plain = {}, {}, {}
     for group in predicted["groups"]:
         for cell in group.get("cells", []):
