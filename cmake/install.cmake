@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` writes: the program, data/ and scenarios/, and the library with its headers, for
-# find_package(draftline). The example of examples/ is built from an installed tree by tests/house.
+# `cmake --install` writes the program, data/ and scenarios/, and the library with its headers for
+# find_package(draftline). tests/house builds examples/ from an installed tree.
 include(CMakePackageConfigHelpers)
 set(draftline_installed_data ${CMAKE_INSTALL_DATADIR}/draftline/data)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/draftline)

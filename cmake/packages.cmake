@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Other people's libraries, all from Debian 12 (tools/packages.txt); newer versions elsewhere do as well.
+# Third-party libraries, all from Debian 12 (tools/packages.txt); newer versions also work.
 if(POLICY CMP0167)
   cmake_policy(SET CMP0167 NEW)  # CMake 3.30: Boost is found by its own configuration
 endif()
@@ -7,7 +7,7 @@ find_package(Boost 1.74 REQUIRED)  # headers only
 find_package(CLI11 REQUIRED)
 find_package(Eigen3 REQUIRED NO_MODULE)
 find_package(nlohmann_json REQUIRED)
-find_package(MPI QUIET COMPONENTS CXX)  # optional: one sweep on several machines
+find_package(MPI QUIET COMPONENTS CXX)  # optional: a sweep on several machines
 find_package(TBB REQUIRED)
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# A third of what the program costs to compile is parsing the headers of the standard library and of third parties.
-# DRAFTLINE_PRECOMPILE parses them once for targets that are compiled alike. A build without it, as preset tidy's, sees a
-# source that forgets an #include.
+# Parsing the headers of the standard library and of third parties takes a third of the program's compile time.
+# DRAFTLINE_PRECOMPILE parses them once for targets with the same compiler options. Preset tidy builds without it and
+# finds sources that lack an #include.
 option(DRAFTLINE_PRECOMPILE "parse the headers of the standard library once a build" ON)
 
 # draftline_precompile(TARGET HEADER x.h) compiles cmake/precompiled/x.h for it; draftline_precompile(TARGET FROM owner)
@@ -15,7 +15,7 @@ function(draftline_precompile target how from)
   else()
     target_precompile_headers(${target} REUSE_FROM ${from})
   endif()
-  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)  # which forgets of what it has precompiled that it is the system's, and warns
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)  # does not treat precompiled headers as system headers, and warns of them
     target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread>")
   endif()
 endfunction()
