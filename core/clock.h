@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/errors.h"
+#include "core/int_indexed.h"
 #include "core/quantity.h"
 
 namespace draftline {
@@ -28,6 +29,6 @@ inline Ticks step_ticks(Seconds t) {
     throw InputErrors("a step of this server, or what is done beside it, would take hours: no such device or engine");
   return std::llround(t.value * kTicksPerSecond);
 }
-inline Seconds to_seconds(Ticks t) { return {static_cast<double>(t) / kTicksPerSecond}; }
+inline Seconds to_seconds(Ticks t) { return {to_double(t) / kTicksPerSecond}; }
 
 }  // namespace draftline

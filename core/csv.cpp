@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/errors.h"
+#include "core/int_indexed.h"
 #include "core/json_parse.h"
 #include "core/nearest_word.h"
 #include "core/text_file.h"
@@ -75,7 +76,7 @@ Csv Csv::from_text(std::string text, std::filesystem::path name) {
     if (header) {
       for (const Cell& c : row) {
         std::string column = t.substr(c.begin, c.size);
-        if (std::find(csv.columns_.begin(), csv.columns_.end(), column) != csv.columns_.end())
+        if (std::ranges::find(csv.columns_, column) != csv.columns_.end())
           fail_at(csv.file_, first_line, "the column \"" + printable(column) + "\" stands twice");
         csv.columns_.push_back(std::move(column));
       }
@@ -93,13 +94,11 @@ Csv Csv::from_text(std::string text, std::filesystem::path name) {
   return csv;
 }
 
-bool Csv::has(std::string_view name) const {
-  return std::find(columns_.begin(), columns_.end(), name) != columns_.end();
-}
+bool Csv::has(std::string_view name) const { return std::ranges::find(columns_, name) != columns_.end(); }
 
 std::size_t Csv::column(std::string_view name) const {
-  const auto found = std::find(columns_.begin(), columns_.end(), name);
-  if (found != columns_.end()) return static_cast<std::size_t>(found - columns_.begin());
+  const auto found = std::ranges::find(columns_, name);
+  if (found != columns_.end()) return at(found - columns_.begin());
   const auto near = nearest_word(name, columns_);
   throw InputErrors(printable_path(file_) + ": no column \"" + std::string(name) + "\"" +
                     (near ? "; is it \"" + printable(*near) + "\"?" : ""));

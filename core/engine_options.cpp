@@ -35,7 +35,7 @@ std::optional<std::string> key_of_option(std::string_view option, std::span<cons
       {"num_prompts", "requests"},
   }};
   for (const auto& [theirs, ours] : kOurs)
-    if (theirs == option && std::find(known.begin(), known.end(), ours) != known.end()) return std::string(ours);
+    if (theirs == option && std::ranges::find(known, ours) != known.end()) return std::string(ours);
   return std::nullopt;
 }
 

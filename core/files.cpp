@@ -9,6 +9,7 @@
 
 #include "core/errors.h"
 #include "core/gzip.h"
+#include "core/int_indexed.h"
 #include "core/json_parse.h"
 
 namespace draftline {
@@ -22,8 +23,8 @@ namespace fs = std::filesystem;
 std::string Files::text(const Path& path, std::size_t most_bytes) const {
   const std::unique_ptr<std::istream> in = open(path);
   std::string text, chunk(std::size_t{1} << 16, '\0');
-  while (in->read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || in->gcount() > 0) {
-    const auto n = static_cast<std::size_t>(in->gcount());
+  while (in->read(chunk.data(), std::ssize(chunk)) || in->gcount() > 0) {
+    const auto n = at(in->gcount());
     if (n > most_bytes - text.size()) fail(path, "is larger than " + std::to_string(most_bytes) + " bytes");
     text.append(chunk, 0, n);
   }
@@ -50,7 +51,7 @@ class Disk : public Files {
     std::error_code error;
     for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
       all.push_back(entry->path());
-    std::sort(all.begin(), all.end());
+    std::ranges::sort(all);
     return all;
   }
   std::unique_ptr<std::istream> open(const Path& path) const override {

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/utf8.h"
+
 namespace draftline {
 
 class Fingerprint {
@@ -15,13 +17,12 @@ class Fingerprint {
   // Integers of every width are hashed by value: add(int{-1}) == add(std::int64_t{-1}); bool is 0 or 1.
   template <std::integral T>
   constexpr void add(T v) {
-    if constexpr (std::signed_integral<T>) mix(static_cast<std::uint64_t>(static_cast<std::int64_t>(v)));
-    else mix(static_cast<std::uint64_t>(v));
+    mix(static_cast<std::uint64_t>(v));
   }
   constexpr void add(double v) { mix(std::bit_cast<std::uint64_t>(v == 0 ? 0.0 : v)); }
   constexpr void add(std::string_view text) {
-    mix(static_cast<std::uint64_t>(text.size()));
-    for (const char c : text) mix(static_cast<std::uint64_t>(static_cast<unsigned char>(c)));
+    mix(text.size());
+    for (const char c : text) mix(byte_of(c));
   }
   constexpr void add(const char* text) { add(std::string_view(text)); }  // otherwise a literal would convert to bool
   constexpr std::uint64_t value() const { return hash_; }

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "core/errors.h"
+#include "core/int_indexed.h"
 
 namespace draftline {
 
@@ -17,7 +18,7 @@ static constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // zlib counts
 static void feed(z_stream& z, std::size_t& left) {
   if (z.avail_in > 0) return;
   const std::size_t n = std::min(left, kMostAtOnce);
-  z.avail_in = static_cast<uInt>(n);
+  z.avail_in = low_word(n);
   left -= n;
 }
 
@@ -39,7 +40,7 @@ std::string gunzip(std::string_view packed, std::size_t most_bytes, std::string_
   for (;;) {
     feed(z, left);
     z.next_out = reinterpret_cast<Bytef*>(chunk.data());
-    z.avail_out = static_cast<uInt>(chunk.size());
+    z.avail_out = low_word(chunk.size());
     const int status = inflate(&z, Z_NO_FLUSH);
     const std::size_t got = chunk.size() - z.avail_out;
     if (got > most_bytes - text.size()) fail("unpacks to more than " + std::to_string(most_bytes) + " bytes");
@@ -70,7 +71,7 @@ std::string gzip(std::string_view text, int level) {
   while (status != Z_STREAM_END) {
     feed(z, left);
     z.next_out = reinterpret_cast<Bytef*>(chunk.data());
-    z.avail_out = static_cast<uInt>(chunk.size());
+    z.avail_out = low_word(chunk.size());
     status = deflate(&z, left == 0 ? Z_FINISH : Z_NO_FLUSH);
     check(status != Z_STREAM_ERROR, "deflate");
     packed.append(chunk.data(), chunk.size() - z.avail_out);

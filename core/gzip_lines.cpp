@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <istream>
+#include <string_view>
 
 #include "core/errors.h"
+#include "core/int_indexed.h"
 
 namespace draftline {
 
@@ -17,7 +19,7 @@ struct GzipLines::Open {
   std::unique_ptr<std::istream> file;
   z_stream z{};
   std::array<char, 1 << 16> packed{}, text{};
-  std::size_t at = 0, end = 0;  // unread part of `text`
+  std::string_view rest;  // the unread part of `text`
   bool over = false;
 };
 
@@ -43,28 +45,24 @@ bool GzipLines::next(std::string& line) {
   line.clear();
   ++o.line;
   for (;;) {
-    const auto from = o.text.begin() + static_cast<std::ptrdiff_t>(o.at),
-               to = o.text.begin() + static_cast<std::ptrdiff_t>(o.end), newline = std::find(from, to, '\n');
-    if (static_cast<std::size_t>(newline - from) > o.most - line.size())
-      fail("a line of more than " + std::to_string(o.most) + " bytes");
-    line.append(from, newline);
-    o.at = static_cast<std::size_t>(newline - o.text.begin());
-    if (newline != to) {
-      ++o.at;
+    const std::string_view rest = o.rest.substr(0, o.rest.find('\n'));
+    if (rest.size() > o.most - line.size()) fail("a line of more than " + std::to_string(o.most) + " bytes");
+    line += rest;
+    if (rest.size() < o.rest.size()) {
+      o.rest.remove_prefix(rest.size() + 1);
       return true;
     }
     if (o.over) return !line.empty();
     if (o.z.avail_in == 0) {
-      o.file->read(o.packed.data(), static_cast<std::streamsize>(o.packed.size()));
-      o.z.avail_in = static_cast<uInt>(o.file->gcount());
+      o.file->read(o.packed.data(), std::ssize(o.packed));
+      o.z.avail_in = low_word(o.file->gcount());
       o.z.next_in = reinterpret_cast<Bytef*>(o.packed.data());
       if (o.z.avail_in == 0) fail("the gzip file is truncated");
     }
     o.z.next_out = reinterpret_cast<Bytef*>(o.text.data());
-    o.z.avail_out = static_cast<uInt>(o.text.size());
+    o.z.avail_out = low_word(o.text.size());
     const int status = inflate(&o.z, Z_NO_FLUSH);
-    o.at = 0;
-    o.end = o.text.size() - o.z.avail_out;
+    o.rest = {o.text.data(), o.text.size() - o.z.avail_out};
     if (status == Z_STREAM_END) {
       o.over = true;
       if (o.z.avail_in > 0 || o.file->peek() != std::istream::traits_type::eof())

@@ -3,19 +3,20 @@
 
 #include "core/errors.h"
 #include "core/fingerprint.h"
+#include "core/int_indexed.h"
 
 namespace draftline {
 
 namespace fs = std::filesystem;
 
-std::uint64_t fingerprint_of_bytes(const fs::path& file, const Files& files) try {
+void add_file(InputFiles& to, const fs::path& file, const Files& files) try {
   const auto in = files.open(file);
   Fingerprint all;
   std::string chunk(std::size_t{1} << 16, '\0');
-  while (in->read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || in->gcount() > 0)
-    all.add(std::string_view(chunk.data(), static_cast<std::size_t>(in->gcount())));
-  return all.value();
-} catch (const InputErrors&) { return 0; }
+  while (in->read(chunk.data(), std::ssize(chunk)) || in->gcount() > 0)
+    all.add(std::string_view(chunk.data(), at(in->gcount())));
+  to.insert_or_assign(file, all.value());
+} catch (const InputErrors&) {}
 
 std::string input_name(const fs::path& file, const fs::path& data, const fs::path& base) {
   const fs::path below =

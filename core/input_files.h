@@ -15,8 +15,8 @@ namespace draftline {
 // order of keys; that of any other file is a hash of its bytes.
 using InputFiles = std::map<std::filesystem::path, std::uint64_t>;
 
-// 0 if the file can't be read
-std::uint64_t fingerprint_of_bytes(const std::filesystem::path&, const Files& = disk());
+// Adds a file by its bytes, unless it can't be read.
+void add_file(InputFiles&, const std::filesystem::path&, const Files& = disk());
 
 // A name that does not depend on the location of the folder `data`: "data/devices/h100-sxm.json". A file outside that
 // folder is named by its path, relative to `base` unless `base` is empty.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Containers whose sizes and indices are int, as all counts of this project are, or values of an enumeration, so that
-// an index needs no cast. As in the standard containers, an index out of range is undefined behaviour.
+// Conversions between the integers of this project, whose counts are int, those of the standard library and double, and
+// containers whose sizes and indices are int or values of an enumeration. As in the standard containers, an index out
+// of range is undefined behaviour, and so is a value that does not fit its new type.
 #pragma once
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <span>
 #include <type_traits>
@@ -17,12 +19,16 @@ namespace draftline {
 template <class T>
 concept Index = std::signed_integral<T> || std::is_enum_v<T>;
 constexpr std::size_t at(Index auto i) { return static_cast<std::size_t>(i); }
-// A number of items, for a standard container.
-constexpr std::size_t count_of(int n) { return at(n); }
+template <class T>
+concept Number = std::is_arithmetic_v<T> || std::is_enum_v<T>;
+constexpr int to_int(Number auto v) { return static_cast<int>(v); }  // without what is behind a decimal point
+constexpr std::int64_t to_int64(Number auto v) { return static_cast<std::int64_t>(v); }
+constexpr double to_double(Number auto v) { return static_cast<double>(v); }                      // exact up to 2^53
+constexpr std::uint32_t low_word(std::integral auto v) { return static_cast<std::uint32_t>(v); }  // the last 32 bits
 // The number of a container's items.
 template <class Items>
 requires requires(const Items& items) { std::size(items); }
-constexpr int count(const Items& items) { return static_cast<int>(std::size(items)); }
+constexpr int count(const Items& items) { return to_int(std::size(items)); }
 
 // An array with a value for each value of an enumeration, which counts from 0.
 template <class Enum, class T, std::size_t size>
@@ -39,7 +45,9 @@ class IntSpan {
   template <class Range>
   IntSpan(Range& values) : values_(values) {}
   int size() const { return count(values_); }
+  bool empty() const { return values_.empty(); }
   T& operator[](int i) const { return values_[at(i)]; }
+  IntSpan first(int n) const { return values_.first(at(n)); }
   T* begin() const { return values_.data(); }
   T* end() const { return values_.data() + values_.size(); }
 

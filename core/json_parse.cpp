@@ -15,11 +15,11 @@ using nlohmann::json;
 std::string line_and_column(std::string_view text, std::size_t offset) {
   offset = std::min(offset, text.size());
   const std::string_view before = text.substr(0, offset);
-  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const auto line = 1 + std::ranges::count(before, '\n');
   const std::size_t start = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
   std::size_t column = 1;  // in characters, as editors count
   for (const char c : before.substr(start))
-    if ((static_cast<unsigned char>(c) & 0xC0) != 0x80) ++column;
+    if ((byte_of(c) & 0xC0) != 0x80) ++column;
   return "line " + std::to_string(line) + ", column " + std::to_string(column);
 }
 
@@ -160,13 +160,11 @@ std::string printable(std::string_view text, std::size_t most) {
   while (!text.empty()) {
     if (out.size() >= most) return out + "...";
     const std::size_t n = utf8_length(text);
-    const auto c = static_cast<unsigned char>(text.front());
-    const bool c1 = n == 2 && c == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;  // U+0080..U+009F
+    const unsigned char c = byte_of(text.front());
+    const bool c1 = n == 2 && c == 0xC2 && byte_of(text[1]) < 0xA0;  // U+0080..U+009F
     if (n == 0) out += "\xEF\xBF\xBD";
     else if (c < 0x20 || c == 0x7F) out += std::string("\\u00") + kHex[c >> 4] + kHex[c & 15];
-    else if (c1)
-      out += std::string("\\u00") + kHex[static_cast<unsigned char>(text[1]) >> 4] +
-             kHex[static_cast<unsigned char>(text[1]) & 15];
+    else if (c1) out += std::string("\\u00") + kHex[byte_of(text[1]) >> 4] + kHex[byte_of(text[1]) & 15];
     else out += text.substr(0, n);
     text.remove_prefix(std::max<std::size_t>(n, 1));
   }

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/errors.h"
+#include "core/int_indexed.h"
 #include "core/utf8.h"
 
 namespace draftline {
@@ -20,10 +21,7 @@ static constexpr std::size_t kShortBytes = 1024;
 static constexpr std::size_t kNumberBytes = 32;  // longest shortest double: -2.2250738585072014e-308
 
 JsonWriter::JsonWriter(std::ostream& out, int lines)
-    : out_(out),
-      buffer_(std::make_unique<char[]>(kBufferBytes)),
-      end_(buffer_.get()),
-      lines_(static_cast<std::size_t>(std::max(lines, 0))) {}
+    : out_(out), buffer_(std::make_unique<char[]>(kBufferBytes)), end_(buffer_.get()), lines_(std::max(lines, 0)) {}
 
 void JsonWriter::empty_buffer() {
   out_.write(buffer_.get(), end_ - buffer_.get());
@@ -32,7 +30,7 @@ void JsonWriter::empty_buffer() {
 }
 
 inline char* JsonWriter::room(std::size_t bytes) {
-  if (static_cast<std::size_t>(buffer_.get() + kBufferBytes - end_) < bytes) empty_buffer();
+  if (at(buffer_.get() + kBufferBytes - end_) < bytes) empty_buffer();
   return end_;
 }
 
@@ -85,16 +83,16 @@ void JsonWriter::element() {
   check(!levels_.back().is_object, "a value in a JSON object needs a key");
   if (!levels_.back().empty) put(",");
   levels_.back().empty = false;
-  if (levels_.size() <= lines_) new_line(levels_.size());
+  if (count(levels_) <= lines_) new_line(levels_.size());
 }
 
 void JsonWriter::key(std::string_view name) {
   check(!levels_.empty() && levels_.back().is_object && !after_key_, "a JSON key stands in an object, before a value");
   if (!levels_.back().empty) put(",");
   levels_.back().empty = false;
-  if (levels_.size() <= lines_) new_line(levels_.size());
+  if (count(levels_) <= lines_) new_line(levels_.size());
   put_string(name);
-  put(levels_.size() <= lines_ ? ": " : ":");
+  put(count(levels_) <= lines_ ? ": " : ":");
   after_key_ = true;
 }
 
@@ -109,7 +107,7 @@ void JsonWriter::close(bool is_object, char bracket) {
   check(!levels_.empty() && levels_.back().is_object == is_object && !after_key_, "JSON brackets do not match");
   const bool empty = levels_.back().empty;
   levels_.pop_back();
-  if (!empty && levels_.size() < lines_) new_line(levels_.size());
+  if (!empty && count(levels_) < lines_) new_line(levels_.size());
   *room(1) = bracket;
   ++end_;
 }
@@ -157,7 +155,7 @@ static constexpr std::array<bool, 256> kPlain = [] {
 void JsonWriter::put_string(std::string_view text) {
   static constexpr std::string_view kHex = "0123456789abcdef";
   std::size_t plain = 0;
-  while (plain < text.size() && kPlain[static_cast<unsigned char>(text[plain])]) ++plain;
+  while (plain < text.size() && kPlain[byte_of(text[plain])]) ++plain;
   if (plain == text.size() && plain < kShortBytes) {  // as nearly every key and unit is
     room(kShortBytes + 2);
     append("\"");
@@ -168,7 +166,7 @@ void JsonWriter::put_string(std::string_view text) {
   put("\"");
   while (!text.empty()) {
     std::size_t n = 0;
-    while (n < text.size() && kPlain[static_cast<unsigned char>(text[n])]) ++n;
+    while (n < text.size() && kPlain[byte_of(text[n])]) ++n;
     put(text.substr(0, n));
     text.remove_prefix(n);
     if (text.empty()) break;
@@ -178,7 +176,7 @@ void JsonWriter::put_string(std::string_view text) {
     else if (c == '\n') put("\\n");
     else if (c == '\t') put("\\t");
     else if (c == '\r') put("\\r");
-    else if (length == 1) put(std::string("\\u00") + kHex[static_cast<unsigned char>(c) >> 4] + kHex[c & 15]);
+    else if (length == 1) put(std::string("\\u00") + kHex[byte_of(c) >> 4] + kHex[c & 15]);
     else put(length > 0 ? text.substr(0, length) : "\xEF\xBF\xBD");
     text.remove_prefix(std::max<std::size_t>(length, 1));
   }

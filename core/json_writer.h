@@ -41,8 +41,8 @@ class JsonWriter {
   void value(std::same_as<bool> auto v) { literal(v ? "true" : "false"); }
   template <std::integral T>
   requires(!std::same_as<T, bool>) void value(T v) {
-    if constexpr (std::signed_integral<T>) integer(static_cast<std::int64_t>(v));
-    else unsigned_integer(static_cast<std::uint64_t>(v));
+    if constexpr (std::signed_integral<T>) integer(v);
+    else unsigned_integer(v);
   }
   void value(std::nullptr_t) { literal("null"); }
   template <std::same_as<nlohmann::json> Tree>  // without conversions, so that a std::string is written as text
@@ -125,7 +125,7 @@ class JsonWriter {
   std::ostream& out_;
   std::unique_ptr<char[]> buffer_;
   char* end_;
-  std::size_t lines_;
+  int lines_;
   std::vector<Level> levels_;
   bool after_key_ = false, begun_ = false;
 };

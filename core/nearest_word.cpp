@@ -6,12 +6,11 @@
 #include <vector>
 
 #include "core/engine_options.h"
+#include "core/utf8.h"
 
 namespace draftline {
 
 static constexpr std::size_t kLongest = 64;  // longer words are no names; also bounds the work on hostile input
-
-static char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 // Optimal string alignment: insertions, deletions, substitutions, swaps of neighbours, each at cost 1.
 static std::size_t edit_distance(std::string_view a, std::string_view b) {

@@ -8,8 +8,10 @@
 #include <span>
 #include <vector>
 
+#include "core/int_indexed.h"
 #include "core/json_parse.h"
 #include "core/nearest_word.h"
+#include "core/utf8.h"
 
 namespace draftline {
 namespace {
@@ -52,7 +54,7 @@ constexpr std::array kKinds{
 };
 
 const Kind* kind_of(Dimension d) {
-  const auto at = std::find_if(kKinds.begin(), kKinds.end(), [&](const Kind& k) { return k.dimension == d; });
+  const auto at = std::ranges::find_if(kKinds, [&](const Kind& k) { return k.dimension == d; });
   return at == kKinds.end() ? nullptr : &*at;
 }
 
@@ -93,8 +95,7 @@ std::string such_as(Dimension d) {
 
 std::string lowered(std::string_view text) {
   std::string low(text);
-  for (char& c : low)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  for (char& c : low) c = lower(c);
   return low;
 }
 
@@ -110,8 +111,7 @@ std::string unknown_unit(std::string_view unit, Dimension wanted) {
     const bool written = unit.size() >= bits.size() && unit.ends_with(bits);
     const std::string_view prefix = written ? unit.substr(0, unit.size() - bits.size()) : "";
     const auto is_prefix = [&](const Scale& s) { return s.name == prefix; };
-    if (written && (std::any_of(kDecimal.begin(), kDecimal.end(), is_prefix) ||
-                    std::any_of(kBinary.begin(), kBinary.end(), is_prefix)))
+    if (written && (std::ranges::any_of(kDecimal, is_prefix) || std::ranges::any_of(kBinary, is_prefix)))
       return in_quotes(unit) + " counts bits; write bytes (1 B = 8 bit)" + such_as(wanted);
   }
   std::vector<std::string_view> fitting;
@@ -152,7 +152,7 @@ std::variant<double, std::string> parse_quantity(std::string_view text, Dimensio
   if (!starts || error == std::errc::invalid_argument)
     return in_quotes(text) + " does not start with a number" + such_as(wanted);
   if (error != std::errc()) return in_quotes(text) + " is out of range";
-  const std::string_view rest = text.substr(static_cast<std::size_t>(end - text.data()));
+  const std::string_view rest = text.substr(at(end - text.data()));
   if (rest.starts_with(',') || rest.starts_with('_') || rest.starts_with('\''))
     return in_quotes(text) + ": write the number without separators and with a decimal point";
   if (rest.starts_with('x') || rest.starts_with('X')) return in_quotes(text) + " is not a decimal number";
@@ -161,7 +161,7 @@ std::variant<double, std::string> parse_quantity(std::string_view text, Dimensio
     if (wanted == Dimension{}) return value;
     return in_quotes(text) + " has no unit" + such_as(wanted);
   }
-  const auto found = std::find_if(units().begin(), units().end(), [&](const Unit& u) { return u.name == unit; });
+  const auto found = std::ranges::find_if(units(), [&](const Unit& u) { return u.name == unit; });
   if (found == units().end()) return unknown_unit(unit, wanted);
   if (found->dimension != wanted) {
     const Kind* is = kind_of(found->dimension);

@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "core/fingerprint.h"
+#include "core/int_indexed.h"
 #include "core/json_parse.h"
 
 namespace draftline {
@@ -79,7 +80,7 @@ static std::string listed(std::span<const std::string_view> words) {
 
 // `number` without a needless fraction: "1", "0.25".
 static std::string plain(double number) {
-  return std::abs(number) < 1e15 && number == std::floor(number) ? std::to_string(static_cast<std::int64_t>(number))
+  return std::abs(number) < 1e15 && number == std::floor(number) ? std::to_string(to_int64(number))
                                                                  : Json(number).dump();
 }
 
@@ -87,12 +88,10 @@ Reader::Reader(std::shared_ptr<State> state, std::shared_ptr<const Choices> choi
                std::string pointer)
     : state_(std::move(state)), choices_(std::move(choices)), value_(value), pointer_(std::move(pointer)) {
   if (!choices_ || !value_) return;
-  for (std::size_t i = 0; i < choices_->size(); ++i) {
-    const auto& [list, index] = (*choices_)[i];
-    if (list != value_) continue;
-    value_ = &(*list)[index];
-    pointer_ += "/" + std::to_string(index);
-    i = static_cast<std::size_t>(-1);  // the element may be a chosen list itself
+  const auto chosen = [&] { return std::ranges::find_if(*choices_, [&](const auto& c) { return c.first == value_; }); };
+  for (auto c = chosen(); c != choices_->end(); c = chosen()) {  // the element may be a chosen list itself
+    value_ = &(*value_)[c->second];
+    pointer_ += "/" + std::to_string(c->second);
   }
 }
 
@@ -111,7 +110,7 @@ const Json& Reader::json() const { return value_ ? *value_ : kNull; }
 Json Reader::chosen() const {
   Json all = json();
   if (is_object()) {
-    for (const auto& [key, value] : look()) all[key] = value.chosen();
+    for (const auto& [key, value] : peek_entries()) all[key] = value.chosen();
   } else if (is_array()) {
     all.clear();
     for (const Reader& item : items()) all.push_back(item.chosen());
@@ -130,7 +129,7 @@ void Reader::pass_on(const InputErrors& from) const {
 void Reader::note(std::string_view text) const {
   std::vector<std::string>& notes = state_->shared->notes;
   std::string whole = place() + ": " + std::string(text);
-  if (std::find(notes.begin(), notes.end(), whole) == notes.end()) notes.push_back(std::move(whole));
+  if (std::ranges::find(notes, whole) == notes.end()) notes.push_back(std::move(whole));
 }
 
 const InputFiles& Reader::input_files() const { return state_->shared->input_files; }
@@ -219,7 +218,7 @@ std::vector<std::pair<std::string, Reader>> Reader::all_entries(bool mark) const
 }
 
 std::vector<std::pair<std::string, Reader>> Reader::entries() const { return all_entries(true); }
-std::vector<std::pair<std::string, Reader>> Reader::look() const { return all_entries(false); }
+std::vector<std::pair<std::string, Reader>> Reader::peek_entries() const { return all_entries(false); }
 
 void Reader::done() const {
   const Object* const o = object();
@@ -289,18 +288,18 @@ std::int64_t Reader::long_integer(std::int64_t least, std::int64_t most) const {
     const double d = value_->get<double>();
     if (!expect(d == std::floor(d), "a whole number")) return harmless;
     if (std::abs(d) >= 0x1p63) return out_of_range(d < 0);
-    v = static_cast<std::int64_t>(d);
+    v = to_int64(d);
   } else if (value_->is_number_unsigned()) {
     const auto u = value_->get<std::uint64_t>();
-    if (u > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) return out_of_range(false);
-    v = static_cast<std::int64_t>(u);
+    if (std::cmp_greater(u, std::numeric_limits<std::int64_t>::max())) return out_of_range(false);
+    v = to_int64(u);
   } else {
     v = value_->get<std::int64_t>();
   }
   return v < least || v > most ? out_of_range(v < least) : v;
 }
 
-int Reader::integer(int least, int most) const { return static_cast<int>(long_integer(least, most)); }
+int Reader::integer(int least, int most) const { return to_int(long_integer(least, most)); }
 
 std::vector<double> Reader::numbers(double least, double most) const {
   std::vector<double> all;
@@ -331,8 +330,8 @@ double Reader::quantity_value(Dimension dimension, std::optional<double> least) 
 std::size_t Reader::index(std::span<const std::string_view> words) const {
   if (!expect(is_string(), "a text")) return 0;
   const std::string& word = value_->get_ref<const std::string&>();
-  const auto found = std::find(words.begin(), words.end(), word);
-  if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
+  const auto found = std::ranges::find(words, word);
+  if (found != words.end()) return draftline::at(found - words.begin());
   const std::string hint = did_you_mean(word, words);
   fail("unknown value \"" + word + "\"" + (hint.empty() ? "; known here: " + listed(words) : hint));
   return 0;

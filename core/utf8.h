@@ -6,9 +6,12 @@
 
 namespace draftline {
 
+constexpr unsigned char byte_of(char c) { return static_cast<unsigned char>(c); }
+constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? "abcdefghijklmnopqrstuvwxyz"[c - 'A'] : c; }  // of ASCII
+
 // The number of bytes, 1 to 4, of the well-formed character at the start of `text`; 0 if it is ill-formed or empty.
 constexpr std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const auto byte = [&](std::size_t i) { return i < text.size() ? byte_of(text[i]) : 0u; };
   const auto tail = [&](std::size_t i, unsigned low = 0x80, unsigned high = 0xBF) {
     return byte(i) >= low && byte(i) <= high;
   };

@@ -32,9 +32,9 @@ void Generator::view(Session& s, int sequences) {
 
 void Generator::assume(int batch_size, int length) {
   view(session_, batch_size);
-  session_.lengths.assign(count_of(batch_size), length);
-  session_.text.assign(count_of(batch_size), {});
-  session_.ids.resize(count_of(batch_size));
+  session_.lengths.assign(at(batch_size), length);
+  session_.text.assign(at(batch_size), {});
+  session_.ids.resize(at(batch_size));
   std::iota(session_.ids.begin(), session_.ids.end(), 0);
 }
 
@@ -51,7 +51,7 @@ void Generator::assume_length(int mean) {
   for (std::size_t s = 0; s < session_.text.size(); ++s) {
     auto& text = session_.text[s];
     const std::vector<int> known = text;
-    const auto whole = count_of(session_.lengths[s]) + 1;  // the root included
+    const auto whole = at(session_.lengths[s]) + 1;  // the root included
     std::vector<int> front;
     for (std::size_t i = known.size(); i < whole; ++i) front.push_back(known[i % known.size()]);
     if (known.size() > whole) text.erase(text.begin(), text.end() - static_cast<std::ptrdiff_t>(whole));
@@ -124,7 +124,7 @@ void Generator::join(const std::vector<std::vector<int>>& prompts, const std::ve
 }
 
 void Generator::leave(int slot) {
-  const auto to = count_of(slot), from = count_of(session_.sequences - 1);
+  const auto to = at(slot), from = at(session_.sequences - 1);
   check(slot >= 0 && to <= from, "leave: no such batch slot");
   free_kv_slots_.push_back(kv_slot_[to]);
   if (to != from) {
@@ -198,14 +198,14 @@ std::vector<int> Generator::finish(Session& s, const Committed& c, Tensor counts
   ops_.store(row_range(out, b, n), c.next);
   const auto emitted = ops_.decide(
       row_range(out, 0, b), [](std::span<const int> raw) { return std::vector<int>(raw.begin(), raw.end()); },
-      c.prefill ? c.rows.each : std::vector<int>(count_of(b), 1));
+      c.prefill ? c.rows.each : std::vector<int>(at(b), 1));
   const auto tokens = ops_.fetch(row_range(out, b, n));
-  std::size_t at = 0;
+  std::size_t first = 0;
   for (std::size_t i = 0; i < s.text.size(); ++i) {
-    const auto rows = count_of(c.rows.each[i]), kept = count_of(emitted[i]);
-    for (std::size_t j = c.prefill ? rows - 1 : 0; j < kept; ++j) s.text[i].push_back(tokens[at + j]);
+    const auto rows = at(c.rows.each[i]), kept = at(emitted[i]);
+    for (std::size_t j = c.prefill ? rows - 1 : 0; j < kept; ++j) s.text[i].push_back(tokens[first + j]);
     s.lengths[i] += emitted[i];
-    at += rows;
+    first += rows;
   }
   return emitted;
 }
@@ -229,7 +229,7 @@ void generate(Generator& generator, const std::vector<std::vector<int>>& prompts
   while (finished < prompts.size()) {
     std::vector<std::vector<int>> newcomers;
     std::vector<int> ids;
-    for (; next < prompts.size() && prompt_of.size() < count_of(limits.batch_size); ++next) {
+    for (; next < prompts.size() && prompt_of.size() < at(limits.batch_size); ++next) {
       newcomers.push_back(prompts[next]);
       ids.push_back(static_cast<int>(next));
       prompt_of.push_back(next);
@@ -247,7 +247,7 @@ void generate(Generator& generator, const std::vector<std::vector<int>>& prompts
     if (limits.after_turn) limits.after_turn(prefill, tokens);
     for (std::size_t slot = prompt_of.size(); slot-- > 0;) {
       const auto& text = generator.session().text[slot];
-      const std::size_t prompt = prompts[prompt_of[slot]].size(), most = prompt + count_of(limits.new_tokens);
+      const std::size_t prompt = prompts[prompt_of[slot]].size(), most = prompt + at(limits.new_tokens);
       auto end = ends(text, prompt);
       if (end == text.end() && text.size() < most) continue;
       if (end != text.end()) ++end;

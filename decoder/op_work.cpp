@@ -50,7 +50,7 @@ Window window_of(const Op& op) {
 }
 
 Span span_of(const SegmentRun& run, int pass, std::span<const int> lengths, Window window) {
-  const auto index = count_of(pass);
+  const auto index = at(pass);
   const Pass& p = run.tape->passes[index];
   const auto &rows_each = run.rows[index], &ahead = run.ahead[index];
   Span s;

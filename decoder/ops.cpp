@@ -55,7 +55,7 @@ Tensor Ops::constant(const std::vector<int>& values, int cols, int times) {
   auto [it, fresh] = constants_.try_emplace({values, cols, times});
   if (fresh) {
     std::vector<int> tiled;
-    tiled.reserve(values.size() * count_of(times));
+    tiled.reserve(values.size() * at(times));
     for (int i = 0; i < times; ++i) tiled.insert(tiled.end(), values.begin(), values.end());
     it->second = make_persistent(count(tiled) / cols, cols, DType::int32, tiled);
   }
@@ -76,7 +76,7 @@ Tensor Ops::upload(Tensor to, std::span<const int> data) {
 Rows Ops::uniform(int sequences, int rows_each) {
   std::vector<int> cu_seqlens;
   for (int b = 0; b <= sequences; ++b) cu_seqlens.push_back(b * rows_each);
-  return {std::vector<int>(count_of(sequences), rows_each), constant(cu_seqlens), sequences * rows_each, rows_each};
+  return {std::vector<int>(at(sequences), rows_each), constant(cu_seqlens), sequences * rows_each, rows_each};
 }
 
 Rows Ops::ragged(const std::string& name, const std::vector<int>& each) {

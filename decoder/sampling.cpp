@@ -56,7 +56,7 @@ void warp(std::span<const float> logits, const Sampling& sampling, std::span<dou
   }
   const double top = logits[best];
   for (std::size_t i = 0; i < logits.size(); ++i) probabilities[i] = std::exp((logits[i] - top) / sampling.temperature);
-  if (sampling.top_k > 0) keep_top_k(probabilities, count_of(sampling.top_k));
+  if (sampling.top_k > 0) keep_top_k(probabilities, at(sampling.top_k));
   if (sampling.top_p < 1) keep_top_p(probabilities, sampling.top_p);
   const double sum = std::accumulate(probabilities.begin(), probabilities.end(), 0.0);  // >= 1, the weight of the best
   for (double& p : probabilities) p /= sum;

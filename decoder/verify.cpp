@@ -122,7 +122,7 @@ Verdict verify_greedy(const TreeView& tree, std::span<const int> predicted) {
 
 void force_accepted(const TreeView& tree, std::span<const int> predicted, int wanted, int vocabulary,
                     std::span<int> forced) {
-  const auto n = count_of(tree.rows());
+  const auto n = at(tree.rows());
   std::vector<int> depth(n, -1);
   int deepest = 0;
   for (std::size_t r = 0; r < n; ++r) {

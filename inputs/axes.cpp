@@ -29,7 +29,7 @@ void find_axes(const Reader& in, const std::string& key, std::vector<Axis>& axes
     if (in.size() == 0) in.fail("an empty list leaves nothing to run");
     else axes.push_back({key, in});
   } else if (in.is_object()) {
-    for (const auto& [k, value] : in.look()) find_axes(value, k, axes);
+    for (const auto& [k, value] : in.peek_entries()) find_axes(value, k, axes);
   }
 }
 

@@ -282,7 +282,7 @@ static std::shared_ptr<const T> recorded(std::map<fs::path, std::shared_ptr<cons
   auto& entry = known[file];
   if (!entry) try {
       entry = std::make_shared<T>(read(file, files));
-      input_files[file] = fingerprint_of_bytes(file, files);
+      add_file(input_files, file, files);
       in.note_input(file, input_files[file]);
     } catch (const InputErrors& mistakes) { in.pass_on(mistakes); }
   return entry;

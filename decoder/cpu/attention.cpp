@@ -25,7 +25,7 @@ void CpuBackend::run(const RopeAppend& o) {
   float* y = out(o.y);
   const auto& frequency = frequencies(o.rope);
   const int d = o.cache.head_dim, kv_columns = o.cache.kv_heads * d;
-  std::vector<float> rotated(count_of(kv_columns));
+  std::vector<float> rotated(at(kv_columns));
   Turn turn;
   for (int b = 0, r = 0; b < p.pass.rows.sequences(); ++b) {
     for (int i = 0; i < p.cu_seqlens[b + 1] - p.cu_seqlens[b]; ++i, ++r) {
@@ -52,7 +52,7 @@ void CpuBackend::run(const LatentAppend& o) {
   const auto& frequency = frequencies(o.rope);
   const int rope = o.dims.rope_dim, d = o.dims.nope_dim + rope, heads = o.q_rope.cols / rope;
   counts_.read += o.q_rope.bytes().value;  // of a query its rotated columns alone
-  std::vector<float> key(count_of(o.cache.head_dim));
+  std::vector<float> key(at(o.cache.head_dim));
   Turn turn;
   for (int b = 0, r = 0; b < p.pass.rows.sequences(); ++b) {
     for (int i = 0; i < p.cu_seqlens[b + 1] - p.cu_seqlens[b]; ++i, ++r) {
@@ -121,7 +121,7 @@ struct Scratch {
   std::vector<PanelLine> scores, sums;
   void grow(int dim, int keys) {
     const auto at_least = [](auto& v, int n) {
-      if (v.size() < count_of(n)) v.resize(count_of(n));
+      if (v.size() < at(n)) v.resize(at(n));
     };
     at_least(queries, kRowsAtOnce * dim);
     at_least(scores, kRowsAtOnce * panels_for(keys));
@@ -183,8 +183,8 @@ void CpuBackend::attend(const O& o, int heads, float scale, const float* sinks, 
         for (int j = 0; j < rows; ++j) {
           float* score = floats(s.scores) + j * stride * kPanel;
           const int own = keys_of(j), first_own = window.first_key(position_of(j));
-          p.hide({score, count_of(own)}, base, first_own, row_of(j), length);
-          softmax({score, count_of(own)}, sinks == nullptr ? nullptr : sinks + head_of(j));
+          p.hide({score, at(own)}, base, first_own, row_of(j), length);
+          softmax({score, at(own)}, sinks == nullptr ? nullptr : sinks + head_of(j));
           std::fill(score + own, score + most, 0.0F);
           counts_.flops += 2.0 * (d + values_d) * (base + own - (p.tree_mask ? from : first_own));
         }
@@ -232,7 +232,7 @@ void CpuBackend::run(const ExpandedAttend& o) {
   for (int b = 0; b < p.pass.rows.sequences(); ++b)
     for (int first = p.cu_seqlens[b], r = first; r < p.cu_seqlens[b + 1]; ++r) {
       counts_.read += bytes_of(o.kv.dtype, static_cast<double>(heads) * (d + l.value_dim)).value;
-      score.resize(count_of(r - first + 1));
+      score.resize(at(r - first + 1));
       for (int h = 0; h < heads; ++h) {
         const float *own = q + r * o.q.stride + h * d, *turned = q_rope + r * o.q_rope.stride + h * l.rope_dim;
         for (int j = first; j <= r; ++j)
@@ -258,7 +258,7 @@ void CpuBackend::run(const GroupAttend& o) {
   std::vector<float> score;
   for (int r = 0; r < o.q.rows; ++r) {
     const int first = r / o.group * o.group, keys = o.causal ? r - first + 1 : o.group;
-    score.resize(count_of(keys));
+    score.resize(at(keys));
     for (int h = 0; h < heads; ++h) {
       const int column = h / group * d;
       for (int j = 0; j < keys; ++j)

@@ -32,7 +32,7 @@ void CpuBackend::stage(std::span<const int> data) { staged_.emplace_back(data.be
 
 std::uint32_t* CpuBackend::words(const Tensor& t) {
   if (t.home == Home::persistent) return persistent_[at(t.id)].data() + t.offset;
-  const auto k = count_of(t.id);
+  const auto k = at(t.id);
   std::uint32_t* base =
       options_.mode == Mode::immediate ? temps_[k].data() : arena_.data() + plan_->offset[k] / sizeof(float);
   return base + t.offset;

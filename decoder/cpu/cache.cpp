@@ -17,8 +17,8 @@ CpuCache::CpuCache(const Cache& c, int kv_slots, int capacity, bool filled)
       dim_(c.head_dim),
       index_dim_(c.index_columns()),
       value_dim_(c.value_dim),
-      key_lines_(count_of(panels_for(capacity)) * count_of(dim_ + index_dim_)),
-      value_lines_(count_of(panels_for(value_dim_)) * count_of(capacity)),
+      key_lines_(at(panels_for(capacity)) * at(dim_ + index_dim_)),
+      value_lines_(at(panels_for(value_dim_)) * at(capacity)),
       keys_(huge_pages()),
       values_(huge_pages()) {
   PanelLine poison;
@@ -43,11 +43,11 @@ void CpuCache::check_entry(int kv_slot, int position) const {
 
 // Each column of a key is in a line of its own; sixteen columns of a value share one.
 float* CpuCache::key(int layer, int kv_slot, int position, int head) {
-  const std::size_t panel = count_of(position / kPanel) * count_of(dim_ + index_dim_);
+  const std::size_t panel = at(position / kPanel) * at(dim_ + index_dim_);
   return keys_[first(layer, kv_slot, head) * key_lines_ + panel].column + position % kPanel;
 }
 float* CpuCache::value(int layer, int kv_slot, int position, int head) {
-  return values_[first(layer, kv_slot, head) * value_lines_ + count_of(position)].column;
+  return values_[first(layer, kv_slot, head) * value_lines_ + at(position)].column;
 }
 
 std::vector<float> CpuCache::entry(int layer, int kv_slot, int position) const {

@@ -46,7 +46,7 @@ class CpuCache {
 
  private:
   std::size_t first(int layer, int kv_slot, int head) const {
-    return (count_of(layer) * count_of(kv_slots_) + count_of(kv_slot)) * count_of(heads_) + count_of(head);
+    return (at(layer) * at(kv_slots_) + at(kv_slot)) * at(heads_) + at(head);
   }
   float* key(int layer, int kv_slot, int position, int head);
   float* value(int layer, int kv_slot, int position, int head);

@@ -54,7 +54,7 @@ void CpuBackend::run(const Convolve& o) {
   CpuStates& held = states_[at(o.cache.id)];
   const int columns = o.x.cols, before = o.cache.net.kernel - 1;
   const bool prompts = p.pass.rows.prompts;
-  const std::vector<float> nothing(count_of(columns));
+  const std::vector<float> nothing(at(columns));
   const double row_bytes = o.cache.row_bytes().value;
   for (int b = 0; b < p.pass.rows.sequences(); ++b) {
     const int first = p.cu_seqlens[b], n = p.cu_seqlens[b + 1] - first, position = p.lengths[b] + p.pass.tail;
@@ -87,14 +87,14 @@ void CpuBackend::run(const GatedDeltaRule& o) {
   CpuStates& held = states_[at(o.cache.id)];
   const DeltaNet& net = o.cache.net;
   const int keys = net.key_dim, values = net.value_dim, group = net.value_heads / net.key_heads;
-  const auto size = count_of(keys) * count_of(values);
+  const auto size = at(keys) * at(values);
   const bool prompts = p.pass.rows.prompts;
   const float scale = 1 / std::sqrt(static_cast<float>(keys));
-  std::vector<float> state(size), q(count_of(keys)), k(q), change(count_of(values));
+  std::vector<float> state(size), q(at(keys)), k(q), change(at(values));
   for (int b = 0; b < p.pass.rows.sequences(); ++b) {
     const int first = p.cu_seqlens[b], n = p.cu_seqlens[b + 1] - first, position = p.lengths[b] + p.pass.tail;
     const auto state_of = [&](int row, int head) {  // after that row of the sequence in the pass
-      return held.state(o.layer, p.kv_slots[b], position + row).subspan(count_of(head) * size, size);
+      return held.state(o.layer, p.kv_slots[b], position + row).subspan(at(head) * size, size);
     };
     for (int head = 0; head < net.value_heads; ++head) {
       if (prompts || position == 0) std::fill(state.begin(), state.end(), 0.0F);

@@ -42,14 +42,14 @@ void CpuBackend::run(const Embed& o) {
 
 void CpuBackend::run(const RmsNorm& o) {
   const float* x = in(o.x);
-  const std::span<const float> w = o.w ? std::span(weight(*o.w), count_of(o.w->out)) : std::span<const float>{};
+  const std::span<const float> w = o.w ? std::span(weight(*o.w), at(o.w->out)) : std::span<const float>{};
   float* y = out(o.y);
   for (int r = 0; r < o.x.rows; ++r) rms_norm_row(row(x, o.x, r), w, o.x.cols, o.width, o.epsilon, row(y, o.y, r));
 }
 
 void CpuBackend::run(const AddRmsNorm& o) {
   const float *h = in(o.h), *delta = in(o.delta);
-  const std::span w(weight(o.w), count_of(o.w.out));
+  const std::span w(weight(o.w), at(o.w.out));
   float *sum = out(o.sum), *y = out(o.y);
   for (int r = 0; r < o.h.rows; ++r) {
     for (int i = 0; i < o.h.cols; ++i) row(sum, o.sum, r)[i] = row(h, o.h, r)[i] + row(delta, o.delta, r)[i];
@@ -97,7 +97,7 @@ void CpuBackend::run(const GeluMul& o) {
 
 void CpuBackend::run(const GatedRmsNorm& o) {
   const float *x = in(o.x), *gate = in(o.gate);
-  const std::span w(weight(o.w), count_of(o.w.out));
+  const std::span w(weight(o.w), at(o.w.out));
   float* y = out(o.y);
   for (int r = 0; r < o.y.rows; ++r) {
     rms_norm_row(row(x, o.x, r), w, o.x.cols, o.width, o.epsilon, row(y, o.y, r));

@@ -41,7 +41,7 @@ class Router {
   float share(int j) const { return static_cast<float>(c_.scale * (score_[at(expert(j))] / whole_)); }
 
  private:
-  std::size_t count() const { return count_of(c_.experts); }
+  std::size_t count() const { return at(c_.experts); }
   bool better(double a, double b, int first, int second) const { return a != b ? a > b : first < second; }
   void take_best(int n) {
     std::partial_sort(order_.begin(), order_.begin() + n, order_.end(),
@@ -49,9 +49,9 @@ class Router {
   }
   // A group is as good as its best expert, or where a bias has a say as its best two together (DeepSeek-V3).
   double worth(int group) const {
-    const auto size = count() / count_of(c_.groups);
+    const auto size = count() / at(c_.groups);
     double first = -INFINITY, second = -INFINITY;
-    for (std::size_t e = size * count_of(group), end = e + size; e < end; ++e) {
+    for (std::size_t e = size * at(group), end = e + size; e < end; ++e) {
       if (rank_[e] > first) second = std::exchange(first, rank_[e]);
       else second = std::max(second, rank_[e]);
     }
@@ -60,12 +60,12 @@ class Router {
   void drop_groups() {
     if (c_.groups == c_.groups_per_token) return;
     std::vector<double> worths;
-    std::vector<int> groups(count_of(c_.groups));
+    std::vector<int> groups(at(c_.groups));
     std::iota(groups.begin(), groups.end(), 0);
     for (const int g : groups) worths.push_back(worth(g));
     std::stable_sort(groups.begin(), groups.end(), [&](int a, int b) { return worths[at(a)] > worths[at(b)]; });
     const int size = c_.experts / c_.groups;
-    for (std::size_t g = count_of(c_.groups_per_token); g < groups.size(); ++g)
+    for (std::size_t g = at(c_.groups_per_token); g < groups.size(); ++g)
       std::fill_n(rank_.begin() + groups[g] * size, size, -INFINITY);
   }
 
@@ -95,7 +95,7 @@ void CpuBackend::run(const MixtureOfExperts& o) {
   float* y = out(o.y);
   const int hidden = o.x.cols, wide_columns = w.gate_up.out, inner = wide_columns / 2, experts = o.choice.experts;
   Router chosen(o.choice, bias(w.choice_bias));
-  std::vector<float> logit(count_of(experts)), wide(count_of(inner)), input(count_of(hidden));
+  std::vector<float> logit(at(experts)), wide(at(inner)), input(at(hidden));
   std::vector<bool> touched(logit.size());
   const double expert = 3.0 * hidden * inner;
   counts_.read += static_cast<double>(hidden) * experts * bits_of(w.router.dtype) / 8;

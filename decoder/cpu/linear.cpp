@@ -40,12 +40,11 @@ const PanelLine* CpuBackend::panels(const Weight& w) {
   if (packed.empty()) {
     const float* plain = weight(w, false);
     const int n = panels_for(w.out);
-    packed.resize(count_of(n) * count_of(w.in));
+    packed.resize(at(n) * at(w.in));
     for (int p = 0; p < n; ++p)
       for (int i = 0; i < w.in; ++i)
         for (int c = 0; c < kPanel && p * kPanel + c < w.out; ++c)
-          packed[at(p) * count_of(w.in) + count_of(i)].column[c] =
-              plain[at(i) * count_of(w.out) + count_of(p * kPanel + c)];
+          packed[at(p) * at(w.in) + at(i)].column[c] = plain[at(i) * at(w.out) + at(p * kPanel + c)];
     weights_.erase(w.id);  // the copy in panels replaces it
   }
   return packed.data();

@@ -70,7 +70,7 @@ void CpuBackend::run(const SelectEntries& o) {
     counts_.read += ring.tokens * o.to.row_bytes().value;
     counts_.written += ring.tokens * o.to.row_bytes().value;
     for (int head = 0; head < kv_heads; ++head) {
-      std::vector<float> weights(count_of(old));
+      std::vector<float> weights(at(old));
       std::vector<std::vector<float>> keys;
       for (int j = 0; j < n; ++j) {
         const std::vector<float> entry = from.entry(o.layer, p.kv_slots[b], j);
@@ -85,13 +85,13 @@ void CpuBackend::run(const SelectEntries& o) {
           add_weights(score, weights);
         }
       // The chosen ones, best first; entries are overwritten in the order of their places behind the text's end.
-      std::vector<int> chosen(count_of(old));
+      std::vector<int> chosen(at(old));
       std::iota(chosen.begin(), chosen.end(), 0);
       if (n > ring.tokens) {
         const std::vector<float> mean = pooled(weights, o.pool);
         const auto weight = [&](int j) { return mean[at(j)]; };
         std::stable_sort(chosen.begin(), chosen.end(), [&](int i, int j) { return weight(i) > weight(j); });
-        chosen.resize(count_of(ring.tokens - window));
+        chosen.resize(at(ring.tokens - window));
       }
       const int room = count(chosen);
       for (int i = 0; i < room; ++i) {

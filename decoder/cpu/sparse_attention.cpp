@@ -18,7 +18,7 @@ void CpuBackend::run(const IndexAppend& o) {
   float* y = out(o.y);
   const auto& frequency = frequencies(o.rope);
   const int d = o.k.cols;
-  std::vector<float> key(count_of(d));
+  std::vector<float> key(at(d));
   Turn turn;
   for (int b = 0, r = 0; b < p.pass.rows.sequences(); ++b) {
     for (int i = 0; i < p.cu_seqlens[b + 1] - p.cu_seqlens[b]; ++i, ++r) {
@@ -68,7 +68,7 @@ void CpuBackend::run(const SelectTokens& o) {
       seen.clear();
       for (int key = 0; key < keys; ++key)
         if (key < length || p.visible(r, key - length)) seen.push_back(key);
-      score.resize(count_of(panels_for(keys)) * kPanel);
+      score.resize(at(panels_for(keys)) * kPanel);
       for (int key = 0; key < keys; key += kPanel) {
         const PanelLine panel = index_scores(q + r * o.q.stride, weights + r * o.weights.stride, heads, d,
                                              cache.index_panel(o.layer, p.kv_slots[b], key));
@@ -97,7 +97,7 @@ void CpuBackend::attend_to_tokens(const LatentAttend& o) {
   const CpuCache& cache = held(o.cache);
   const int rank = o.cache.latent, rope = o.cache.head_dim - rank, heads = o.q.cols / rank;
   const bool causal = p.pass.causal && p.tree_mask == nullptr;
-  std::vector<float> query(count_of(o.cache.head_dim)), score;
+  std::vector<float> query(at(o.cache.head_dim)), score;
   for (int b = 0; b < p.pass.rows.sequences(); ++b) {
     const int first = p.cu_seqlens[b], n = p.cu_seqlens[b + 1] - first, before = p.lengths[b] + p.pass.tail;
     double pairs = 0;  // what a kernel reads that masks, not what the mask leaves

@@ -13,18 +13,18 @@ CpuStates::CpuStates(const StateCache& c, int kv_slots)
     : cache_(c),
       kv_slots_(kv_slots),
       state_(static_cast<std::size_t>(c.net.state_elements())),
-      columns_(count_of(c.net.convolved_columns())),
+      columns_(at(c.net.convolved_columns())),
       states_(huge_pages()),
       rows_(huge_pages()) {
-  const auto slots = count_of(c.layers) * count_of(kv_slots);
+  const auto slots = at(c.layers) * at(kv_slots);
   const float poison = std::bit_cast<float>(kPoison);
-  states_.assign(slots * count_of(c.states) * state_, poison);
-  rows_.assign(slots * count_of(c.kept_rows()) * columns_, poison);
+  states_.assign(slots * at(c.states) * state_, poison);
+  rows_.assign(slots * at(c.kept_rows()) * columns_, poison);
 }
 
 std::size_t CpuStates::place(int layer, int kv_slot, int position, int ring) const {
   check(kv_slot >= 0 && kv_slot < kv_slots_ && position > -ring, "a state outside of the cache");
-  return count_of((layer * kv_slots_ + kv_slot) * ring + (position + ring) % ring);
+  return at((layer * kv_slots_ + kv_slot) * ring + (position + ring) % ring);
 }
 
 std::span<float> CpuStates::state(int layer, int kv_slot, int position) {

@@ -28,7 +28,7 @@ void CpuBackend::run(const TopK& o) {
   int* id = out_ids(o.ids);
   float* log_prob = out(o.log_probs);
   const int k = o.ids.cols;
-  std::vector<int> order(count_of(o.logits.cols));
+  std::vector<int> order(at(o.logits.cols));
   for (int r = 0; r < o.logits.rows; ++r) {
     const float* logits = x + std::ptrdiff_t{r} * o.logits.stride;
     check_finite(logits[0]);
@@ -81,7 +81,7 @@ void CpuBackend::run(const ExpandTree& o) {
   int *next_node = out_ids(o.next_node), *next_tree_mask = out_ids(o.next_tree_mask);
   float *scores = out(o.scores), *next_score = out(o.next_score);
   const int k = o.ids.cols, n = o.width * k, words = o.tree_mask.cols, sequences = o.ids.rows / o.width;
-  std::vector<int> order(count_of(n));
+  std::vector<int> order(at(n));
   for (int b = 0; b < sequences; ++b) {
     for (int c = 0; c < n; ++c) {
       const int r = b * o.width + c / k;
@@ -129,15 +129,15 @@ void CpuBackend::run(const SelectTree& o) {
                      [&](std::size_t a, std::size_t c) { return pool[a].score > pool[c].score; });
     if (o.by_level) {
       const auto level_of = [&](std::size_t candidate) {
-        std::size_t level = 0, end = count_of(o.tokens[0].cols);
-        while (candidate >= end) end += count_of(o.tokens[++level].cols);
+        std::size_t level = 0, end = at(o.tokens[0].cols);
+        while (candidate >= end) end += at(o.tokens[++level].cols);
         return level;
       };
       std::erase_if(best, [&](std::size_t c) { return std::isinf(pool[c].score); });
       std::stable_sort(best.begin(), best.end(),
                        [&](std::size_t a, std::size_t c) { return level_of(a) < level_of(c); });
     }
-    best.resize(std::min(best.size(), count_of(o.size - 1)));
+    best.resize(std::min(best.size(), at(o.size - 1)));
     std::sort(best.begin(), best.end());
     for (int i = 0; i < o.size; ++i) {
       const int to = b * o.size + i;
@@ -148,10 +148,9 @@ void CpuBackend::run(const SelectTree& o) {
         const Candidate& c = pool[best[at(i - 1)]];
         y[to] = c.token;
         // A parent's score is never below its child's, so it was selected too.
-        local =
-            c.parent < 0
-                ? 0
-                : 1 + static_cast<int>(std::lower_bound(best.begin(), best.end(), count_of(c.parent)) - best.begin());
+        local = c.parent < 0
+                    ? 0
+                    : 1 + static_cast<int>(std::lower_bound(best.begin(), best.end(), at(c.parent)) - best.begin());
       }
       parent[to] = padding ? -2 : local;
       for (int w = 0; w < words; ++w)

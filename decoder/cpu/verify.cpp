@@ -27,7 +27,7 @@ struct Results {
     const int base = b * (depth + 1), rows = count(v.path);
     check(rows <= depth + 1, "a path longer than the proposal's depth");
     for (int j = 0; j <= depth; ++j) {
-      const auto i = count_of(std::min(j, rows - 1));
+      const auto i = at(std::min(j, rows - 1));
       path[base + j] = first + v.path[i];
       next[base + j] = next_token(i);
     }
@@ -53,7 +53,7 @@ void CpuBackend::run(const VerifyGreedy& o) {
   const Results results = results_of(o, [&](const Out& t) { return out_ids(t); });
   for (int b = 0; b + 1 < o.cu_seqlens.rows; ++b) {
     const int first = cu_seqlens[b];
-    const auto n = count_of(cu_seqlens[b + 1] - first);
+    const auto n = at(cu_seqlens[b + 1] - first);
     const Verdict v = verify_greedy({{tokens + first, n}, {parents + first, n}}, {predicted + first, n});
     results.put(b, first, v, [&](std::size_t i) { return predicted[first + v.path[i]]; });
   }
@@ -66,7 +66,7 @@ void CpuBackend::run(const ForceAccepted& o) {
   int* y = out_ids(o.y);
   for (int b = 0; b + 1 < o.cu_seqlens.rows; ++b) {
     const int first = cu_seqlens[b];
-    const auto n = count_of(cu_seqlens[b + 1] - first);
+    const auto n = at(cu_seqlens[b + 1] - first);
     force_accepted({{tokens + first, n}, {parents + first, n}}, {predicted + first, n}, wanted[b], o.vocabulary,
                    {y + first, n});
   }
@@ -79,7 +79,7 @@ void CpuBackend::run(const VerifySampled& o) {
   const Results results = results_of(o, [&](const Out& t) { return out_ids(t); });
   for (int b = 0; b + 1 < o.cu_seqlens.rows; ++b) {
     const int first = cu_seqlens[b], n = cu_seqlens[b + 1] - first, drafts = first - b;
-    const TreeView tree{{tokens + first, count_of(n)}, {parents + first, count_of(n)}};
+    const TreeView tree{{tokens + first, at(n)}, {parents + first, at(n)}};
     const MatrixView target{logits + std::ptrdiff_t{first} * o.logits.stride, n, o.logits.cols, o.logits.stride};
     MatrixView draft;
     if (q) draft = {q + std::ptrdiff_t{drafts} * o.q->stride, n - 1, o.q->cols, o.q->stride};
@@ -102,7 +102,7 @@ void CpuBackend::run(const VerifyRelaxed& o) {
   const Results results = results_of(o, [&](const Out& t) { return out_ids(t); });
   for (int b = 0; b + 1 < o.cu_seqlens.rows; ++b) {
     const int first = cu_seqlens[b], n = cu_seqlens[b + 1] - first;
-    const TreeView tree{{tokens + first, count_of(n)}, {parents + first, count_of(n)}};
+    const TreeView tree{{tokens + first, at(n)}, {parents + first, at(n)}};
     const MatrixView target{logits + std::ptrdiff_t{first} * o.logits.stride, n, o.logits.cols, o.logits.stride};
     const Verdict v = verify_relaxed(tree, target, o.sampling, o.rule);
     results.put(b, first, v,
@@ -115,7 +115,7 @@ void CpuBackend::run(const Sample& o) {
   const int *sequence_ids = ids(o.slots.ids), *lengths = ids(o.slots.lengths);
   int* tokens = out_ids(o.tokens);
   float* q = out(o.q);
-  const auto n = count_of(o.logits.cols);
+  const auto n = at(o.logits.cols);
   for (int b = 0; b < o.logits.rows; ++b) {
     const double u =
         uniform_at(options_.seed, static_cast<std::uint64_t>(sequence_ids[b]),
@@ -131,7 +131,7 @@ void CpuBackend::run(const SampleChildren& o) {
   int* tokens = out_ids(o.tokens);
   float* q = out(o.q);
   const int draws = o.tokens.cols, width = o.logits.rows / o.slots.lengths.rows;
-  const auto n = count_of(o.logits.cols);
+  const auto n = at(o.logits.cols);
   std::vector<double> p(n), u(static_cast<std::size_t>(draws));
   for (int r = 0; r < o.logits.rows; ++r) {
     const int b = r / width;

@@ -12,7 +12,7 @@ class PricedBackend : public Backend {
   void make_cache(const Cache&, int, int) override {}
   void make_state_cache(const StateCache&, int) override {}
   void stage(std::span<const int>) override {}
-  std::vector<int> read(const Tensor& t) override { return std::vector<int>(count_of(t.rows) * count_of(t.cols)); }
+  std::vector<int> read(const Tensor& t) override { return std::vector<int>(at(t.rows) * at(t.cols)); }
 };
 
 }  // namespace draftline

@@ -46,14 +46,14 @@ class AccessCounter {
 
  private:
   static int number(std::vector<int>& known, int id, int& count) {
-    const auto at = count_of(id);
-    if (known.size() <= at) known.resize(2 * at + 1, -1);
-    return known[at] < 0 ? known[at] = count++ : known[at];
+    const std::size_t i = at(id);
+    if (known.size() <= i) known.resize(2 * i + 1, -1);
+    return known[i] < 0 ? known[i] = count++ : known[i];
   }
   int layer(int cache, int index) {
-    const auto at = count_of(cache);
-    if (layers_.size() <= at) layers_.resize(at + 1);
-    return number(layers_[at], index, layers);
+    const std::size_t i = at(cache);
+    if (layers_.size() <= i) layers_.resize(i + 1);
+    return number(layers_[i], index, layers);
   }
   std::vector<int> weights_;              // by their ids, which a store counts from 0
   std::vector<std::vector<int>> layers_;  // by cache and layer

@@ -193,7 +193,7 @@ KernelTables read_kernel_tables(const fs::path& folder, const TableSetting& sett
     TableRows rows{printable(file.filename().string()), static_cast<int>(table.rows())};
     known.read(table, setting, all.times, rows.excluded);
     all.tables.push_back(std::move(rows));
-    all.files[file] = fingerprint_of_bytes(file);
+    add_file(all.files, file);
   }
   if (!any)
     throw InputErrors(printable(folder.string(), 1000) + ": has none of the tables that are known: " + list_of_known() +

@@ -212,7 +212,7 @@ TEST_CASE("entries come in the order of the file and count as read, looking does
     for (const auto& [key, value] : entries) all += key;
     return all;
   };
-  CHECK(keys(document.root().look()) == "za");
+  CHECK(keys(document.root().peek_entries()) == "za");
   CHECK(keys(document.root().at("a").entries()) == "yb");
   document.root().at("a").done();
   document.root().done();

@@ -18,7 +18,7 @@ inline void check_columns(int columns) {
 }
 
 inline std::size_t rows_shared(int dim) {
-  return count_of(kRowWarps * (dim + 32)) * sizeof(float) + kRowWarps * sizeof(Share);
+  return at(kRowWarps * (dim + 32)) * sizeof(float) + kRowWarps * sizeof(Share);
 }
 
 template <class T>

@@ -167,7 +167,7 @@ void index_append(const IndexAppendView<T>& o, cudaStream_t s) {
 }
 
 std::size_t select_tokens_scratch(int rows, int capacity) {
-  return kCounterBytes + sizeof(unsigned) * count_of(rows) * count_of(capacity);
+  return kCounterBytes + sizeof(unsigned) * at(rows) * at(capacity);
 }
 
 template <class T>
@@ -183,8 +183,8 @@ void attend_to_tokens(const AttendToTokensView<T>& o, cudaStream_t s) {
     throw InputErrors("on CUDA an indexer may choose at most " + std::to_string(kMostTokens) +
                       " tokens; this one chooses " + std::to_string(o.tokens.cols));
   launch(attend_to_tokens_kernel<T>, grid_of(o.pass.widest, o.pass.sequences, o.heads), dim3(kThreads),
-         sizeof(float) * count_of(o.tokens.cols), s, o.q, o.q_rope, o.tokens, o.pass, o.cache, o.layer, o.scale,
-         o.heads, o.y);
+         sizeof(float) * at(o.tokens.cols), s, o.q, o.q_rope, o.tokens, o.pass, o.cache, o.layer, o.scale, o.heads,
+         o.y);
 }
 
 #define FOR_FORMAT(T)                                                                         \

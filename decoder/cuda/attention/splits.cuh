@@ -27,18 +27,17 @@ struct AttendParts {
 constexpr int stride_of_parts(int value_dim) { return (value_dim + 3) / 4 * 4; }  // read 16 bytes at a time
 // Rows of parts of all heads. `heads`: KV heads of all sequences.
 inline std::size_t rows_of_parts(const AttendPlan& p, int heads) {
-  return count_of(heads) * count_of(p.tiles) * count_of(p.splits) * count_of(p.tile_rows);
+  return at(heads) * at(p.tiles) * at(p.splits) * at(p.tile_rows);
 }
 // Bytes of scratch memory.
 inline std::size_t scratch_of(const AttendPlan& p, int heads, int value_dim) {
   if (p.splits == 1) return kCounterBytes;
-  return kCounterBytes +
-         rows_of_parts(p, heads) * (sizeof(float) * count_of(stride_of_parts(value_dim)) + sizeof(Share));
+  return kCounterBytes + rows_of_parts(p, heads) * (sizeof(float) * at(stride_of_parts(value_dim)) + sizeof(Share));
 }
 inline AttendParts parts_in(const Scratch& scratch, const AttendPlan& p, int heads, int value_dim) {
   const int stride = stride_of_parts(value_dim);
   auto* sums = behind_counters<float>(scratch);
-  auto* shares = reinterpret_cast<Share*>(sums + rows_of_parts(p, heads) * count_of(stride));
+  auto* shares = reinterpret_cast<Share*>(sums + rows_of_parts(p, heads) * at(stride));
   return {sums, shares, p.splits, p.tile_rows, stride};
 }
 

@@ -119,7 +119,7 @@ void keep_entries(const KeepEntriesView<T>& o, cudaStream_t s) {
 }
 
 std::size_t select_scratch(int sequences, int widest, int kv_heads) {
-  return kCounterBytes + 3 * sizeof(float) * count_of(sequences) * count_of(widest) * count_of(kv_heads);
+  return kCounterBytes + 3 * sizeof(float) * at(sequences) * at(widest) * at(kv_heads);
 }
 
 template <class T>

@@ -21,7 +21,7 @@ union Chunk {
 template <class T>
 bool in_chunks(const View<T>& v) {
   return reinterpret_cast<std::uintptr_t>(v.data) % sizeof(uint4) == 0 &&
-         (v.rows == 1 || count_of(v.stride) * sizeof(T) % sizeof(uint4) == 0);
+         (v.rows == 1 || at(v.stride) * sizeof(T) % sizeof(uint4) == 0);
 }
 
 }  // namespace draftline::cuda

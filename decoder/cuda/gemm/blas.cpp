@@ -199,15 +199,15 @@ struct Blas::State {
   }
   bool bounded_by_weights(const GemmShape& s) const {
     constexpr int kLarge = 64;  // weights below this part of L2 do not bound their product, wherever they are
-    const auto bytes = count_of(s.in) * count_of(s.out) * (s.bf16 ? 2 : 4);
-    return bytes >= count_of(l2 / kLarge);
+    const auto bytes = at(s.in) * at(s.out) * (s.bf16 ? 2 : 4);
+    return bytes >= at(l2 / kLarge);
   }
   bool may_evict() {
     if (evicting.data() != nullptr) return true;
     std::size_t free = 0, total = 0;
     must(cudaMemGetInfo(&free, &total), "free memory");
-    if (free < 16 * count_of(l2)) return false;  // the little memory that is left has other uses
-    evicting = Buffer(2 * count_of(l2), "data that evict L2");
+    if (free < 16 * at(l2)) return false;  // the little memory that is left has other uses
+    evicting = Buffer(2 * at(l2), "data that evict L2");
     return true;
   }
 

@@ -136,7 +136,7 @@ std::vector<int> few_rows_splits(const FewRowsShape& s, int sms) {
 
 std::size_t few_rows_parts(const FewRowsShape& s, int splits) {
   if (splits == 1) return 0;
-  return sizeof(float) * kColumns * count_of(ceil_div(s.out, kColumns)) * count_of(splits) * count_of(s.rows);
+  return sizeof(float) * kColumns * at(ceil_div(s.out, kColumns)) * at(splits) * at(s.rows);
 }
 
 void few_rows(const FewRowsView& o, cudaStream_t s) {

@@ -116,7 +116,7 @@ void convolve(View<const T> x, View<const T> w, const LayerStates<T, S>& of, Vie
 
 template <class T, class S>
 void gated_delta_rule(const DeltaRuleView<T>& o, const LayerStates<T, S>& of, cudaStream_t s) {
-  const std::size_t floats = count_of(of.cache.key_dim) * (kColumns + 2);
+  const std::size_t floats = at(of.cache.key_dim) * (kColumns + 2);
   launch(delta_rule_kernel<T, S>,
          grid_of(of.cache.value_heads, of.pass.sequences, ceil_div(of.cache.value_dim, kColumns)), grid_of(32),
          floats * sizeof(float), s, o.qkv, o.gates, o.a_log, o.dt_bias, of.pass, of.prompts, of.cache, of.layer, o.y);

@@ -38,7 +38,7 @@ CudaBackend::State::State(const WeightStore& s, WeightSource& from, const Option
 }
 
 std::byte* CudaBackend::State::address(const Tensor& t) const {
-  const std::size_t offset = count_of(t.offset) * size_of(t.dtype);
+  const std::size_t offset = at(t.offset) * size_of(t.dtype);
   if (t.home == Home::persistent) return persistent[at(t.id)].data() + offset;
   return arena.data() + arena_plan->offset[at(t.id)] + offset;
 }
@@ -91,14 +91,13 @@ void CudaBackend::State::upload() {
     const auto* u = std::get_if<Upload>(&op);
     if (u == nullptr) continue;
     const auto& data = staged[next_staged++];
-    const std::size_t bytes = data.size() * sizeof(int), width = count_of(u->to.cols) * sizeof(int);
+    const std::size_t bytes = data.size() * sizeof(int), width = at(u->to.cols) * sizeof(int);
     std::byte* const from = staging(bytes);
     std::memcpy(from, data.data(), bytes);
-    const cudaError_t copied =
-        u->to.stride == u->to.cols
-            ? cudaMemcpyAsync(address(u->to), from, bytes, cudaMemcpyHostToDevice, stream)
-            : cudaMemcpy2DAsync(address(u->to), count_of(u->to.stride) * sizeof(int), from, width, width,
-                                count_of(u->to.rows), cudaMemcpyHostToDevice, stream);
+    const cudaError_t copied = u->to.stride == u->to.cols
+                                   ? cudaMemcpyAsync(address(u->to), from, bytes, cudaMemcpyHostToDevice, stream)
+                                   : cudaMemcpy2DAsync(address(u->to), at(u->to.stride) * sizeof(int), from, width,
+                                                       width, at(u->to.rows), cudaMemcpyHostToDevice, stream);
     must(copied, "copying to the device");
   }
   staged.clear();
@@ -208,12 +207,12 @@ void CudaBackend::make_cache(const Cache& c, int kv_slots, int capacity) {
   const double blocks = static_cast<double>(d.blocks_per_kv_slot) * kv_slots;
   if (2 * blocks > std::numeric_limits<int>::max()) throw InputErrors("a cache has more blocks than can be numbered");
   d.block_count = d.blocks_per_kv_slot * kv_slots;
-  const auto bytes = static_cast<std::size_t>(bytes_of(c.dtype, c.columns() + c.index_columns()).value) *
-                     count_of(c.layers) * count_of(d.block_count) * count_of(cuda::kBlockTokens);
+  const auto bytes = static_cast<std::size_t>(bytes_of(c.dtype, c.columns() + c.index_columns()).value) * at(c.layers) *
+                     at(d.block_count) * at(cuda::kBlockTokens);
   d.values = Buffer(bytes, "a key-value cache");
   if (s.options.poison) s.poison(d.values, bytes);
   else if (s.options.filled) s.fill_cache(c, d.values);
-  std::vector<int> table(count_of(d.block_count));  // KV slots take turns, as when sequences grow together
+  std::vector<int> table(at(d.block_count));  // KV slots take turns, as when sequences grow together
   for (int kv_slot = 0; kv_slot < kv_slots; ++kv_slot)
     for (int i = 0; i < d.blocks_per_kv_slot; ++i)
       table[static_cast<std::size_t>(kv_slot * d.blocks_per_kv_slot + i)] = i * kv_slots + kv_slot;
@@ -228,11 +227,11 @@ void CudaBackend::make_cache(const Cache& c, int kv_slots, int capacity) {
 void CudaBackend::make_state_cache(const StateCache& c, int kv_slots) {
   State& s = *state_;
   floats_only(c.inputs);
-  const auto slots = count_of(c.layers) * count_of(kv_slots);
+  const auto slots = at(c.layers) * at(kv_slots);
   const DType format = c.net.state == DType::fp32 ? DType::fp32 : s.options.activations;
   const auto state = static_cast<std::size_t>(bytes_of(format, c.net.state_elements()).value),
              row = static_cast<std::size_t>(c.row_bytes().value);
-  const std::size_t states = slots * count_of(c.states) * state, rows = slots * count_of(c.kept_rows()) * row;
+  const std::size_t states = slots * at(c.states) * state, rows = slots * at(c.kept_rows()) * row;
   cuda::StateData d{Buffer(states, "recurrent states"), Buffer(rows, "the rows of convolutions"), kv_slots};
   if (s.options.poison) {
     s.poison(d.states, states);
@@ -275,7 +274,7 @@ void CudaBackend::finish(const Tape& tape) {
 std::vector<int> CudaBackend::read(const Tensor& t) {
   State& s = *state_;
   check(size_of(t.dtype) == sizeof(int), "read: 32-bit values alone");
-  const auto id = count_of(t.id);
+  const auto id = at(t.id);
   if (s.read_buffer != t.id) {
     const std::size_t bytes = s.persistent_bytes[id];
     if (s.read_back.bytes() < bytes) s.read_back = cuda::Pinned(2 * bytes);
@@ -289,7 +288,7 @@ std::vector<int> CudaBackend::read(const Tensor& t) {
   }
   const auto* data = reinterpret_cast<const int*>(s.read_back.data()) + t.offset;
   std::vector<int> values;
-  values.reserve(count_of(t.rows) * count_of(t.cols));
+  values.reserve(at(t.rows) * at(t.cols));
   for (int r = 0; r < t.rows; ++r, data += t.stride) values.insert(values.end(), data, data + t.cols);
   return values;
 }
@@ -304,8 +303,7 @@ std::vector<float> CudaBackend::read_floats(const Tensor& t) {
   std::vector<float> values;
   for (int r = 0; r < t.rows; ++r)
     for (int c = 0; c < t.cols; ++c) {
-      const std::byte* from =
-          bytes.data() + (count_of(t.offset) + count_of(r) * count_of(t.stride) + count_of(c)) * size;
+      const std::byte* from = bytes.data() + (at(t.offset) + at(r) * at(t.stride) + at(c)) * size;
       if (t.dtype == DType::bf16) {
         cuda::bf16 v;
         std::memcpy(&v, from, sizeof v);

@@ -47,7 +47,7 @@ DeviceFacts open_device() {
   f.minor = p.minor;
   f.multiprocessors = p.multiProcessorCount;
   f.memory = p.totalGlobalMem;
-  f.l2 = count_of(p.l2CacheSize);
+  f.l2 = at(p.l2CacheSize);
   f.shared = p.sharedMemPerBlockOptin;
   if (f.major < 8)
     throw DeviceError(f.name + " has compute capability " + std::to_string(f.major) + "." + std::to_string(f.minor) +

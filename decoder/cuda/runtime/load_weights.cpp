@@ -33,7 +33,7 @@ void CudaBackend::State::make_weight(const Weight& w, Buffer& b) {
     throw InputErrors("weights in " + std::string(name(w.dtype)) +
                       " can't run on CUDA: only those in the activations' " + "format, " +
                       std::string(name(options.activations)));
-  const auto n = count_of(w.in) * count_of(w.out);
+  const auto n = at(w.in) * at(w.out);
   const std::string& who = store.name(w);
   b = Buffer(n * size_of(w.dtype), ("weight " + who).c_str());
   allocated += b.bytes();
@@ -61,7 +61,7 @@ const int* CudaBackend::State::whole_numbers(const Weight& w) {
   if (!known) known = std::make_shared<Buffer>();
   Buffer& b = *known;
   if (b.data() == nullptr) {
-    std::vector<float> values(count_of(w.in) * count_of(w.out));
+    std::vector<float> values(at(w.in) * at(w.out));
     source.load(store.name(w), w.in, w.out, values);
     const std::vector<int> whole(values.begin(), values.end());
     b = Buffer(whole.size() * sizeof(int), "ids of a vocabulary");

@@ -41,7 +41,7 @@ struct TapeGraph {
 
 namespace draftline {
 
-inline std::size_t size_of(DType t) { return count_of(bits_of(t)) / 8; }
+inline std::size_t size_of(DType t) { return at(bits_of(t)) / 8; }
 
 struct CudaBackend::State {
   State(const WeightStore&, WeightSource&, const Options&);

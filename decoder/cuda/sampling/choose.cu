@@ -170,8 +170,8 @@ __global__ void walk_candidates_kernel(View<const int> ids, View<const float> lo
 }  // namespace
 
 std::size_t choose_scratch(int rows, int columns, int k, int sms) {
-  const auto parts = count_of(rows) * count_of(splits_of(rows, columns, sms));
-  return kCounterBytes + parts * (sizeof(Ranked) * count_of(k) + sizeof(Share));
+  const auto parts = at(rows) * at(splits_of(rows, columns, sms));
+  return kCounterBytes + parts * (sizeof(Ranked) * at(k) + sizeof(Share));
 }
 
 template <class T>

@@ -110,7 +110,7 @@ __global__ void select_tree_kernel(const Pool pool, View<const int> root, int si
 }  // namespace
 
 void expand_tree(const ExpandTreeView& o, cudaStream_t stream) {
-  const std::size_t bytes = sizeof(float) * count_of(o.width) * count_of(o.ids.cols);
+  const std::size_t bytes = sizeof(float) * at(o.width) * at(o.ids.cols);
   check(bytes <= kSharedBytes, "expand_tree: too many candidates");
   launch(expand_tree_kernel, grid_of(o.ids.rows / o.width), grid_of(kThreads), bytes, stream, o);
 }
@@ -123,8 +123,7 @@ void select_tree(std::span<const TreeLevel> levels, const SelectTreeView& o, cud
     pool.begin[pool.count + 1] = pool.begin[pool.count] + l.tokens.cols;
     ++pool.count;
   }
-  const std::size_t bytes =
-      count_of(pool.begin[pool.count]) * (sizeof(float) + 2 * sizeof(int)) + sizeof(int) * count_of(o.size);
+  const std::size_t bytes = at(pool.begin[pool.count]) * (sizeof(float) + 2 * sizeof(int)) + sizeof(int) * at(o.size);
   check(bytes <= kSharedBytes, "select_tree: too many candidates");
   launch(select_tree_kernel, grid_of(o.root.rows), grid_of(kThreads), bytes, stream, pool, o.root, o.size, o.by_level,
          o.y, o.parent, o.tree_mask);

@@ -304,7 +304,7 @@ __global__ void force_accepted_kernel(View<const int> predicted, TreesView trees
 
 }  // namespace
 
-std::size_t verify_scratch(int rows) { return kCounterBytes + count_of(rows) * (sizeof(double) + sizeof(int)); }
+std::size_t verify_scratch(int rows) { return kCounterBytes + at(rows) * (sizeof(double) + sizeof(int)); }
 
 void verify_greedy(View<const int> predicted, const TreesView& trees, const VerdictView& verdict, cudaStream_t stream) {
   launch(verify_greedy_kernel, grid_of(trees.cu_seqlens.rows - 1), grid_of(kGreedyThreads), 0, stream, predicted, trees,
