@@ -36,8 +36,8 @@ struct CheckOptions {
   std::vector<std::string> given;  // names of options on the command line
 
   int asked() const {  // number of different kinds of questions
-    return static_cast<int>(!pins.empty() || !scenarios.empty() || !anchors.empty()) +
-           static_cast<int>(!against.empty()) + static_cast<int>(!measured.empty());
+    return to_int(!pins.empty() || !scenarios.empty() || !anchors.empty()) + to_int(!against.empty()) +
+           to_int(!measured.empty());
   }
 };
 
@@ -55,7 +55,7 @@ void refuse_idle_options(const CheckOptions& o) {
   std::vector<std::string> idle;
   for (const std::string& option : o.given)
     if (const auto use = uses.find(option); use != uses.end() && !use->second.first) idle.push_back(use->second.second);
-  if (o.exact && std::find(o.given.begin(), o.given.end(), "--tolerance") != o.given.end())
+  if (o.exact && std::ranges::find(o.given, "--tolerance") != o.given.end())
     idle.push_back("--exact has no tolerance; --tolerance has one");
   if (!idle.empty()) throw InputErrors(std::move(idle));
 }
@@ -64,7 +64,7 @@ int finish(const CheckOptions& o, const GateReport& report) {
   if (!o.junit.empty()) write_text_file(o.junit, gate_junit(report));
   if (!o.markdown.empty()) write_text_file(o.markdown, gate_markdown(report));
   if (o.json) write_gate_json(std::cout, report);
-  else std::cout << gate_text(report, static_cast<std::size_t>(text_width()));
+  else std::cout << gate_text(report, at(text_width()));
   if (report.wrong_input()) return kInput;
   return report.fine() ? kFine : kMissed;
 }
@@ -95,7 +95,7 @@ int check_against(const CheckOptions& o, const Common& common) {
 int check_measured(const CheckOptions& o) {
   const auto comparison = compare_measured(o.measured.front(), o.measured.back(), o.within);
   if (o.json) write_measured_json(std::cout, comparison);
-  else std::cout << measured_text(comparison, static_cast<std::size_t>(text_width()));
+  else std::cout << measured_text(comparison, at(text_width()));
   return comparison.fine() ? kFine : kMissed;
 }
 
@@ -127,8 +127,8 @@ InputFiles contents(const std::vector<PinFile>& files) {
   InputFiles contents;
   for (const PinFile& file : files)
     for (const Pin& pin : file.pins) {
-      contents[file.path] = fingerprint_of_bytes(file.path);
-      if (!pin.question.file.empty()) contents[pin.question.file] = fingerprint_of_bytes(pin.question.file);
+      add_file(contents, file.path);
+      if (!pin.question.file.empty()) add_file(contents, pin.question.file);
     }
   return contents;
 }
@@ -137,7 +137,7 @@ InputFiles contents(const std::vector<PinFile>& files) {
 void say_not_pinned(const AllPins& all, const std::vector<Recomputed>& now) {
   for (const NotPinned& other : all.others) {
     const std::string name = other.file.filename().generic_string();  // inputs are named relative to the folder
-    if (std::none_of(now.begin(), now.end(), [&](const Recomputed& r) { return r.inputs.contains(name); }))
+    if (std::ranges::none_of(now, [&](const Recomputed& r) { return r.inputs.contains(name); }))
       std::cerr << "not pinned: " << printable(other.file.generic_string(), 1000) << ": " << other.why << "\n";
   }
 }
@@ -167,13 +167,16 @@ int check_pins(const CheckOptions& o, const Common& common) {
   const Interruptible interruptible;
   std::vector<Recomputed> now;
   std::set<std::string> noted;
+  const auto print_new = [&](const std::vector<std::string>& notes) {
+    for (const std::string& note : notes)
+      if (noted.insert(note).second) print_note(note);
+  };
   const auto worker = [&](std::size_t i) { return recompute(*all[i].second, all[i].first->path, common.data); };
   RankExecutor(common.ranks, o.jobs)
       .run(ordered_work(
           all.size(), work_id(inputs, 0), [&] { return worker; },
           [&](Recomputed& r) {
-            for (const std::string& note : r.notes)
-              if (noted.insert(note).second) print_note(note);
+            print_new(r.notes);
             now.push_back(std::move(r));
             progress.at(now.size());
           }));
@@ -190,11 +193,13 @@ int check_pins(const CheckOptions& o, const Common& common) {
       report.pins.push_back(compare(*all[i].first, *all[i].second, now[i], o.exact));
   AnchorFile anchors;
   if (!o.anchors.empty()) anchors = read_anchors(o.anchors, o.reference);
-  for (const Anchor& a : anchors.anchors) report.anchors.push_back(predict(a, common.data));
+  for (const Anchor& a : anchors.anchors) {
+    report.anchors.push_back(predict(a, common.data));
+    print_new(report.anchors.back().notes);
+  }
   const int code = finish(o, report);
   if (!o.approve) {
-    const bool can_be_approved =
-        std::all_of(now.begin(), now.end(), [](const Recomputed& r) { return r.lacking.empty(); });
+    const bool can_be_approved = std::ranges::all_of(now, [](const Recomputed& r) { return r.lacking.empty(); });
     if (code == kMissed && can_be_approved)
       std::cerr << "If that is what was meant: the same command with --approve.\n";
     return code;
@@ -202,7 +207,7 @@ int check_pins(const CheckOptions& o, const Common& common) {
   std::vector<PinFile> approved_files;  // written only if none throws
   auto begin = now.begin();
   for (const PinFile& file : files) {
-    const auto end = begin + static_cast<std::ptrdiff_t>(file.pins.size());
+    const auto end = begin + std::ssize(file.pins);
     approved_files.push_back(approved(file, {begin, end}));
     begin = end;
   }
@@ -278,7 +283,7 @@ void add_check(CLI::App& app, Action& chosen) {
                 for (const CLI::Option* option : verb->parse_order()) o->given.push_back(option->get_name());
                 if (o->asked() > 0) return check_all(*o, c);
                 std::cerr << verb->help();  // an error, as a pattern that matches no file must not pass
-                return static_cast<int>(kInput);
+                return to_int(kInput);
               }};
   });
 }

@@ -34,10 +34,7 @@ Anchor read_anchor(const Reader& in, const fs::path& reference) {
   Anchor a;
   a.group = in.at("group").text();
   a.source = in.at("source").text();
-  if (const auto needs = in.find("needs")) {
-    if (reference.empty()) a.needs = needs->text();
-    else a.needs = reference / needs->text();
-  }
+  if (const auto needs = in.find("needs")) a.needs = reference / needs->text();
   if (const auto median = in.find("median_error")) a.pinned_median = median->number(0);
   if (const auto measured = in.find("measured_file")) {
     a.question.verb = "calibrate";
@@ -60,8 +57,7 @@ Anchor read_anchor(const Reader& in, const fs::path& reference) {
 std::vector<PointFigures> points_at(const std::vector<PointFigures>& points, const PointKey& at) {
   std::vector<PointFigures> here;
   for (const PointFigures& p : points)
-    if (std::all_of(at.begin(), at.end(),
-                    [&](const auto& part) { return std::find(p.key.begin(), p.key.end(), part) != p.key.end(); }))
+    if (std::ranges::all_of(at, [&](const auto& part) { return std::ranges::find(p.key, part) != p.key.end(); }))
       here.push_back(p);
   return here;
 }
@@ -90,8 +86,10 @@ std::optional<double> first_figure(const std::vector<PointFigures>& points, cons
   return std::nullopt;
 }
 
-std::vector<double> errors_of_figures(const Anchor& a, const fs::path& data) {
-  const auto points = figures_of(Json::parse(answer(a.question, data).document));
+std::vector<double> errors_of_figures(const Anchor& a, const fs::path& data, std::vector<std::string>& notes) {
+  const Answer now = answer(a.question, data);
+  notes = now.notes;
+  const auto points = figures_of(Json::parse(now.document));
   std::vector<double> errors;
   std::vector<std::string> mistakes;
   const auto find = [&](const PointKey& at, const std::string& figure) {
@@ -105,15 +103,17 @@ std::vector<double> errors_of_figures(const Anchor& a, const fs::path& data) {
     return found.value_or(1);
   };
   for (const MeasuredFigure& m : a.measured) {
-    const double whole = m.of.empty() ? 1 : find(m.at, m.of);
+    const double whole = m.of ? find(m.at, *m.of) : 1;
     errors.push_back(find(m.at, m.figure) / whole / m.value - 1);
   }
   if (!mistakes.empty()) throw InputErrors(std::move(mistakes));
   return errors;
 }
 
-std::vector<double> errors_of_points(const Anchor& a, const fs::path& data) {
-  const Measured measured = read_file(a.question.file, read_measured);
+std::vector<double> errors_of_points(const Anchor& a, const fs::path& data, std::vector<std::string>& notes) {
+  const Document document = Document::from_file(a.question.file);
+  const Measured measured = read_whole(document, read_measured);
+  notes = document.notes();
   const Device device = device_of(named_or_file(a.device, data / "devices"), data / "devices");
   std::vector<double> errors;
   for (const ComparedPoint& p : compare_devices(measured, device, device))
@@ -133,7 +133,7 @@ std::string laid_out(const Json& j, std::size_t indent) {
     items.push_back((j.is_object() ? Json(key).dump() + ": " : "") + laid_out(value, indent + 2));
     length += items.back().size() + 2;
   }
-  const bool one_line = length <= kLine && std::none_of(items.begin(), items.end(), [](const std::string& item) {
+  const bool one_line = length <= kLine && std::ranges::none_of(items, [](const std::string& item) {
                           return item.find('\n') != std::string::npos;
                         });
   std::string text;
@@ -165,13 +165,14 @@ AnchorFile read_anchors(const fs::path& file, const fs::path& reference) {
 }
 
 Anchored predict(const Anchor& a, const fs::path& data) {
-  Anchored out{a.group, {}, a.pinned_median, {}};
+  Anchored out{a.group, {}, a.pinned_median, {}, {}};
   std::error_code error;
-  if (!a.needs.empty() && !fs::exists(a.needs, error)) {
-    out.left_out = "needs " + a.needs.generic_string() + " of the reference data";
+  if (a.needs && !fs::exists(*a.needs, error)) {
+    out.left_out = "needs " + a.needs->generic_string() + " of the reference data";
     return out;
   }
-  out.errors = summarize(a.device.empty() ? errors_of_figures(a, data) : errors_of_points(a, data));
+  out.errors =
+      summarize(a.device.empty() ? errors_of_figures(a, data, out.notes) : errors_of_points(a, data, out.notes));
   return out;
 }
 

@@ -14,16 +14,16 @@
 namespace draftline::gate {
 
 struct MeasuredFigure {
-  PointKey at;         // (key, value) pairs that the point must have
-  std::string figure;  // "tpot.mean"
-  std::string of;      // the figure by which it is divided, for shares of a step; "": none
-  double value = 0;    // in base units, or as a share; not 0
+  PointKey at;                    // (key, value) pairs that the point must have
+  std::string figure;             // "tpot.mean"
+  std::optional<std::string> of;  // the figure by which it is divided, for shares of a step
+  double value = 0;               // in base units, or as a share; not 0
 };
 
 struct Anchor {
   std::string group, source;  // source: who measured it and where it is published
   Question question{.options = {.oracle = false}};
-  std::filesystem::path needs;           // file of the reference data that is required; "": none
+  std::optional<std::filesystem::path> needs;  // file of the reference data that is required
   std::vector<MeasuredFigure> measured;  // empty with the verb "calibrate", which uses the points of a measured file
   std::string device, kind;              // with "calibrate": the predicted device, and the kind of points
   std::optional<double> pinned_median;   // absolute relative error; none: not pinned yet
@@ -38,8 +38,9 @@ struct Anchored {
   std::string group;
   ErrorSummary errors;  // of predicted / measured - 1
   std::optional<double> pinned_median;
-  std::string left_out;  // why the anchor was left out; "" if it was not
-  bool alert() const;    // the median has grown by at least 0.02 and by at least a tenth
+  std::optional<std::string> left_out;  // why the anchor was left out
+  std::vector<std::string> notes;       // Answer::notes
+  bool alert() const;                   // the median has grown by at least 0.02 and by at least a tenth
 };
 
 // `reference`: the folder of published measurements; "" if it is not available. Throws InputErrors.

@@ -29,16 +29,15 @@ int rank_of(const Change& c) {
 std::string numbers_of(const std::vector<Cause>& causes, const Checked* pin) {
   std::string text;
   for (std::size_t i = 0; i < causes.size(); ++i)
-    if (std::find(causes[i].pins.begin(), causes[i].pins.end(), pin) != causes[i].pins.end())
+    if (std::ranges::find(causes[i].pins, pin) != causes[i].pins.end())
       text += (text.empty() ? "" : ", ") + std::to_string(i + 1);
   return text;
 }
 
 // Whether rows have different causes; otherwise the list of causes is enough.
 bool causes_differ(const std::vector<ChangeRow>& rows, const std::vector<Cause>& causes) {
-  return std::any_of(rows.begin(), rows.end(), [&](const ChangeRow& row) {
-    return numbers_of(causes, row.pin) != numbers_of(causes, rows.front().pin);
-  });
+  return std::ranges::any_of(
+      rows, [&](const ChangeRow& row) { return numbers_of(causes, row.pin) != numbers_of(causes, rows.front().pin); });
 }
 
 std::string name_of(const ChangeRow& row) {
@@ -52,7 +51,7 @@ std::string place_of(const ChangeRow& row) {
 }
 
 Cell points_cell(const ChangeRow& row) {
-  return {static_cast<double>(row.points), std::to_string(row.points) + " of " + std::to_string(row.pin->keys.size())};
+  return {to_double(row.points), std::to_string(row.points) + " of " + std::to_string(row.pin->keys.size())};
 }
 
 // The old and the new value as text, as far as they exist.
@@ -71,7 +70,7 @@ ChangeRows rows_of(const std::vector<Checked>& pins) {
     const std::size_t first_sized = rows.sized.size(), first_other = rows.others.size();
     for (const Change& c : pin.changes) {
       auto& all = is_sized(c) ? rows.sized : rows.others;
-      const auto first = all.begin() + static_cast<std::ptrdiff_t>(is_sized(c) ? first_sized : first_other);
+      const auto first = all.begin() + to_int64(is_sized(c) ? first_sized : first_other);
       const auto known = std::find_if(first, all.end(), [&](const ChangeRow& row) {
         return row.largest->figure == c.figure && row.largest->kind == c.kind;
       });
@@ -80,10 +79,10 @@ ChangeRows rows_of(const std::vector<Checked>& pins) {
       ++row.points;
     }
   }
-  std::stable_sort(rows.sized.begin(), rows.sized.end(),
-                   [](const ChangeRow& a, const ChangeRow& b) { return size_of(*a.largest) > size_of(*b.largest); });
-  std::stable_sort(rows.others.begin(), rows.others.end(),
-                   [](const ChangeRow& a, const ChangeRow& b) { return rank_of(*a.largest) < rank_of(*b.largest); });
+  std::ranges::stable_sort(
+      rows.sized, [](const ChangeRow& a, const ChangeRow& b) { return size_of(*a.largest) > size_of(*b.largest); });
+  std::ranges::stable_sort(
+      rows.others, [](const ChangeRow& a, const ChangeRow& b) { return rank_of(*a.largest) < rank_of(*b.largest); });
   return rows;
 }
 
@@ -100,7 +99,7 @@ std::vector<Cause> causes_of(const std::vector<Checked>& pins) {
   std::vector<Cause> causes;
   for (const Checked& pin : pins)
     for (const std::string& cause : pin.causes) {
-      auto it = std::find_if(causes.begin(), causes.end(), [&](const Cause& c) { return c.text == cause; });
+      auto it = std::ranges::find_if(causes, [&](const Cause& c) { return c.text == cause; });
       if (it == causes.end()) it = causes.insert(causes.end(), {cause, {}});
       it->pins.push_back(&pin);
     }

@@ -113,8 +113,7 @@ std::vector<Change> changes_between(const std::vector<PointFigures>& was, const 
   }
   for (const PointFigures& p : is)
     if (now.contains(identity_of(p.key))) note(appeared({}), p, "");
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Change& a, const Change& b) { return change_size(a) > change_size(b); });
+  std::ranges::stable_sort(all, [](const Change& a, const Change& b) { return change_size(a) > change_size(b); });
   return all;
 }
 

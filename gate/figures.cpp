@@ -21,7 +21,7 @@ constexpr const char* kNumber = " #";
 const std::vector<std::string>& names_of_elements(const std::string& list) {
   static const auto lists = identifying_members();
   static const std::vector<std::string> otherwise{"name"};
-  const auto found = std::find_if(lists.begin(), lists.end(), [&](const auto& known) { return known.first == list; });
+  const auto found = std::ranges::find_if(lists, [&](const auto& known) { return known.first == list; });
   return found == lists.end() ? otherwise : found->second;
 }
 
@@ -44,7 +44,7 @@ class Flattening {
     const auto part = [&](const std::string& printed, const Json& value) {
       if (value.is_null()) return;
       const std::string name = current_name(printed);
-      const auto known = std::find_if(key.begin(), key.end(), [&](const auto& p) { return p.first == name; });
+      const auto known = std::ranges::find_if(key, [&](const auto& p) { return p.first == name; });
       if (known != key.end()) known->second = plain_text(value);  // an inner value replaces an outer one
       else key.emplace_back(name, plain_text(value));
     };
@@ -60,7 +60,7 @@ class Flattening {
         name_by(name, *value), used.push_back(name);
     for (const auto& [member, value] : j.items())
       if (!is_no_figure(member) && !(above.empty() && prefix.empty() && is_heading(member)) &&
-          std::find(used.begin(), used.end(), member) == used.end())
+          std::ranges::find(used, member) == used.end())
         this->member(member, value, key, prefix);
   }
 
@@ -74,13 +74,13 @@ class Flattening {
         if (value.contains(end)) add(key, prefix + name + "." + end, value.at(end));
     } else if (is_list_of_objects(value)) {
       static constexpr std::array<std::string_view, 4> kHoldResults{"results", "papers", "tables", "cells"};
-      const bool results = std::find(kHoldResults.begin(), kHoldResults.end(), name) != kHoldResults.end();
+      const bool results = std::ranges::find(kHoldResults, name) != kHoldResults.end();
       const auto& names = names_of_elements(name);
       for (std::size_t i = 0; i < value.size(); ++i) {
         const Json& item = value[i];
         PointKey of_item = key;
-        const bool named = item.contains("inputs") ||
-                           std::any_of(names.begin(), names.end(), [&](const auto& n) { return item.contains(n); });
+        const bool named =
+            item.contains("inputs") || std::ranges::any_of(names, [&](const auto& n) { return item.contains(n); });
         if (!named) of_item.emplace_back(name, std::to_string(i));
         object(item, of_item, results ? prefix : prefix + name + ".", names);
       }
@@ -148,7 +148,7 @@ std::string text_of(const PointKey& key) {
 
 std::string identity_of(const PointKey& key) {
   PointKey sorted = key;
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   std::string text;
   for (const auto& [name, value] : sorted) text += name + "\n" + value + "\n";
   return text;
@@ -158,13 +158,13 @@ PointKey shared_by(const std::vector<PointFigures>& points) {
   if (points.size() < 2) return {};
   PointKey shared = points.front().key;
   for (const PointFigures& p : points)
-    std::erase_if(shared, [&](const auto& part) { return std::find(p.key.begin(), p.key.end(), part) == p.key.end(); });
+    std::erase_if(shared, [&](const auto& part) { return std::ranges::find(p.key, part) == p.key.end(); });
   return shared;
 }
 
 PointKey without(const PointKey& key, const PointKey& shared) {
   PointKey rest = key;
-  std::erase_if(rest, [&](const auto& part) { return std::find(shared.begin(), shared.end(), part) != shared.end(); });
+  std::erase_if(rest, [&](const auto& part) { return std::ranges::find(shared, part) != shared.end(); });
   return rest;
 }
 
@@ -183,9 +183,9 @@ PointKey distinguishing_parts(const PointKey& key, const std::vector<PointKey>& 
   others.erase(Parts(key.size(), Part::same));  // the key itself
   std::vector<bool> said(key.size());
   for (std::size_t i = 0; i < key.size(); ++i)
-    said[i] = std::any_of(others.begin(), others.end(), [&](const Parts& p) { return p[i] == Part::other; });
+    said[i] = std::ranges::any_of(others, [&](const Parts& p) { return p[i] == Part::other; });
   const auto tells = [&] {
-    return std::none_of(others.begin(), others.end(), [&](const Parts& parts) {
+    return std::ranges::none_of(others, [&](const Parts& parts) {
       for (std::size_t i = 0; i < key.size(); ++i)
         if (said[i] && parts[i] != Part::same) return false;
       return true;
@@ -200,7 +200,7 @@ PointKey distinguishing_parts(const PointKey& key, const std::vector<PointKey>& 
   };
   std::vector<std::size_t> longest_first(key.size());
   std::iota(longest_first.begin(), longest_first.end(), std::size_t{0});
-  std::stable_sort(longest_first.begin(), longest_first.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::stable_sort(longest_first, [&](std::size_t a, std::size_t b) {
     return key[a].first.size() + key[a].second.size() > key[b].first.size() + key[b].second.size();
   });
   for (const std::size_t i : longest_first)
@@ -214,11 +214,11 @@ PointKey distinguishing_parts(const PointKey& key, const std::vector<PointKey>& 
 std::string unnumbered(const std::string& figure) { return figure.substr(0, figure.rfind(kNumber)); }
 
 std::vector<PointFigures> selected(std::vector<PointFigures> points, const std::vector<std::string>& asked) {
-  if (std::find(asked.begin(), asked.end(), "all") != asked.end()) return points;
+  if (std::ranges::find(asked, "all") != asked.end()) return points;
   std::vector<std::string> names;
   for (const std::string& name : asked) names.push_back(current_name(name));
   const auto wanted = [&](const std::string& figure) {
-    return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return matches_name(figure, name); });
+    return std::ranges::any_of(names, [&](const std::string& name) { return matches_name(figure, name); });
   };
   for (PointFigures& p : points) std::erase_if(p.figures, [&](const auto& f) { return !wanted(f.first); });
   std::erase_if(points, [](const PointFigures& p) { return p.figures.empty(); });
@@ -226,15 +226,15 @@ std::vector<PointFigures> selected(std::vector<PointFigures> points, const std::
 }
 
 std::string dotted(std::string asked) {
-  std::replace(asked.begin(), asked.end(), '/', '.');
+  std::ranges::replace(asked, '/', '.');
   return asked;
 }
 
 bool has_figure(const std::vector<PointFigures>& points, const std::string& asked) {
   if (asked == "all") return true;
   const std::string name = current_name(asked);
-  return std::any_of(points.begin(), points.end(), [&](const PointFigures& p) {
-    return std::any_of(p.figures.begin(), p.figures.end(), [&](const auto& f) { return matches_name(f.first, name); });
+  return std::ranges::any_of(points, [&](const PointFigures& p) {
+    return std::ranges::any_of(p.figures, [&](const auto& f) { return matches_name(f.first, name); });
   });
 }
 

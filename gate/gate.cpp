@@ -24,8 +24,7 @@ std::string short_commit(std::string commit) {
 // The cause of changes where no input differs. Rounding moves figures; points and figures come and go only by an edit.
 std::string program_change(const std::string& commit, const std::string& model, const std::vector<Change>& changes) {
   if (model == build_model()) {
-    const bool moved =
-        std::any_of(changes.begin(), changes.end(), [](const Change& c) { return c.kind == Change::Kind::moved; });
+    const bool moved = std::ranges::any_of(changes, [](const Change& c) { return c.kind == Change::Kind::moved; });
     return std::string("neither an input nor the program's model differs: ") +
            (moved ? "another compiler, C library or CPU computed it" : "the pin was edited after it was approved");
   }
@@ -50,8 +49,7 @@ std::string name_of(const PinFile& file, const Pin& pin) {
     return p.question.verb + " " + input_name(p.question.file, "/nowhere", file.path.parent_path()) + seed;
   };
   const auto shared = [&](const auto& name_by) {
-    return std::count_if(file.pins.begin(), file.pins.end(),
-                         [&](const Pin& other) { return name_by(other) == name_by(pin); }) > 1;
+    return std::ranges::count_if(file.pins, [&](const Pin& other) { return name_by(other) == name_by(pin); }) > 1;
   };
   const auto shorter = [](const Pin& p) { return p.question.name(); };
   if (!shared(shorter)) return shorter(pin);
@@ -64,8 +62,8 @@ std::vector<std::pair<std::string, std::string>> lacking_figures(const Pin& pin,
                                                                  const std::vector<PointFigures>& points) {
   std::vector<std::pair<std::string, std::string>> lacking;
   if (pin.figures == pinned_figures(pin.question.verb)) return lacking;
-  const bool others = std::any_of(pin.figures.begin(), pin.figures.end(),
-                                  [&](const std::string& name) { return has_figure(points, name); });
+  const bool others =
+      std::ranges::any_of(pin.figures, [&](const std::string& name) { return has_figure(points, name); });
   for (std::size_t i = 0; i < pin.figures.size(); ++i) {
     const std::string& name = pin.figures[i];
     if (has_figure(points, name) || (others && (name == "warnings" || name == "skipped"))) continue;
@@ -108,10 +106,10 @@ Checked compare(const PinFile& file, const Pin& pin, const Recomputed& now, bool
   c.points = pin.points.size();
   c.figures = count_figures(pin.points);
   c.failure = now.failure;
-  c.wrong_input = !now.failure.empty() && !pin.gone;
-  if (c.failure.empty() && pin.points.empty())
+  c.wrong_input = now.failure && !pin.gone;
+  if (!c.failure && pin.points.empty())
     c.failure = "has no approved figures yet: the same command with --approve writes them to " + c.file;
-  if (!c.failure.empty()) return c;
+  if (c.failure) return c;
   c.changes = changes_between(pin.points, now.points, exact ? 0 : pin.tolerance.relative);
   if (c.changes.empty()) return c;
   c.keys = keys_of(pin.points, now.points);
@@ -135,7 +133,7 @@ PinFile approved(PinFile file, const std::vector<Recomputed>& now) {
   for (std::size_t i = 0; i < file.pins.size(); ++i) {
     Pin& pin = file.pins[i];
     if (pin.gone) continue;
-    std::istringstream failures(now[i].failure);
+    std::istringstream failures(now[i].failure.value_or(""));
     for (std::string line; std::getline(failures, line);) mistakes.push_back(pin.question.name() + ": " + line);
     for (const auto& [name, mistake] : now[i].lacking) mistakes.push_back(mistake);
     pin.points = now[i].points;

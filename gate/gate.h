@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gate: recomputes pinned predictions and compares them with the approved figures (docs/recipes/ci.md).
 #pragma once
-#include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,18 +15,18 @@ struct Checked {
   std::string file, question;           // path of the pin file; name of the pin
   std::size_t points = 0, figures = 0;  // approved ones
   std::vector<Change> changes;
-  std::vector<PointKey> keys;       // of all approved and current points; empty without changes
-  std::vector<std::string> causes;  // of the changes: input values that differ, or the program
-  std::string failure;              // why there is nothing to compare; "" if there is
-  bool wrong_input = false;         // the failure is a mistake in the question's files
-  bool fine() const { return changes.empty() && failure.empty(); }
+  std::vector<PointKey> keys;          // of all approved and current points; empty without changes
+  std::vector<std::string> causes;     // of the changes: input values that differ, or the program
+  std::optional<std::string> failure;  // why there is nothing to compare
+  bool wrong_input = false;            // the failure is a mistake in the question's files
+  bool fine() const { return changes.empty() && !failure; }
 };
 
 // The current answer to a pin's question.
 struct Recomputed {
   std::vector<PointFigures> points;  // with the pin's figures only
   Inputs inputs;
-  std::string failure;                  // why the question can't be answered; "" if it can
+  std::optional<std::string> failure;   // why the question can't be answered
   std::vector<std::string> notes = {};  // Answer::notes
   // Figures that the pin names and no point has, each with a message.
   std::vector<std::pair<std::string, std::string>> lacking;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/int_indexed.h"
 #include "core/json_writer.h"
 #include "core/quantity_text.h"
 #include "core/utf8.h"
@@ -62,7 +63,7 @@ std::string in_markdown(const std::string& text) {
       case '`':
       case '[':
       case '\\': out += '\\', out += c; break;
-      default: out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+      default: out += byte_of(c) < ' ' ? ' ' : c;
     }
   return out;
 }
@@ -72,9 +73,9 @@ Table anchors_table(const std::vector<Anchored>& anchors, const Safe& safe) {
   for (const Anchored& a : anchors)
     table.add({safe(a.group), a.errors.cells, percent_cell(a.errors.median), percent_cell(a.pinned_median),
                percent_cell(a.errors.largest),
-               !a.left_out.empty() ? safe(a.left_out)
-               : a.alert()         ? std::string("ALERT: further from what was measured")
-                                   : std::string()});
+               a.left_out  ? safe(*a.left_out)
+               : a.alert() ? std::string("ALERT: further from what was measured")
+                           : std::string()});
   return table;
 }
 
@@ -90,7 +91,7 @@ std::string escaped(std::string_view text) {
     else if (c == "<") out += "&lt;";
     else if (c == ">") out += "&gt;";
     else if (c == "\"") out += "&quot;";
-    else if (static_cast<unsigned char>(c[0]) >= ' ' || c == "\n" || c == "\t") out += c;
+    else if (byte_of(c[0]) >= ' ' || c == "\n" || c == "\t") out += c;
   }
   return out;
 }
@@ -98,11 +99,11 @@ std::string escaped(std::string_view text) {
 }  // namespace
 
 bool GateReport::fine() const {
-  return std::all_of(pins.begin(), pins.end(), [](const Checked& c) { return c.fine(); });
+  return std::ranges::all_of(pins, [](const Checked& c) { return c.fine(); });
 }
 
 bool GateReport::wrong_input() const {
-  return std::any_of(pins.begin(), pins.end(), [](const Checked& c) { return c.wrong_input; });
+  return std::ranges::any_of(pins, [](const Checked& c) { return c.wrong_input; });
 }
 
 std::string gate_text(const GateReport& r, std::size_t width) {
@@ -111,7 +112,7 @@ std::string gate_text(const GateReport& r, std::size_t width) {
   std::string text;
   if (!r.pins.empty()) text += headline(r) + "\n";
   for (const Checked& pin : r.pins)
-    if (!pin.failure.empty()) text += pin.question + ": " + pin.failure + "\n";
+    if (pin.failure) text += pin.question + ": " + *pin.failure + "\n";
   const ChangeRows rows = rows_of(r.pins);
   const auto causes = causes_of(r.pins);
   if (!rows.sized.empty())
@@ -132,7 +133,7 @@ std::string gate_markdown(const GateReport& r) {
   std::string text = "## draftline check: " + std::string(r.fine() ? "nothing moved" : "predictions moved") + "\n\n";
   if (!r.pins.empty()) text += headline(r) + "\n\n";
   for (const Checked& pin : r.pins)
-    if (!pin.failure.empty()) text += "- " + in_markdown(pin.question + ": " + pin.failure) + "\n";
+    if (pin.failure) text += "- " + in_markdown(pin.question + ": " + *pin.failure) + "\n";
   const ChangeRows rows = rows_of(r.pins);
   const auto causes = causes_of(r.pins);
   if (!rows.sized.empty())
@@ -148,8 +149,7 @@ std::string gate_markdown(const GateReport& r) {
 }
 
 std::string gate_junit(const GateReport& r) {
-  const auto failed =
-      static_cast<std::size_t>(std::count_if(r.pins.begin(), r.pins.end(), [](const Checked& c) { return !c.fine(); }));
+  const auto failed = std::ranges::count_if(r.pins, [](const Checked& c) { return !c.fine(); });
   std::string text =
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"draftline check\" tests=\"" +
       std::to_string(r.pins.size()) + "\" failures=\"" + std::to_string(failed) + "\" errors=\"0\" skipped=\"0\">\n";
@@ -160,7 +160,7 @@ std::string gate_junit(const GateReport& r) {
       text += "/>\n";
       continue;
     }
-    const std::string message = pin.failure.empty() ? counted(pin.changes.size(), "change") : pin.failure;
+    const std::string message = pin.failure.value_or(counted(pin.changes.size(), "change"));
     text += ">\n      <failure message=\"" + escaped(message) + "\">";
     for (std::size_t i = 0; i < std::min(pin.changes.size(), kMostRows); ++i) {
       const Change& c = pin.changes[i];
@@ -176,15 +176,6 @@ std::string gate_junit(const GateReport& r) {
 void write_gate_json(std::ostream& out, const GateReport& r) {
   constexpr std::array<const char*, 3> kKinds{"moved", "appeared", "lost"};
   JsonWriter w(out, 4);
-  const auto scalar = [&](const char* key, const Json& v) {
-    w.key(key);
-    if (v.is_number_unsigned()) w.value(v.get<std::uint64_t>());
-    else if (v.is_number_integer()) w.value(v.get<std::int64_t>());
-    else if (v.is_number()) w.value(v.get<double>());
-    else if (v.is_boolean()) w.value(v.get<bool>());
-    else if (v.is_string()) w.value(v.get<std::string>());
-    else w.value(nullptr);
-  };
   w.begin_object();
   write_program(w, 1);
   w.member("fine", r.fine());
@@ -193,16 +184,16 @@ void write_gate_json(std::ostream& out, const GateReport& r) {
     w.member("question", pin.question);
     w.member("points", pin.points);
     w.member("figures", pin.figures);
-    if (!pin.failure.empty()) w.member("failure", pin.failure);
+    if (pin.failure) w.member("failure", *pin.failure);
     w.list("causes", pin.causes);
     w.objects("changes", pin.changes, [&](const Change& c) {
-      w.member("kind", kKinds[static_cast<std::size_t>(c.kind)]);
+      w.member("kind", kKinds[at(c.kind)]);
       w.object("at", [&] {
         for (const auto& [name, value] : c.point) w.member(name, value);
       });
       w.member("figure", c.figure);
-      scalar("was", c.was);
-      scalar("is", c.is);
+      w.member("was", nlohmann::json(c.was));
+      w.member("is", nlohmann::json(c.is));
       w.member("relative", c.relative);
       w.member("tolerance", c.tolerance);
     });
@@ -214,7 +205,7 @@ void write_gate_json(std::ostream& out, const GateReport& r) {
     w.member("max_abs_error", a.errors.largest);
     w.member("pinned_median_abs_error", a.pinned_median);
     w.member("alert", a.alert());
-    if (!a.left_out.empty()) w.member("left_out", a.left_out);
+    if (a.left_out) w.member("left_out", *a.left_out);
   });
   w.end_object();
   w.finish();

@@ -24,7 +24,7 @@ bool is_prose(const std::string& key, bool at_root) {
   static constexpr std::array<std::string_view, 8> kProse{"source",  "locator",  "note", "title",
                                                           "because", "question", "kind", "commit"};
   if (at_root && (key == "model" || key == "input_files")) return true;
-  return std::find(kProse.begin(), kProse.end(), key) != kProse.end();
+  return std::ranges::find(kProse, key) != kProse.end();
 }
 
 std::string fingerprint_of(const Tree& j) {
@@ -35,7 +35,7 @@ std::string fingerprint_of(const Tree& j) {
 
 // `deepest`: the depth below which an object or list is one value.
 void collect(const Tree& j, const std::string& place, int deepest, std::map<std::string, std::string>& values) {
-  const bool numbers = j.is_array() && std::all_of(j.begin(), j.end(), [](const Tree& x) { return x.is_primitive(); });
+  const bool numbers = j.is_array() && std::ranges::all_of(j, [](const Tree& x) { return x.is_primitive(); });
   if (j.is_primitive()) {
     values[place] = j.is_string() ? j.get<std::string>() : j.dump();
   } else if (deepest == 0 || (numbers && j.size() > kLongList)) {

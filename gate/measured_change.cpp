@@ -46,7 +46,7 @@ All points_of(const Measured& m) {
     if (!p.skipped.empty()) continue;
     std::string name = p.op;
     for (const auto& [key, value] : p.shape) name += " " + key + " " + std::to_string(value);
-    all[name] = {p.op, p.median.value, notch(p), static_cast<std::size_t>(std::max(0, p.samples)), {}};
+    all[name] = {p.op, p.median.value, notch(p), at(std::max(0, p.samples)), {}};
   }
   return all;
 }
@@ -114,11 +114,9 @@ Verdict verdict_of_few(const std::vector<const MeasuredChange*>& points) {
   constexpr std::size_t kManySamples = 20;
   const Verdict first = points.front()->verdict;
   if (first != Verdict::slower && first != Verdict::faster) return Verdict::ambiguous;
-  const bool agree =
-      std::all_of(points.begin(), points.end(), [&](const MeasuredChange* c) { return c->verdict == first; });
-  const bool sure = std::any_of(points.begin(), points.end(), [](const MeasuredChange* c) {
-    return c->p || std::min(c->before, c->after) >= kManySamples;
-  });
+  const bool agree = std::ranges::all_of(points, [&](const MeasuredChange* c) { return c->verdict == first; });
+  const bool sure = std::ranges::any_of(
+      points, [](const MeasuredChange* c) { return c->p || std::min(c->before, c->after) >= kManySamples; });
   return agree && sure ? first : Verdict::ambiguous;
 }
 
@@ -138,14 +136,14 @@ MeasuredChange change_of_kind(const std::string& kind, const std::vector<const M
 }  // namespace
 
 bool MeasuredComparison::fine() const {
-  return lost.empty() && std::none_of(kinds.begin(), kinds.end(), [](const MeasuredChange& c) {
+  return lost.empty() && std::ranges::none_of(kinds, [](const MeasuredChange& c) {
            return c.verdict == Verdict::slower || c.verdict == Verdict::faster;
          });
 }
 
 std::string_view verdict_name(Verdict v) {
   constexpr std::array<std::string_view, 4> kNames{"same", "faster", "slower", "ambiguous"};
-  return kNames[static_cast<std::size_t>(v)];
+  return kNames[at(v)];
 }
 
 Verdict verdict_of(const Interval& ratio, std::optional<double> p, double within) {
@@ -180,7 +178,7 @@ MeasuredComparison compare_measured(const fs::path& before, const fs::path& afte
     if (points.empty()) out.lost.push_back(kind);
     else out.kinds.push_back(change_of_kind(kind, points, within));
   }
-  std::stable_sort(out.points.begin(), out.points.end(), [](const auto& x, const auto& y) {
+  std::ranges::stable_sort(out.points, [](const auto& x, const auto& y) {
     return std::abs(std::log(x.ratio)) > std::abs(std::log(y.ratio));
   });
   return out;

@@ -149,15 +149,7 @@ void write_pin(JsonWriter& w, const Pin& p, const fs::path& folder) {
   if (!shared.empty()) write_key(w, "where", shared);
   w.objects("points", p.points, [&](const PointFigures& point) {
     write_key(w, "at", without(point.key, shared));
-    for (const auto& [name, value] : point.figures) {
-      w.key(name);
-      if (value.is_number_unsigned()) w.value(value.get<std::uint64_t>());
-      else if (value.is_number_integer()) w.value(value.get<std::int64_t>());
-      else if (value.is_number()) w.value(value.get<double>());
-      else if (value.is_string()) w.value(value.get<std::string>());
-      else if (value.is_boolean()) w.value(value.get<bool>());
-      else w.value(nullptr);
-    }
+    for (const auto& [name, value] : point.figures) w.member(name, nlohmann::json(value));
   });
 }
 
@@ -180,7 +172,7 @@ bool is_scenario(const Reader& root) {
   constexpr std::array<std::string_view, 6> kKeys{"device", "method",   "transformer",
                                                   "engine", "workload", "batch_size"};
   return root.is_object() && !root.has("schema_version") &&
-         std::count_if(kKeys.begin(), kKeys.end(), [&](std::string_view key) { return root.has(key); }) >= 2;
+         std::ranges::count_if(kKeys, [&](std::string_view key) { return root.has(key); }) >= 2;
 }
 
 // The verb that answers a scenario; none if the file is no scenario, "" if it is broken and may be one.
@@ -245,7 +237,7 @@ std::vector<NotPinned> pin_folder(const fs::path& folder, PinFile& pinned) {
     }
   }
   if (error) throw InputErrors(folder.string() + ": can't be read: " + error.message());
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   for (const fs::path& file : files) {
     const auto verb = verb_for(file);
     bool known = file.lexically_normal() == pinned.path.lexically_normal();
@@ -268,7 +260,7 @@ std::vector<NotPinned> pin_folder(const fs::path& folder, PinFile& pinned) {
     p.tolerance = pinned.tolerance;
     pinned.pins.push_back(std::move(p));
   }
-  std::sort(others.begin(), others.end(), [](const NotPinned& a, const NotPinned& b) { return a.file < b.file; });
+  std::ranges::sort(others, [](const NotPinned& a, const NotPinned& b) { return a.file < b.file; });
   return others;
 }
 

@@ -291,7 +291,12 @@ TEST_CASE("a key's old name is read, and said on standard error once for each fi
   draftline.write("pins.json", R"({"schema_version": 1, "pins": [{"verb": "run", "scenario": "cpu.json"}]})");
   const std::string note =
       "mine.json#/fits/cpu/elementwise/far_byte: is called \"beyond_l2_byte\" now; the old name is still read\n";
-  for (const char* asked : {"run cpu.json --jobs 2", "advise cpu.json --no-load", "check pins.json --approve"}) {
+  draftline.write("anchors.json", R"({"schema_version": 1, "anchors": [{"group": "g", "source": "me", "verb": "run",
+    "scenario": {"device": "./mine.json", "transformer": "llama-68m", "engine": "draftline",
+                 "method": {"name": "autoregressive"}},
+    "measured": [{"at": {"batch_size": 1}, "figure": "step_time", "value": 1}]}]})");
+  for (const char* asked : {"run cpu.json --jobs 2", "advise cpu.json --no-load", "check pins.json --approve",
+                            "check --anchors anchors.json --reference-data ."}) {
     const Ran r = draftline(asked);
     INFO(asked << "\n" << r.err);
     const auto first = r.err.find(note);
