@@ -8,7 +8,7 @@
 
 #include "api/answer_writer.h"
 #include "model/calibration/measured.h"
-#include "papers/all_papers.h"
+#include "papers/inferred_paper.h"
 #include "sim/advice_sweep.h"
 
 namespace draftline {
@@ -60,13 +60,11 @@ class Simulations {
     options.oracle = q_.options.oracle;
     if (size() == 1) {
       options.observer = listener_.observer();
-      options.progress = [this](std::int64_t n) { listener_.on_progress(static_cast<std::size_t>(n), requests()); };
+      options.progress = [this](std::int64_t n) { listener_.on_progress(draftline::at(n), requests()); };
     }
     return sweep_.at(i, options);
   }
-  std::size_t requests() const {
-    return static_cast<std::size_t>(scenario().serving->choices.front().workload.requests);
-  }
+  std::size_t requests() const { return draftline::at(scenario().serving->choices.front().workload.requests); }
 
  private:
   ServingSweep sweep_;
@@ -115,7 +113,7 @@ std::uint64_t option_id(const Question& q) {
   Fingerprint all;
   const AskedOptions& o = q.options;
   for (const std::uint64_t one : {q.seed, std::uint64_t{o.from}, std::uint64_t{o.kernels}, std::uint64_t{o.oracle},
-                                  std::uint64_t{o.load}, static_cast<std::uint64_t>(o.most_devices)})
+                                  std::uint64_t{o.load}, at(o.most_devices)})
     all.add(one);
   return all.value();
 }
@@ -134,7 +132,7 @@ struct Piece {
 
 void add_notes(Answer& a, const std::vector<std::string>& notes, Listener& listener) {
   for (const std::string& note : notes)
-    if (std::find(a.notes.begin(), a.notes.end(), note) == a.notes.end()) {
+    if (std::ranges::find(a.notes, note) == a.notes.end()) {
       a.notes.push_back(note);
       listener.on_note(note);
     }
@@ -184,7 +182,7 @@ Answer answer_by(const Question& q, const Data& data, Executor& executor, Listen
       const std::string* why = obstacle_of(result);
       any = any || why == nullptr;
       if (!any && reason.empty()) reason = *why;
-      if (const auto* fleet = std::get_if<FleetOption>(&result); fleet && fleet->obstacle.empty()) a.missed = false;
+      if (const auto* fleet = std::get_if<FleetOption>(&result); fleet && !fleet->obstacle) a.missed = false;
       ++a.done;
       listener.on_result(std::move(result));
       if (!requests) listener.on_progress(a.done, points);
@@ -273,8 +271,8 @@ class Collector : public Listener {
 const std::string* obstacle_of(const Result& result) {
   if (const auto* o = std::get_if<Outcome>(&result)) return std::get_if<std::string>(&o->result);
   if (const auto* o = std::get_if<ServingOutcome>(&result)) return std::get_if<std::string>(&o->result);
-  if (const auto* o = std::get_if<FleetOption>(&result)) return o->can_run ? nullptr : &o->obstacle;
-  if (const auto* o = std::get_if<Advice>(&result)) return o->obstacle.empty() ? nullptr : &o->obstacle;
+  if (const auto* o = std::get_if<FleetOption>(&result)) return o->can_run ? nullptr : &*o->obstacle;
+  if (const auto* o = std::get_if<Advice>(&result)) return o->obstacle ? &*o->obstacle : nullptr;
   return nullptr;
 }
 
@@ -287,8 +285,7 @@ Answer answer(const Question& q, const Data& data, Executor& executor, Listener&
        {"advise", answer_by<Advices>},
        {"papers", answer_papers},
        {"calibrate", answer_calibrate}}};
-  const auto found =
-      std::find_if(kAnswerers.begin(), kAnswerers.end(), [&](const auto& a) { return a.first == q.verb; });
+  const auto found = std::ranges::find_if(kAnswerers, [&](const auto& a) { return a.first == q.verb; });
   if (found == kAnswerers.end()) throw InputErrors("\"" + q.verb + "\" is no verb whose answers can be asked for");
   return found->second(q, data, executor, listener);
 }

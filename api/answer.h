@@ -31,7 +31,7 @@ struct Answer {
   InputFiles input_files;
   std::vector<std::string> notes;  // what a user should know though it is no mistake, such as a key's outdated name
   bool missed = false;             // "plan": no option meets the targets
-  std::string obstacle;            // why no point can run, with its place; "" if any can
+  std::optional<std::string> obstacle;  // why no point can run, with its place
 
   std::vector<Result> results;  // empty if a listener took them
   std::string document;         // the same as JSON, as `draftline VERB --json` prints it

@@ -17,7 +17,7 @@ void SerialExecutor::run(const OrderedWork& work) {
 std::uint64_t work_id(const InputFiles& files, std::uint64_t option) {
   std::vector<std::uint64_t> contents;  // without names, which may differ between machines
   for (const auto& [file, fingerprint] : files) contents.push_back(fingerprint);
-  std::sort(contents.begin(), contents.end());
+  std::ranges::sort(contents);
   Fingerprint all;
   all.add(build_model());
   all.add(option);

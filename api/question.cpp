@@ -9,7 +9,7 @@ namespace draftline {
 
 bool is_question_verb(const std::string& name) {
   static constexpr std::array<std::string_view, 6> kVerbs{"run", "simulate", "plan", "advise", "papers", "calibrate"};
-  return std::find(kVerbs.begin(), kVerbs.end(), name) != kVerbs.end();
+  return std::ranges::find(kVerbs, name) != kVerbs.end();
 }
 
 std::string Question::name() const {
@@ -52,8 +52,7 @@ Question question_of(const Document& document) {
     };
     q.options = {.kernels = flag("explain"), .oracle = !flag("no_oracle"), .load = !flag("no_load")};
     constexpr std::int64_t kMostPoints = std::int64_t{1} << 40;
-    if (const auto from = in.find("from"))
-      q.options.from = static_cast<std::size_t>(from->long_integer(0, kMostPoints));
+    if (const auto from = in.find("from")) q.options.from = at(from->long_integer(0, kMostPoints));
     if (const auto most = in.find("max_devices")) q.options.most_devices = most->positive_int(100'000);
     in.done();
     return q;

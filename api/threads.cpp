@@ -38,7 +38,7 @@ void ReorderBuffer::put(std::size_t piece, OrderedWork::Result result) {
 
 void on_threads(int threads, const std::function<std::optional<std::size_t>()>& next,
                 const std::function<void(std::size_t)>& act) {
-  const auto count = static_cast<std::size_t>(threads);
+  const auto count = at(threads);
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, count);
   const auto give = [&](tbb::flow_control& flow) -> std::size_t {
     const std::optional<std::size_t> piece = next();

@@ -60,14 +60,14 @@ class Printer : public Listener {
     progress_.reset();
     const bool whole = a.done == a.points, by_point = q_.verb == "run" || q_.verb == "simulate";
     if (by_point && !writes_ && !whole) return interrupted_after(q_.options.from, a.points);
-    if (by_point && !a.obstacle.empty() && !writes_) throw InputErrors(a.obstacle);
+    if (by_point && a.obstacle && !writes_) throw InputErrors(*a.obstacle);
     if (!by_point && !whole)
       std::cerr << "interrupted: only " << a.done << " of " << a.points << " "
                 << (q_.verb == "plan" ? "options" : "methods") << " were looked at\n";
     writer_.finish();
     if (records_) records_->commit();
     if (!whole) return by_point ? interrupted_after(a.done, a.points) : Interruptible::exit_code();
-    if (!a.obstacle.empty()) throw InputErrors(a.obstacle);
+    if (a.obstacle) throw InputErrors(*a.obstacle);
     return a.missed ? kMissed : kFine;
   }
 

@@ -50,10 +50,9 @@ std::vector<std::vector<int>> read_prompts(const DecodeOptions& o, int vocabular
     if (std::int64_t{o.random_prompts} * o.prompt_tokens > kMostTokens)
       throw InputErrors("--prompts, --prompt-tokens: more than " + std::to_string(kMostTokens) + " tokens in all");
     Rng rng(o.seed, "prompts");
-    prompts.resize(static_cast<std::size_t>(o.random_prompts));
+    prompts.resize(at(o.random_prompts));
     for (auto& p : prompts)
-      for (int i = 0; i < o.prompt_tokens; ++i)
-        p.push_back(static_cast<int>(rng.below(static_cast<std::uint64_t>(vocabulary))));
+      for (int i = 0; i < o.prompt_tokens; ++i) p.push_back(to_int(rng.below(static_cast<std::uint64_t>(vocabulary))));
   }
   return prompts;
 }
@@ -81,13 +80,13 @@ class DecodeCommand {
         shape_(catalogue_.transformer(o.transformer, "--transformer")),
         prompts_(read_prompts(o, shape_->vocabulary)),
         method_(method_asked(o.method)),
-        slots_(std::min(o.batch_size, static_cast<int>(prompts_.size()))),
+        slots_(std::min(o.batch_size, count(prompts_))),
         weights_(checkpoint(o.transformer), o.draft_noise, o.seed) {
     check_options();
     if (!o_.limits.empty()) limits_ = catalogue_.device(o_.limits, "--limits");
     algorithms_ = cuda_algorithms(o_.algorithms);
     algorithms_before_ = algorithms_read(o_.algorithms);
-    for (const auto& p : prompts_) longest_ = std::max(longest_, static_cast<int>(p.size()));
+    for (const auto& p : prompts_) longest_ = std::max(longest_, count(p));
     capacity_ = longest_ + o_.new_tokens + kMostTail;
   }
 
@@ -168,7 +167,7 @@ class DecodeCommand {
     InputFiles files = catalogue_.input_files();
     files.merge(weights_.input_files());
     for (const std::string& file : {o_.accept_trace, o_.continuations})
-      if (!file.empty()) files[file] = fingerprint_of_bytes(file);
+      if (!file.empty()) add_file(files, file);
     files.insert(algorithms_before_.begin(), algorithms_before_.end());
     return files;
   }
@@ -190,8 +189,12 @@ class DecodeCommand {
       t.continuations = read_continuations(o_.continuations, prompts_.size(), shape_->vocabulary);
     Progress progress("tracing", prompts_.size());
     t.progress = [&](std::size_t done) { progress.at(done); };
-    const DrafterIdentity drafter{names.drafter, identity_of_drafter(method_, catalogue_).config};
-    return record_decode_trace(o_, *shape_, names, drafter, t, prompts_,
+    TraceHeader header;
+    header.target = shape_->name;
+    header.weights = names.target;
+    header.drafter = {names.drafter, identity_of_drafter(method_, catalogue_).config};
+    header.fingerprint = target_fingerprint(*shape_, names.target);
+    return record_decode_trace(o_, header, names, t, prompts_,
                                [this](JsonWriter& w) { write_input_files(w, files_read(), data_); });
   }
 

@@ -11,14 +11,9 @@ namespace draftline::cli {
 
 using namespace measure;
 
-int record_decode_trace(const DecodeOptions& o, const TransformerShape& shape, const WeightNames& weights,
-                        const DrafterIdentity& drafter, const Tracing& t, const std::vector<std::vector<int>>& prompts,
+int record_decode_trace(const DecodeOptions& o, TraceHeader h, const WeightNames& weights, const Tracing& t,
+                        const std::vector<std::vector<int>>& prompts,
                         const std::function<void(JsonWriter&)>& write_inputs) {
-  TraceHeader h;
-  h.target = shape.name;
-  h.weights = weights.target;
-  h.drafter = drafter;
-  h.fingerprint = target_fingerprint(shape, h.weights);
   h.task = o.task;
   h.sampling = o.sampling;
   h.seed = o.seed;
@@ -47,10 +42,10 @@ int record_decode_trace(const DecodeOptions& o, const TransformerShape& shape, c
     w.finish();
   } else {
     std::cerr << o.trace << ": " << traced.size() << " prompts, " << positions << " positions, "
-              << (h.steps()   ? "steps: " + h.steps_because
+              << (h.steps()   ? "steps: " + *h.steps_because
                   : h.ranks() ? "ranks of " + std::to_string(h.depth) + " levels"
                               : "no ranks")
-              << (h.lengths() ? "; lengths of its own tree: " + h.lengths_because : "") << weights.warning() << "\n";
+              << (h.lengths() ? "; lengths of its own tree: " + *h.lengths_because : "") << weights.warning() << "\n";
   }
   return kFine;
 }

@@ -12,8 +12,9 @@
 namespace draftline::cli {
 
 // Records the acceptance trace in the file and prints a summary, with its inputs; returns the exit code.
-int record_decode_trace(const DecodeOptions& o, const TransformerShape& shape, const measure::WeightNames& weights,
-                        const DrafterIdentity& drafter, const Tracing& t, const std::vector<std::vector<int>>& prompts,
+// `header`: with the identities of target and drafter.
+int record_decode_trace(const DecodeOptions&, TraceHeader header, const measure::WeightNames&, const Tracing&,
+                        const std::vector<std::vector<int>>& prompts,
                         const std::function<void(JsonWriter&)>& write_inputs);
 
 }  // namespace draftline::cli

@@ -118,7 +118,7 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
     out.batches.push_back(a);
   }
   for (const BatchAdvice& b : out.batches)
-    out.gain *= std::pow(std::max(1.0, b.request_speedup), 1.0 / static_cast<double>(out.batches.size()));
+    out.gain *= std::pow(std::max(1.0, b.request_speedup), 1.0 / to_double(out.batches.size()));
   out.draft_length = recordings.chain_length(s, m);
   DraftSchedule lengths(sweep.pricer(), s, m);
   for (const int prompt : lengths.knows_lengths() ? scenario.prompt_tokens : std::vector<int>{}) {
@@ -161,13 +161,12 @@ Scenario with_mean_lengths(Scenario s) {
   if (!s.serving) return s;
   const Workload& w = s.serving->choices.front().workload;
   const auto take = [&](const char* key, double mean, int least, std::vector<int>& tokens) {
-    if (!s.document.root().has(key) && mean > 0) tokens = {std::max(least, static_cast<int>(std::lround(mean)))};
+    if (!s.document.root().has(key) && mean > 0) tokens = {std::max(least, to_int(std::lround(mean)))};
   };
   take("prompt_tokens", mean_prompt(w), 1, s.prompt_tokens);
   take("output_tokens", mean_output(w), 2, s.output_tokens);
   // Networks that share no prefixes in the simulator (SchedulerLimits::shares_prefixes) have none cached here.
-  const bool shares =
-      std::all_of(s.transformers.begin(), s.transformers.end(), [](const auto& t) { return shares_prefixes(*t); });
+  const bool shares = std::ranges::all_of(s.transformers, [](const auto& t) { return shares_prefixes(*t); });
   if (w.shared_prefix && shares && s.serving->choices.front().limits.prefix_caching) {
     s.shared_prefix = w.shared_prefix;
     s.shared_prefix->tokens = s.cached_prompt_tokens = w.shared_prefix->whole_blocks(s.prompt_tokens.front() - 1);

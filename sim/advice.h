@@ -37,10 +37,10 @@ struct BatchAdvice {
 };
 
 struct Advice {
-  Point point;            // its batch is the first of the scenario
-  std::string obstacle;   // why the method can't run, then nothing else is set; "" if it can
-  int largest_batch = 0;  // that fits in device memory, up to kMostBatchSize
-  int batch_limit = 0;    // the engine's default of sequences at once while it speculates
+  Point point;                          // its batch is the first of the scenario
+  std::optional<std::string> obstacle;  // why the method can't run; then nothing else is set
+  int largest_batch = 0;                // that fits in device memory, up to kMostBatchSize
+  int batch_limit = 0;                  // the engine's default of sequences at once while it speculates
   // The batch sizes at which requests gain. There are several stretches where a mixture of experts is verified: with
   // few sequences more rows read more experts, with many these are read anyway.
   std::vector<Stretch<int>> pays_at;
@@ -57,7 +57,7 @@ struct Advice {
   int pays_to_batch() const { return pays_at.empty() ? 0 : pays_at.back().to; }  // 0: it never pays
   bool pays_at_every_batch() const { return pays_at == std::vector<Stretch<int>>{{1, largest_batch}}; }
   bool pays_at_batch(int batch) const {
-    return std::any_of(pays_at.begin(), pays_at.end(), [&](const auto& s) { return s.from <= batch && batch <= s.to; });
+    return std::ranges::any_of(pays_at, [&](const auto& s) { return s.from <= batch && batch <= s.to; });
   }
 };
 

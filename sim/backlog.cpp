@@ -42,25 +42,22 @@ static double scatter_of(const ArrivalProcess& a) {
 
 // A queue that servers empty again and again scatters by less than arrivals do. Few requests tell a large overload.
 bool Backlog::diverges(const Workload& w) const {
-  const auto n = static_cast<double>(arrivals_);
+  const auto n = to_double(arrivals_);
   const double chance = 3 * scatter_of(w.arrivals) * std::sqrt(n), share = n / 25;
   double many = std::min(chance, share);
   if (w.arrivals.kind == ArrivalProcess::Kind::on_off) many = chance;
   if (w.arrivals.kind == ArrivalProcess::Kind::trace) many = share;  // nothing is known of its chance
-  return grew() && static_cast<double>(all_) >= many && static_cast<double>(last_quarter_) >= many / 2;
+  return grew() && to_double(all_) >= many && to_double(last_quarter_) >= many / 2;
 }
 
 // A number of requests in flight scatters by its square root, if they arrive at random.
 bool Backlog::fills(const Workload& w) const {
   using Kind = ArrivalProcess::Kind;
   if (w.arrivals.kind != Kind::poisson && w.arrivals.kind != Kind::gamma) return false;
-  const double halfway = static_cast<double>(std::max<std::int64_t>(in_flight_at_half_, 1));
-  return static_cast<double>(in_flight_at_end_) >
-         halfway + 3 * std::max(1.0, scatter_of(w.arrivals)) * std::sqrt(halfway);
+  const double halfway = to_double(std::max<std::int64_t>(in_flight_at_half_, 1));
+  return to_double(in_flight_at_end_) > halfway + 3 * std::max(1.0, scatter_of(w.arrivals)) * std::sqrt(halfway);
 }
 
-double Backlog::growth() const {
-  return static_cast<double>(all_ - half_) / static_cast<double>(arrivals_ - arrivals_ / 2);
-}
+double Backlog::growth() const { return to_double(all_ - half_) / to_double(arrivals_ - arrivals_ / 2); }
 
 }  // namespace draftline

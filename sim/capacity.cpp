@@ -80,7 +80,7 @@ std::optional<int> replicas_if_slower(double slower, int enough, int replication
 void check_plannable(const Scenario& s) {
   const Reader root = s.document.root();
   if (s.serving->targets.targets.empty()) root.fail("\"slo\" is needed: {\"ttft_p99\": \"500 ms\", ..}");
-  if (const auto& axes = s.serving->axes; std::find(axes.begin(), axes.end(), "replicas") != axes.end())
+  if (const auto& axes = s.serving->axes; std::ranges::find(axes, "replicas") != axes.end())
     root.at("replicas").fail("a plan finds the number of replicas: leave the list out");
   for (const ServingChoice& c : s.serving->choices)
     if (mean_rate(c.workload) <= 0) {
@@ -101,8 +101,8 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
   try {
     point = sweep.prepare(option.point);
     const ServingRun& run = point->run_without_load(seed, targets);
-    if (const std::string why = missed_target(run, point->limits, targets); !why.empty()) {
-      option.obstacle = run.figures.refused > 0 ? why : "even without load " + why;
+    if (const auto why = missed_target(run, point->limits, targets)) {
+      option.obstacle = run.figures.refused > 0 ? *why : "even without load " + *why;
       return option;
     }
   } catch (const InputErrors& e) {
@@ -163,8 +163,8 @@ Seconds mean_e2e(const FleetOption& o) {
 
 bool dominated(const FleetOption& o, std::span<const FleetOption> all) {
   const Seconds slow = mean_e2e(o);
-  return std::any_of(all.begin(), all.end(), [&](const FleetOption& x) {
-    if (!x.obstacle.empty() || x.is_bound || x.cost > o.cost) return false;
+  return std::ranges::any_of(all, [&](const FleetOption& x) {
+    if (x.obstacle || x.is_bound || x.cost > o.cost) return false;
     const Seconds other = mean_e2e(x);
     return other <= slow && (x.cost < o.cost || other < slow);
   });

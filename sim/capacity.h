@@ -21,11 +21,10 @@ struct ReplicationFleet {
 
 struct FleetOption {
   Point point;
-  // Why no fleet meets the targets, then only `point` and `can_run` are set; "" if one does.
-  std::string obstacle;
-  bool can_run = true;            // whether a server of it can start: it fits its devices
-  bool is_bound = false;          // its policy has the future outcomes (the oracle): an upper bound for others
-  int replicas = 0, devices = 0;  // the smallest fleet; devices include those of prefill servers and drafters
+  std::optional<std::string> obstacle;  // why no fleet meets the targets; then only `point` and `can_run` are set
+  bool can_run = true;                  // whether a server of it can start: it fits its devices
+  bool is_bound = false;                // its policy has the future outcomes (the oracle): an upper bound for others
+  int replicas = 0, devices = 0;        // the smallest fleet; devices include those of prefill servers and drafters
   int devices_of_replica = 0;
   std::optional<int> nodes;    // that hold the devices, where these come in whole nodes
   double cost = 0;             // price per hour, of whole nodes; the number of devices if no prices are known

@@ -14,7 +14,7 @@ DraftChooser::DraftChooser(const DraftPolicy& policy, std::vector<int> lengths, 
     : policy_(policy),
       lengths_(std::move(lengths)),
       cost_(cost),
-      tried_(static_cast<std::size_t>(lengths_.empty() ? 0 : lengths_.back())),
+      tried_(at(lengths_.empty() ? 0 : lengths_.back())),
       accepted_(tried_.size()) {
   check(lengths_.size() <= kMostLengths, "more draft lengths than any method has");
 }
@@ -25,7 +25,7 @@ int most_drafts(const DraftPolicy& policy, std::span<const int> lengths, int seq
   int drafts = 0;
   for (const DraftPolicy::Rule& r : policy.rules)
     if (r.batch_size <= sequences) drafts = r.drafts.value_or(lengths.back());
-  return *std::prev(std::upper_bound(lengths.begin(), lengths.end(), drafts));
+  return *std::prev(std::ranges::upper_bound(lengths, drafts));
 }
 
 double DraftChooser::expected(int drafts) const {
@@ -33,7 +33,7 @@ double DraftChooser::expected(int drafts) const {
   // of the position before. This is slightly too high, so that longer drafts are tried.
   constexpr double kBelief = 8;
   double tokens = 1, survival = 1, rate = 0.5;
-  for (std::size_t j = 0; j < static_cast<std::size_t>(drafts); ++j) {
+  for (std::size_t j = 0; j < at(drafts); ++j) {
     rate = (accepted_[j] + kBelief * rate) / (tried_[j] + kBelief);
     tokens += survival *= rate;
   }
@@ -55,13 +55,13 @@ int DraftChooser::choose(int sequences, std::int64_t context, std::span<const in
   for (const int k : lengths_) {
     const DecodeBatch batch{sequences, k, context};
     const StepCost::Line line = cost_.decode(batch);
-    const double tokens = sequences * expected(k), token = static_cast<double>(cost_.token());
-    const auto alone = static_cast<double>(line.at(context));
+    const double tokens = sequences * expected(k), token = to_double(cost_.token());
+    const auto alone = to_double(line.at(context));
     rate = std::max(rate, tokens / (alone + tokens * token));
     double emitted = tokens, time = alone;
     if (!chunks.empty()) {
       const StepCost::Prompts prompts = cost_.prefill(batch, chunks);
-      time += static_cast<double>(line.longer(prompts.device, prompts.host));
+      time += to_double(line.longer(prompts.device, prompts.host));
     }
     if (looks_ahead()) {
       emitted = 0;
@@ -70,17 +70,17 @@ int DraftChooser::choose(int sequences, std::int64_t context, std::span<const in
     options[n++] = {k, emitted, time + emitted * token};
   }
   const auto worth = [&](const Option& o) { return o.emitted - rate * o.time; };
-  return std::max_element(options.begin(), options.begin() + static_cast<std::ptrdiff_t>(n),
+  return std::max_element(options.begin(), options.begin() + to_int64(n),
                           [&](const Option& a, const Option& b) { return worth(a) < worth(b); })
       ->drafts;
 }
 
 std::span<const int> DraftChooser::admit(int slots, std::int64_t context, std::span<const double> survival,
                                          int drafts) {
-  const auto token = static_cast<double>(cost_.token());
+  const auto token = to_double(cost_.token());
   admitted_ = admit_prefixes(survival, drafts, [&](int rows, double tokens) {
-    const auto line = verifying(cost_, lengths_, {slots, drafts, context}, static_cast<double>(rows) / slots);
-    return static_cast<double>(line.at(context)) + tokens * token;
+    const auto line = verifying(cost_, lengths_, {slots, drafts, context}, to_double(rows) / slots);
+    return to_double(line.at(context)) + tokens * token;
   });
   return admitted_;
 }
@@ -91,7 +91,7 @@ void DraftChooser::record_acceptance(int drafts, std::span<const int> accepted) 
   constexpr double kRemembered = 2000;  // drafts of a position; then both counts are halved
   for (const int n : accepted)
     for (int j = 0; j <= std::min(n, drafts - 1); ++j) {
-      auto &tried = tried_[static_cast<std::size_t>(j)], &held = accepted_[static_cast<std::size_t>(j)];
+      auto &tried = tried_[at(j)], &held = accepted_[at(j)];
       tried += 1;
       if (n > j) held += 1;
       if (tried > kRemembered) tried *= 0.5, held *= 0.5;

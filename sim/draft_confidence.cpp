@@ -35,12 +35,12 @@ void DraftConfidence::survival(const DraftOutcomes::Text& text, int position, in
   double all = 1;
   std::array<std::uint32_t, 4> random{};
   for (int j = 0; j < drafts(); ++j) {
-    const auto block = static_cast<std::uint32_t>(j / 4);
+    const auto block = low_word(j / 4);
     if (j % 4 == 0)  // block 0 draws the outcome
-      random = philox4x32_10({static_cast<std::uint32_t>(position), 1 + block, 0, 0}, {text.key[0], text.key[1]});
-    const Position& p = positions_[static_cast<std::size_t>(j)];
+      random = philox4x32_10({low_word(position), 1 + block, 0, 0}, {text.key[0], text.key[1]});
+    const Position& p = positions_[at(j)];
     const auto& of = j < accepted ? p.accepted : j == accepted ? p.rejected : p.unknown;
-    all *= static_cast<double>(of[random[static_cast<std::size_t>(j % 4)] % kQuantiles]);
+    all *= of[random[at(j % 4)] % kQuantiles];
     to.push_back(all);
   }
 }

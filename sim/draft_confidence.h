@@ -16,7 +16,7 @@ class DraftConfidence {
  public:
   // conditional_rates[j]: the probability that draft j is accepted if those before it are.
   DraftConfidence(std::span<const double> conditional_rates, double concentration);
-  int drafts() const { return static_cast<int>(positions_.size()); }
+  int drafts() const { return count(positions_); }
   // Appends the survival probabilities of the drafts of a step of which `accepted` would be accepted: products of
   // confidences. They depend on the text and the position alone.
   void survival(const DraftOutcomes::Text&, int position, int accepted, std::vector<double>& to) const;

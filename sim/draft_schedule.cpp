@@ -34,8 +34,8 @@ std::vector<double> DraftSchedule::speedups(int prompt_tokens, int batch_size) {
 std::optional<BestLength> DraftSchedule::best(int prompt_tokens, int batch_size) {
   const std::vector<double> all = speedups(prompt_tokens, batch_size);
   if (std::all_of(all.begin() + 1, all.end(), [](double x) { return x == 0; })) return std::nullopt;
-  const auto highest = std::max_element(all.begin(), all.end());
-  return BestLength{prompt_tokens, batch_size, static_cast<int>(highest - all.begin()), *highest};
+  const auto highest = std::ranges::max_element(all);
+  return BestLength{prompt_tokens, batch_size, to_int(highest - all.begin()), *highest};
 }
 
 using Seen = std::vector<std::pair<int, std::vector<double>>>;
@@ -46,7 +46,7 @@ static void switch_off_where_it_loses(std::vector<ScheduledLength>& all, const S
   for (std::size_t i = 1; i < all.size(); ++i) {
     if (all[i].draft_length != 0) continue;
     double lost = 0, most = 0;
-    const auto before = static_cast<std::size_t>(all[i - 1].draft_length);
+    const auto before = at(all[i - 1].draft_length);
     const int from = all[i].from_batch;
     for (auto at = seen.rbegin(); at != seen.rend() && at->first > all[i - 1].from_batch; ++at) {
       if (at->first >= from) continue;
@@ -66,7 +66,7 @@ std::vector<ScheduledLength> DraftSchedule::by_batch(int prompt_tokens, int larg
   Seen seen;                 // batches that were looked at
   const auto near_best = [&](int batch) {  // logarithms of the speedups at a batch; kNo: not near the best
     std::vector<double> here = speedups(prompt_tokens, batch);
-    const double best = *std::max_element(here.begin(), here.end());
+    const double best = *std::ranges::max_element(here);
     for (double& x : here) x = x < (1 - kNear) * best ? kNo : std::log(x);
     return here;
   };
@@ -76,11 +76,11 @@ std::vector<ScheduledLength> DraftSchedule::by_batch(int prompt_tokens, int larg
     gain.resize(here.size(), kNo);
     std::vector<double> longer(here.size());
     std::transform(gain.begin(), gain.end(), here.begin(), longer.begin(), std::plus());
-    if (*std::max_element(longer.begin(), longer.end()) == kNo) {
+    if (*std::ranges::max_element(longer) == kNo) {
       while (batch - last > 1) {
         const int middle = last + (batch - last) / 2;
         std::vector<double> there = near_best(middle);
-        if (there[static_cast<std::size_t>(all.back().draft_length)] == kNo) batch = middle, here = std::move(there);
+        if (there[at(all.back().draft_length)] == kNo) batch = middle, here = std::move(there);
         else last = middle;
       }
       longer = here;
@@ -89,7 +89,7 @@ std::vector<ScheduledLength> DraftSchedule::by_batch(int prompt_tokens, int larg
       all.push_back({prompt_tokens, batch, batch, 0});
     }
     gain = std::move(longer);
-    all.back().draft_length = static_cast<int>(std::max_element(gain.begin(), gain.end()) - gain.begin());
+    all.back().draft_length = to_int(std::ranges::max_element(gain) - gain.begin());
     seen.emplace_back(batch, std::move(here));
     last = batch;
   }

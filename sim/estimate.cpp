@@ -10,7 +10,7 @@ namespace draftline {
 
 Estimate estimate(std::span<const double> values, double confidence) {
   Estimate e;
-  const auto n = static_cast<double>(values.size());
+  const auto n = to_double(values.size());
   for (const double value : values) e.value += value / n;
   if (values.size() < 2) return e;
   double squares = 0;

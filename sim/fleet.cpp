@@ -10,8 +10,8 @@
 
 namespace draftline {
 
-std::string refusals(const ServingFigures& f, const SchedulerLimits& limits) {
-  if (f.refused == 0) return "";
+std::optional<std::string> refusals(const ServingFigures& f, const SchedulerLimits& limits) {
+  if (f.refused == 0) return std::nullopt;
   return std::to_string(f.refused) + (f.refused == 1 ? " request of " : " requests of up to ") +
          std::to_string(f.longest_refused) + (f.refused == 1 ? " tokens does" : " tokens do") +
          " not fit the KV pool of " + std::to_string(limits.kv_blocks) + " blocks of " +
@@ -142,10 +142,10 @@ Ticks Fleet::transfer_time(int prompt_tokens) const {
 // A client gets its first token from the server that decodes, once the keys and values are there.
 Backlog Fleet::decode(std::vector<ServedRequest>& computed, ServerPool& decoders) const {
   for (ServedRequest& r : computed) r.first_token += transfer_time(r.request.prompt);
-  std::stable_sort(computed.begin(), computed.end(), [](const auto& a, const auto& b) {
+  std::ranges::stable_sort(computed, [](const auto& a, const auto& b) {
     return a.first_token != b.first_token ? a.first_token < b.first_token : a.request.id < b.request.id;
   });
-  Backlog backlog(static_cast<std::int64_t>(computed.size()));
+  Backlog backlog(std::ssize(computed));
   std::int64_t arrived = 0;
   for (const ServedRequest& r : computed) {
     Server& server = decoders.route_at(r.first_token);
@@ -170,8 +170,8 @@ ServingRun Fleet::simulate(const Workload& workload, std::uint64_t seed, Serving
   const auto begin = std::chrono::steady_clock::now();
 
   const int decoding = shape_.replicas * shape_.stages, prefilling = shape_.prefill_replicas * shape_.stages;
-  ServerPool decoders(0, decoding, shape_, limits, drafting, cost_, figures);
-  ServerPool prefillers(decoding, prefilling, shape_, limits, Drafting{}, cost_, figures);
+  ServerPool decoders({0, decoding}, shape_, limits, drafting, cost_, figures);
+  ServerPool prefillers({decoding, prefilling}, shape_, limits, Drafting{}, cost_, figures);
   ServerPool& front = prefillers.empty() ? decoders : prefillers;
   std::vector<ServedRequest> computed;  // requests whose prompts the prefill servers have computed
   prefillers.hand_over([&](const ServedRequest& r) { computed.push_back(r); });

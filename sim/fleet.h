@@ -23,8 +23,8 @@ struct ServingRun {
   Demand demand = {};         // of its servers
 };
 
-// A sentence on the requests that were refused because they do not fit the KV pool; "" if there are none.
-std::string refusals(const ServingFigures&, const SchedulerLimits&);
+// A sentence on the requests that were refused because they do not fit the KV pool.
+std::optional<std::string> refusals(const ServingFigures&, const SchedulerLimits&);
 
 class Fleet {
  public:

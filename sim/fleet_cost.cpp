@@ -18,9 +18,10 @@ static void add(FleetCost& cost, const std::string& device, int devices, std::op
 }
 
 ServerDevices devices_of_server(const Scenario& s, const Point& p) {
-  const auto& drafter = s.method(p).drafter_device;
-  return {s.parallel[p.parallel].devices * s.serving->choices[p.serving].fleet.stages, s.devices[p.device]->name,
-          drafter ? drafter->device->name : ""};
+  ServerDevices each{s.parallel[p.parallel].devices * s.serving->choices[p.serving].fleet.stages,
+                     s.devices[p.device]->name, std::nullopt};
+  if (const auto& drafter = s.method(p).drafter_device) each.drafter = drafter->device->name;
+  return each;
 }
 
 // A drafter talks to its target's host, in whichever node: those of the targets' kind take what these leave free.
@@ -35,9 +36,9 @@ FleetCost cost_of_fleet(int servers, const ServerDevices& each, const Prices& pr
     if (alike) nodes = std::max(*nodes, divided_up(servers * each.all(), *node));
   }
   add(all, each.device, servers * (alike ? each.all() : each.targets), nodes, prices);
-  if (alike || each.drafter.empty()) return all;
-  const auto drafters_node = prices.node_of(each.drafter);
-  add(all, each.drafter, servers, drafters_node ? std::optional(divided_up(servers, *drafters_node)) : std::nullopt,
+  if (alike || !each.drafter) return all;
+  const auto drafters_node = prices.node_of(*each.drafter);
+  add(all, *each.drafter, servers, drafters_node ? std::optional(divided_up(servers, *drafters_node)) : std::nullopt,
       prices);
   return all;
 }

@@ -12,8 +12,9 @@ namespace draftline {
 // has one.
 struct ServerDevices {
   int targets = 1;
-  std::string device, drafter;  // drafter: "" if there is none
-  int all() const { return targets + (drafter.empty() ? 0 : 1); }
+  std::string device;
+  std::optional<std::string> drafter;
+  int all() const { return targets + (drafter ? 1 : 0); }
 };
 ServerDevices devices_of_server(const Scenario&, const Point&);
 

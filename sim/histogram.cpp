@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/histogram.h"
 
+#include <optional>
+
 namespace draftline {
 
 void Histogram::add_rising(Ticks t, Ticks rise, std::int64_t steps, std::int64_t times) {
   if (steps == 1) return add(t, times);
-  const auto n = static_cast<double>(steps);
+  const auto n = to_double(steps);
   count_ += steps * times;
-  sum_ += static_cast<double>(times) * (n * static_cast<double>(t) + static_cast<double>(rise) * n * (n - 1) / 2);
+  sum_ += to_double(times) * (n * to_double(t) + to_double(rise) * n * (n - 1) / 2);
   while (steps > 0) {
     const int page = page_of(t);
     const Ticks end = ((t >> page) + 1) << page;
@@ -24,30 +26,20 @@ Seconds Histogram::middle(Ticks t) {
 }
 
 Seconds Histogram::quantile(double share) const {
-  if (count_ == 0) return {};
   std::int64_t wanted = rank(share, count_);
-  for (int p = 0; p < static_cast<int>(pages_.size()); ++p) {
-    const auto& counts = pages_[static_cast<std::size_t>(p)];
-    if (!counts) continue;
-    for (int b = 0; b < static_cast<int>(counts->size()); ++b) {
-      wanted -= (*counts)[static_cast<std::size_t>(b)];
-      if (wanted <= 0) return middle(p, b);
-    }
-  }
-  return {};
+  std::optional<Seconds> found;
+  each_bin([&](int page, int bin, std::int64_t times) {
+    if (!found && (wanted -= times) <= 0) found = middle(page, bin);
+  });
+  return found.value_or(Seconds{});
 }
 
 double Histogram::share_below(Seconds t) const {
   if (count_ == 0) return 1;
   const Ticks most = to_ticks(t);
   std::int64_t below = 0;
-  for (int p = 0; p < static_cast<int>(pages_.size()); ++p) {
-    const auto& counts = pages_[static_cast<std::size_t>(p)];
-    if (!counts) continue;
-    for (int b = 0; b < static_cast<int>(counts->size()); ++b)
-      if ((Ticks{b} << p) <= most) below += (*counts)[static_cast<std::size_t>(b)];
-  }
-  return static_cast<double>(below) / static_cast<double>(count_);
+  each_bin([&](int page, int bin, std::int64_t times) { below += (Ticks{bin} << page) <= most ? times : 0; });
+  return to_double(below) / to_double(count_);
 }
 
 }  // namespace draftline

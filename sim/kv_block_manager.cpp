@@ -88,7 +88,7 @@ PrefixCache::Blocks KvBlockManager::reusable_prefix(const Sequence& s) const {
   if (r.prefix_hashes == nullptr || !caches_prefixes_ || s.swapped || s.computed > 0) return {};
   const int whole = std::min(s.prefill_tokens - 1, r.prompt) / limits_.prefix_block;
   const PrefixCache::Blocks all = *r.prefix_hashes;
-  return all.first(std::min(all.size(), static_cast<std::size_t>(whole)));
+  return all.first(std::min(all.size(), at(whole)));
 }
 
 KvBlockManager::CachedPrefix KvBlockManager::cached_prefix(const Sequence& s) const {
@@ -113,12 +113,12 @@ int KvBlockManager::reuse_prefix(Sequence& s) {
 void KvBlockManager::cache_prompt(Sequence& s) {
   const Request& r = s.record.request;
   if (r.prefix_hashes == nullptr || !caches_prefixes_) return;
-  const int whole = std::min(r.prompt / limits_.prefix_block, static_cast<int>(r.prefix_hashes->size()));
+  const int whole = std::min(r.prompt / limits_.prefix_block, count(*r.prefix_hashes));
   if (s.prefix_blocks < whole) s.prefix_blocks += prefixes_.add(*r.prefix_hashes, s.prefix_blocks, whole);
 }
 
 void KvBlockManager::swap(int tokens) {
-  swap_time_ = step_ticks(to_seconds(swap_time_) + limits_.kept(static_cast<double>(tokens)) * swap_per_token_);
+  swap_time_ = step_ticks(to_seconds(swap_time_) + limits_.kept(to_double(tokens)) * swap_per_token_);
 }
 
 Ticks KvBlockManager::take_swap_time() { return std::exchange(swap_time_, 0); }

@@ -16,8 +16,8 @@ class KvBlockManager {
 
   // The number of KV blocks that hold `tokens` tokens.
   int blocks_for(std::int64_t tokens) const {
-    if (!limits_.kept.all_alike()) return static_cast<int>(limits_.blocks_for(tokens));
-    return static_cast<int>((tokens + block_size_ - 1) >> shift_);
+    if (!limits_.kept.all_alike()) return to_int(limits_.blocks_for(tokens));
+    return to_int((tokens + block_size_ - 1) >> shift_);
   }
   std::int64_t free_blocks() const { return free_; }
   std::int64_t blocks_in_use() const { return total_ - free_; }

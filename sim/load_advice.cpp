@@ -50,8 +50,7 @@ class LoadAdvisor::PlainServer {
 
   // Once it is overloaded a server may serve fewer requests, as it preempts: that is where the search begins.
   std::optional<double> find_capacity() {
-    if (is_recorded(workload_) && static_cast<double>(workload_.requests) < kLeastFills * in_flight())
-      return std::nullopt;
+    if (is_recorded(workload_) && to_double(workload_.requests) < kLeastFills * in_flight()) return std::nullopt;
     const std::optional<double> overloaded = served_of_more(2 * in_flight() / alone_);  // no server is faster than that
     if (!overloaded) return std::nullopt;
     double low = *overloaded, high = kOverload * low;
@@ -68,7 +67,7 @@ class LoadAdvisor::PlainServer {
     Workload w = at(rate, kFills);
     if (run(w).diverges) return true;
     if (is_recorded(w)) return false;
-    w.requests = more_requests(w, 8 * static_cast<double>(w.requests));
+    w.requests = more_requests(w, 8 * to_double(w.requests));
     return run(std::move(w)).diverges;
   }
   // The requests a second that are served while more arrive, at a rate that is brought near to it: at far more all
@@ -81,8 +80,7 @@ class LoadAdvisor::PlainServer {
       if (more.queue_growth <= 0) return std::nullopt;
       const double served = rate * (1 - more.queue_growth);
       if (served > kLeastServed * rate) return served;
-      rate =
-          kOverload * std::max(served, static_cast<double>(server_->workload.requests) / more.figures.makespan().value);
+      rate = kOverload * std::max(served, to_double(server_->workload.requests) / more.figures.makespan().value);
     }
     return std::nullopt;
   }
@@ -93,18 +91,17 @@ class LoadAdvisor::PlainServer {
     const double prompt = mean_prompt(workload_), text = prompt + mean_output(workload_) / 2;
     const double shared =
         workload_.shared_prefix && l.shares_prefixes() ? std::min<double>(prompt, workload_.shared_prefix->tokens) : 0;
-    const std::int64_t blocks = l.blocks_for(static_cast<std::int64_t>(text)) -
-                                static_cast<std::int64_t>(shared * l.kept.unwindowed_share() / l.block_size);
+    const std::int64_t blocks =
+        l.blocks_for(to_int64(text)) - to_int64(shared * l.kept.unwindowed_share() / l.block_size);
     return server_->fleet.schedulers() *
-           std::clamp(static_cast<double>(l.kv_blocks) / static_cast<double>(std::max<std::int64_t>(blocks, 1)), 1.0,
-                      static_cast<double>(l.max_num_seqs));
+           std::clamp(to_double(l.kv_blocks) / to_double(std::max<std::int64_t>(blocks, 1)), 1.0,
+                      to_double(l.max_num_seqs));
   }
   // The workload at a rate, with enough requests to fill the server so often.
   Workload at(double rate, double fills) const {
     Workload w = at_rate(workload_, rate / mean_rate(workload_));
     if (!is_recorded(w))
-      w.requests =
-          std::max(w.requests, static_cast<std::int64_t>(std::min<double>(kMostRequests, fills * in_flight())));
+      w.requests = std::max(w.requests, to_int64(std::min<double>(kMostRequests, fills * in_flight())));
     return w;
   }
 
@@ -119,10 +116,9 @@ class LoadAdvisor::PlainServer {
 
 LoadAdvisor::LoadAdvisor(ServingSweep& serving) : serving_(serving) {
   const auto& methods = serving.scenario().methods;
-  const auto plain =
-      std::find_if(methods.begin(), methods.end(), [](const MethodChoice& m) { return m.spec.is_plain(); });
+  const auto plain = std::ranges::find_if(methods, [](const MethodChoice& m) { return m.spec.is_plain(); });
   check(plain != methods.end(), "a scenario without a plain method is compared with plain decoding");
-  plain_method_ = static_cast<std::size_t>(plain - methods.begin());
+  plain_method_ = draftline::at(plain - methods.begin());
 }
 LoadAdvisor::~LoadAdvisor() = default;
 
@@ -142,7 +138,7 @@ LoadAdvice LoadAdvisor::compare(ServingPoint& speculating, std::uint64_t seed) {
   constexpr double kIdle = 0.02, kNearlyFull = 0.95;
   const double alone = plain_->alone();
   const std::optional<double> capacity = plain_->capacity();
-  const double burst = static_cast<double>(plain_->requests()) / alone;  // all requests arrive while one is served
+  const double burst = to_double(plain_->requests()) / alone;  // all requests arrive while one is served
   const double least = kIdle / alone, most = capacity ? kNearlyFull * *capacity : burst;
   std::vector<double> rates;
   for (int i = 0; i < kPoints && most > least; ++i)

@@ -14,8 +14,8 @@ namespace draftline {
 // tokens still to be computed or generated, of these the lowest index.
 template <class One>
 One& chosen_by(FleetShape::Routing how, const std::vector<std::unique_ptr<One>>& among, std::int64_t turn) {
-  if (how == FleetShape::Routing::round_robin) return *among[static_cast<std::size_t>(turn) % among.size()];
-  return **std::min_element(among.begin(), among.end(), [](const auto& a, const auto& b) {
+  if (how == FleetShape::Routing::round_robin) return *among[at(turn) % among.size()];
+  return **std::ranges::min_element(among, [](const auto& a, const auto& b) {
     return a->in_flight() != b->in_flight() ? a->in_flight() < b->in_flight()
                                             : a->outstanding_tokens() < b->outstanding_tokens();
   });

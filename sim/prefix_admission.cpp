@@ -12,8 +12,8 @@ namespace draftline {
 std::vector<int> admit_prefixes(std::span<const double> survival, int drafts,
                                 const std::function<double(int, double)>& time) {
   check(drafts > 0, "admit_prefixes: there are drafts");
-  const int sequences = static_cast<int>(survival.size()) / drafts;
-  std::vector<int> lengths(static_cast<std::size_t>(sequences), 0);
+  const int sequences = count(survival) / drafts;
+  std::vector<int> lengths(at(sequences), 0);
   struct Next {  // the next draft of a sequence
     double survival;
     int sequence;
@@ -23,9 +23,9 @@ std::vector<int> admit_prefixes(std::span<const double> survival, int drafts,
   };
   std::priority_queue<Next> next;
   const auto offer = [&](int sequence) {
-    const int length = lengths[static_cast<std::size_t>(sequence)];
+    const int length = lengths[at(sequence)];
     if (length == drafts) return;
-    const double a = survival[static_cast<std::size_t>(sequence * drafts + length)];
+    const double a = survival[at(sequence * drafts + length)];
     if (a > 0) next.push({a, sequence});
   };
   for (int s = 0; s < sequences; ++s) offer(s);
@@ -37,7 +37,7 @@ std::vector<int> admit_prefixes(std::span<const double> survival, int drafts,
     const double rate = tokens / time(rows, tokens);
     if (rate <= best) break;
     best = rate;
-    ++lengths[static_cast<std::size_t>(draft.sequence)];
+    ++lengths[at(draft.sequence)];
     offer(draft.sequence);
   }
   return lengths;
@@ -45,16 +45,14 @@ std::vector<int> admit_prefixes(std::span<const double> survival, int drafts,
 
 StepCost::Line verifying(StepCost& cost, std::span<const int> lengths, const DecodeBatch& batch, double verified) {
   const auto decode = [&](int drafted) { return cost.decode({batch.sequences, drafted, batch.context}); };
-  const auto shortest = std::upper_bound(lengths.begin(), lengths.end(), 0);  // 0 is a plain step, which drafts nothing
+  const auto shortest = std::ranges::upper_bound(lengths, 0);  // 0 is a plain step, which drafts nothing
   check(shortest != lengths.end(), "verifying: there are drafts");
   if (shortest + 1 == lengths.end()) return decode(*shortest);
   auto above = std::lower_bound(shortest + 1, lengths.end(), verified);
   if (above == lengths.end()) --above;
   const StepCost::Line low = decode(above[-1]), high = decode(*above);
   const double share = (verified - above[-1]) / (*above - above[-1]);
-  const auto between = [&](Ticks a, Ticks b) {
-    return std::max<Ticks>(0, a + std::llround(share * static_cast<double>(b - a)));
-  };
+  const auto between = [&](Ticks a, Ticks b) { return std::max<Ticks>(0, a + std::llround(share * to_double(b - a))); };
   const Ticks drafting = decode(lengths.back()).drafting;
   const std::int64_t from = std::max(low.from, high.from);
   return {.from = from,

@@ -17,7 +17,7 @@ PrefixCache::Match PrefixCache::match(Blocks names) const {
 }
 
 void PrefixCache::acquire(Blocks names, int count) {
-  for (const int name : names.first(static_cast<std::size_t>(count))) {
+  for (const int name : names.first(at(count))) {
     Entry& e = blocks_.at(name);
     if (e.holders++ > 0) continue;
     unused_.erase(e.unused);
@@ -27,7 +27,7 @@ void PrefixCache::acquire(Blocks names, int count) {
 
 int PrefixCache::add(Blocks names, int from, int to) {
   for (int i = from; i < to; ++i) {
-    const auto [it, fresh] = blocks_.try_emplace(names[static_cast<std::size_t>(i)]);
+    const auto [it, fresh] = blocks_.try_emplace(names[at(i)]);
     if (!fresh) return i - from;
     it->second = {.size = size(i + 1) - size(i), .holders = 1, .unused = {}};
   }
@@ -37,10 +37,10 @@ int PrefixCache::add(Blocks names, int from, int to) {
 int PrefixCache::release(Blocks names, int count) {
   int unused = 0;
   for (int i = count; i-- > 0;) {  // the last block goes first: without those before it, it is of no use
-    Entry& e = blocks_.at(names[static_cast<std::size_t>(i)]);
+    Entry& e = blocks_.at(names[at(i)]);
     check(e.holders > 0, "a prefix block is released by who does not hold it");
     if (--e.holders > 0) continue;
-    e.unused = unused_.insert(unused_.end(), names[static_cast<std::size_t>(i)]);
+    e.unused = unused_.insert(unused_.end(), names[at(i)]);
     unused += e.size;
   }
   evictable_ += unused;

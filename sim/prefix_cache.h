@@ -18,7 +18,7 @@ class PrefixCache {
   explicit PrefixCache(double kv_blocks) : kv_blocks_(kv_blocks) {}  // of a prefix block
 
   // The KV blocks of a prompt's first `count` blocks.
-  int size(int count) const { return static_cast<int>(count * kv_blocks_); }
+  int size(int count) const { return to_int(count * kv_blocks_); }
 
   struct Match {
     int blocks = 0;     // cached blocks before the first that is not cached

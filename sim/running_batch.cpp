@@ -53,9 +53,9 @@ void RunningBatch::remove_finished(std::vector<Sequence>& finished) {
   if (empty() || steps_to_first_completion() > 0) return;
   finished_slots_.clear();
   for (std::size_t i = 0; i < remaining_.size(); ++i)
-    if (remaining_[i] == 0) finished_slots_.push_back(static_cast<std::ptrdiff_t>(i));
+    if (remaining_[i] == 0) finished_slots_.push_back(to_int64(i));
   for (const std::ptrdiff_t slot : finished_slots_) {
-    const auto i = static_cast<std::size_t>(slot);
+    const auto i = at(slot);
     if (slots_ > 0) finished_context_ += lengths_[i];
     finished.push_back(take(i));
   }
@@ -72,7 +72,7 @@ void RunningBatch::remove_finished(std::vector<Sequence>& finished) {
 void RunningBatch::emit(int steps, Ticks end) {
   for (int& length : lengths_) length += steps;
   for (int& remaining : remaining_) remaining -= steps;
-  context_ += static_cast<std::int64_t>(size()) * steps;
+  context_ += to_int64(size()) * steps;
   if (first_completion_) *first_completion_ -= steps;
   steps_ += steps;
   last_emission_ = end;
@@ -97,7 +97,7 @@ void RunningBatch::emit_accepted(std::span<const int> accepted, Ticks end) {
 }
 
 int RunningBatch::steps_to_first_completion() {
-  if (!first_completion_) first_completion_ = *std::min_element(remaining_.begin(), remaining_.end());
+  if (!first_completion_) first_completion_ = *std::ranges::min_element(remaining_);
   return *first_completion_;
 }
 

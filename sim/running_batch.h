@@ -54,9 +54,9 @@ class RunningBatch {
 
   // In a static batch the slots of finished sequences stay occupied until its last sequence ends, and their rows and
   // contexts still cost time.
-  void keep_slots() { slots_ = static_cast<int>(size()); }
+  void keep_slots() { slots_ = to_int(size()); }
   void release_slots() { slots_ = 0, finished_context_ = 0; }
-  int slots() const { return std::max(static_cast<int>(size()), slots_); }
+  int slots() const { return std::max(to_int(size()), slots_); }
   std::int64_t slot_context() const { return context_ + finished_context_; }
 
  private:

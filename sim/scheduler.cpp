@@ -6,9 +6,13 @@
 
 namespace draftline {
 
-Scheduler::Scheduler(const SchedulerLimits& limits, const Drafting& drafting, RunningBatch& running,
-                     KvBlockManager& blocks, DraftChooser& chooser, ServingFigures& figures)
-    : limits_(limits), drafting_(drafting), running_(running), blocks_(blocks), chooser_(chooser), figures_(figures) {}
+Scheduler::Scheduler(const SchedulerLimits& limits, const Drafting& drafting, RankState& rank, ServingFigures& figures)
+    : limits_(limits),
+      drafting_(drafting),
+      running_(rank.running),
+      blocks_(rank.blocks),
+      chooser_(rank.chooser),
+      figures_(figures) {}
 
 std::int64_t Scheduler::outstanding_tokens() const {
   std::int64_t tokens = 0;
@@ -115,7 +119,7 @@ int Scheduler::choose_draft_length() {
       would_accept_.push_back(std::min(accepted, running_.remaining()[i] - 1));
     }
   }
-  return chooser_.choose(static_cast<int>(running_.size()), running_.context(), would_accept_, chunks_);
+  return chooser_.choose(count(running_), running_.context(), would_accept_, chunks_);
 }
 
 // The drafts are made before they are judged: a step in which none is admitted has drafted, too.
@@ -127,7 +131,7 @@ int Scheduler::admit_drafts() {
     drafting_.confidence->survival(text, position, accepted, survival_);
   }
   admitted_ = chooser_.admit(running_.slots(), running_.slot_context(), survival_, drafting_.confidence->drafts());
-  return std::max(1, *std::max_element(admitted_.begin(), admitted_.end()));
+  return std::max(1, *std::ranges::max_element(admitted_));
 }
 
 // ---- admission and preemption
@@ -135,14 +139,14 @@ int Scheduler::admit_drafts() {
 // The part of the step's token budget that is left for prompts if each running sequence drafts as much as the policy
 // may.
 int Scheduler::token_budget() const {
-  const auto sequences = static_cast<int>(running_.size());
+  const auto sequences = count(running_);
   const int rows = drafting_.outcomes == nullptr ? 1 : drafting_.rows_of(chooser_.most_drafts(sequences));
   return limits_.max_num_batched_tokens - sequences * rows - chunk_tokens_;
 }
 
 bool Scheduler::can_admit() {
   if (waiting_.empty() || (preempted_ && anything_runs())) return false;
-  const auto with_next = static_cast<int>(running_.size() + prefilling_.size()) + 1;
+  const auto with_next = to_int(running_.size() + prefilling_.size()) + 1;
   if (!demand_.ask_sequences(with_next, limits_.max_num_seqs)) return false;
   const Sequence& s = waiting_.front();
   const KvBlockManager::CachedPrefix cached = blocks_.cached_prefix(s);

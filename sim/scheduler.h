@@ -27,10 +27,19 @@ struct StepPlan {
   std::int64_t kv_blocks_in_use = 0;   // before the step
 };
 
+// What a scheduler and the executor of its steps share.
+struct RankState {
+  RankState(const SchedulerLimits& limits, const Drafting& drafting, StepCost& cost)
+      : blocks(limits), chooser(drafting.policy, drafting.lengths, cost) {}
+  RunningBatch running;
+  KvBlockManager blocks;
+  DraftChooser chooser;
+};
+
 class Scheduler {
  public:
   // All arguments must outlive the scheduler.
-  Scheduler(const SchedulerLimits&, const Drafting&, RunningBatch&, KvBlockManager&, DraftChooser&, ServingFigures&);
+  Scheduler(const SchedulerLimits&, const Drafting&, RankState&, ServingFigures&);
 
   void submit(const Sequence& s) { waiting_.push_back(s); }
   void close() { closed_ = true; }  // no more requests will arrive, so that static batches need not be full
@@ -45,8 +54,8 @@ class Scheduler {
 
   const Demand& demand() const { return demand_; }  // without its KV blocks
   bool anything_runs() const { return !running_.empty() || !prefilling_.empty(); }
-  int waiting() const { return static_cast<int>(waiting_.size()); }
-  int in_flight() const { return static_cast<int>(waiting_.size() + prefilling_.size() + running_.size()); }
+  int waiting() const { return count(waiting_); }
+  int in_flight() const { return to_int(waiting_.size() + prefilling_.size() + running_.size()); }
   std::int64_t outstanding_tokens() const;  // tokens of all requests in flight still to be computed or generated
 
  private:

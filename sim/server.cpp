@@ -12,17 +12,14 @@ struct Server::DataParallelRank {
   DataParallelRank(int number, const SchedulerLimits& limits, const Drafting& drafting, StepCost& cost,
                    ServingFigures& figures)
       : index(number),
-        blocks(limits),
-        chooser(drafting.policy, drafting.lengths, cost),
-        scheduler(limits, drafting, running, blocks, chooser, figures),
-        executor(index, drafting, running, blocks, chooser, cost, figures) {}
+        state(limits, drafting, cost),
+        scheduler(limits, drafting, state, figures),
+        executor(index, drafting, state, cost, figures) {}
   int in_flight() const { return scheduler.in_flight(); }
   std::int64_t outstanding_tokens() const { return scheduler.outstanding_tokens(); }
 
   const int index;
-  RunningBatch running;
-  KvBlockManager blocks;
-  DraftChooser chooser;
+  RankState state;
   Scheduler scheduler;
   StepExecutor executor;
   const StepPlan* plan = nullptr;  // of the next step, or of the one that is being run
@@ -51,8 +48,7 @@ Sequence Server::sequence_of(const Request& r, int server) const {
 Server::DataParallelRank& Server::next_rank() { return chosen_by(between_parts_, ranks_, turn_++); }
 
 void Server::enqueue(DataParallelRank& rank, const Sequence& s, Ticks arrival) {
-  const bool idle =
-      std::none_of(ranks_.begin(), ranks_.end(), [](const auto& p) { return p->scheduler.anything_runs(); });
+  const bool idle = std::ranges::none_of(ranks_, [](const auto& p) { return p->scheduler.anything_runs(); });
   if (idle) now_ = std::max(now_, arrival);  // the clock of an idle server does not advance
   rank.scheduler.submit(s);
 }
@@ -112,7 +108,7 @@ StepLoad Server::mean_load() const {
     sum.prompt_tokens += one.prompt_tokens;
     sum.drafts = std::max(sum.drafts, one.drafts);
   }
-  const auto ranks = static_cast<int>(ranks_.size());
+  const auto ranks = count(ranks_);
   return {(sum.sequences + ranks - 1) / ranks, sum.drafts, (sum.prompt_tokens + ranks - 1) / ranks};
 }
 
@@ -129,7 +125,7 @@ void Server::step(Ticks until) {
   for (DataParallelRank* p : running_) steps = p->executor.reserve(*p->plan, steps);
   for (DataParallelRank* p : running_) p->executor.end(*p->plan, steps, now_);
   const Ticks time = runs_.front()->time();
-  figures_.record_dummy_batches(static_cast<Ticks>(ranks_.size() - running_.size()) * time);
+  figures_.record_dummy_batches(to_int64(ranks_.size() - running_.size()) * time);
   now_ += time;
 }
 
@@ -170,14 +166,14 @@ Demand Server::demand() const {
   Demand all;
   for (const auto& p : ranks_) {
     all.add(p->scheduler.demand());
-    all.add(p->blocks.demand());
+    all.add(p->state.blocks.demand());
   }
   return all;
 }
 
 std::int64_t Server::blocks_in_use() const {
   std::int64_t sum = 0;
-  for (const auto& p : ranks_) sum += p->blocks.blocks_in_use();
+  for (const auto& p : ranks_) sum += p->state.blocks.blocks_in_use();
   return sum;
 }
 

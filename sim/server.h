@@ -20,8 +20,6 @@ class Server {
   // rank has one, the ranks of a server in a row. The limits are those of each rank.
   Server(int index, const FleetShape&, const SchedulerLimits&, const Drafting&, StepCost&, ServingFigures&);
   ~Server();
-  Server(const Server&) = delete;
-  Server& operator=(const Server&) = delete;
 
   void submit(const Request&);  // call advance(arrival of the request) first
   // Submits a request whose prompt another server has computed. Its keys and values arrive at the time of its first

@@ -8,11 +8,11 @@
 
 namespace draftline {
 
-ServerPool::ServerPool(int first, int count, const FleetShape& shape, const SchedulerLimits& limits,
+ServerPool::ServerPool(Numbers numbers, const FleetShape& shape, const SchedulerLimits& limits,
                        const Drafting& drafting, StepCost& cost, ServingFigures& figures)
     : routing_(shape.routing), limits_(limits) {
-  for (int i = 0; i < count; ++i)
-    servers_.push_back(std::make_unique<Server>(first + i, shape, limits, drafting, cost, figures));
+  for (int i = 0; i < numbers.count; ++i)
+    servers_.push_back(std::make_unique<Server>(numbers.first + i, shape, limits, drafting, cost, figures));
   seen_.resize(servers_.size());
 }
 
@@ -39,7 +39,7 @@ Server& ServerPool::route() { return chosen_by(routing_, servers_, turn_++); }
 
 Server& ServerPool::route_at(Ticks arrival) {
   const bool in_turn = routing_ == FleetShape::Routing::round_robin;
-  if (in_turn) advance(static_cast<std::size_t>(turn_) % servers_.size(), arrival);
+  if (in_turn) advance(at(turn_) % servers_.size(), arrival);
   for (std::size_t i = 0; !in_turn && i < servers_.size(); ++i) advance(i, arrival);
   return route();
 }

@@ -13,9 +13,11 @@ namespace draftline {
 
 class ServerPool {
  public:
-  // `first`: the number of its first server. The limits, costs and figures must outlive the pool.
-  ServerPool(int first, int count, const FleetShape&, const SchedulerLimits&, const Drafting&, StepCost&,
-             ServingFigures&);
+  struct Numbers {
+    int first, count;
+  };
+  // The limits, costs and figures must outlive the pool.
+  ServerPool(Numbers, const FleetShape&, const SchedulerLimits&, const Drafting&, StepCost&, ServingFigures&);
 
   bool empty() const { return servers_.empty(); }
   // Requests in flight, and those of them that wait (without static batches that are being filled), of each server when

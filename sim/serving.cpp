@@ -29,12 +29,13 @@ void ServingSweep::validate() {
 std::vector<std::unique_ptr<MethodChoice>> ServingSweep::variants(const Setup& s, const MethodChoice& m) {
   const int depth = sweep_.recordings().method(s, m).usual_depth();
   const bool chain = sweep_.recordings().chain_length(s, m).has_value();
-  std::vector<std::unique_ptr<MethodChoice>> all(static_cast<std::size_t>(depth) + 1);
-  if (depth > 0) all.front() = std::make_unique<MethodChoice>(autoregressive());
-  for (int k = 1; chain && k < depth; ++k)
-    if (const auto shorter = m.spec.with_draft_length(k, *s.transformer))
-      all[static_cast<std::size_t>(k)] = std::make_unique<MethodChoice>(m.with(*shorter));
-  all.back() = std::make_unique<MethodChoice>(m);
+  std::vector<std::unique_ptr<MethodChoice>> all;
+  if (depth > 0) all.push_back(std::make_unique<MethodChoice>(autoregressive()));
+  for (int k = 1; k < depth; ++k) {
+    const auto shorter = chain ? m.spec.with_draft_length(k, *s.transformer) : std::nullopt;
+    all.push_back(shorter ? std::make_unique<MethodChoice>(m.with(*shorter)) : nullptr);
+  }
+  all.push_back(std::make_unique<MethodChoice>(m));
   return all;
 }
 
@@ -135,8 +136,8 @@ static void add_kv_pool(ServingPoint& point, const ServingChoice& choice, const 
   SchedulerLimits& limits = point.limits;
   const Bytes taken = memory.taken(choice.fleet.stages), usable = setup.gpu_memory_utilization * setup.device->memory;
   limits.kept = memory.kept;
-  limits.kv_blocks = choice.kv_blocks.value_or(
-      static_cast<std::int64_t>(std::max(0.0, memory.tokens(usable - taken) / limits.block_size)));
+  limits.kv_blocks =
+      choice.kv_blocks.value_or(to_int64(std::max(0.0, memory.tokens(usable - taken) / limits.block_size)));
   if (limits.kv_blocks * limits.block_size <= point.drafting.rows)
     throw InputErrors("no room for a KV cache: " + to_text(taken) + " are taken of " + to_text(usable) +
                       " on each device");
@@ -166,7 +167,7 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   point->prices = prices(p, setup, stages);
   const auto& by_drafts = point->prices->by_drafts;
   for (std::size_t k = 0; k < by_drafts.size(); ++k)
-    if (by_drafts[k]) drafting.lengths.push_back(static_cast<int>(k));
+    if (by_drafts[k]) drafting.lengths.push_back(to_int(k));
   limits.max_num_seqs = largest_batch_within_budget(limits, drafting);
   setup.batch_size = limits.max_num_seqs * setup.parallel.attention_replicas;
   point->prices->table->allow(setup.batch_size);
@@ -183,12 +184,9 @@ static void note_devices(const Scenario& scenario, const ServingPoint& point, co
   const int servers = point.fleet.replicas + point.fleet.prefill_replicas;
   out.devices = servers * each.all();
   if (!serving.prices.per_hour.empty()) out.cost_per_hour = cost_of_fleet(servers, each, serving.prices).per_hour;
-  out.power_watts = point.setup.device->power_watts.value_or(0);
-  if (const auto own = scenario.method(p).drafter_device) {
-    const double of_drafter = own->device->power_watts.value_or(0);  // the mean is unknown where one of both is
-    out.power_watts =
-        out.power_watts > 0 && of_drafter > 0 ? (each.targets * out.power_watts + of_drafter) / each.all() : 0;
-  }
+  const auto own = scenario.method(p).drafter_device;
+  const auto target = point.setup.device->power_watts, drafter = own ? own->device->power_watts : target;
+  if (target && drafter) out.power_watts = own ? (each.targets * *target + *drafter) / each.all() : *target;
 }
 
 ServingResult ServingSweep::serve(const Point& p, const Options& o) {
@@ -213,9 +211,9 @@ ServingResult ServingSweep::serve(const Point& p, const Options& o) {
 
 std::optional<double> ServingSweep::slowest_step(const Point& p, const ServingPoint& point, double in_flight) {
   Setup setup = point.setup;
-  setup.batch_size = std::clamp(static_cast<int>(in_flight), 1, point.limits.max_num_seqs * point.fleet.parts);
-  setup.prompt_tokens = std::max(1, static_cast<int>(std::lround(mean_prompt(point.workload))));
-  setup.output_tokens = std::max(2, static_cast<int>(std::lround(mean_output(point.workload))));
+  setup.batch_size = std::clamp(to_int(in_flight), 1, point.limits.max_num_seqs * point.fleet.parts);
+  setup.prompt_tokens = std::max(1, to_int(std::lround(mean_prompt(point.workload))));
+  setup.output_tokens = std::max(2, to_int(std::lround(mean_output(point.workload))));
   const auto outcome = predict(sweep_.pricer(), setup, scenario().method(p));
   const auto* predicted = std::get_if<Prediction>(&outcome);
   if (predicted == nullptr || !predicted->interval) return std::nullopt;

@@ -22,8 +22,8 @@ struct ServingResult {
   std::int64_t kv_blocks = 0;  // of each server
   int batch_limit = 0;         // largest number of sequences in a step, by max_num_seqs and the token budget
   int servers = 1;
-  int devices = 1;         // of all servers, drafters' own included
-  double power_watts = 0;  // design power of one device; 0: unknown. A mean where a drafter has a device of its own
+  int devices = 1;                      // of all servers, drafters' own included
+  std::optional<double> power_watts;    // design power of one device; a mean where a drafter has a device of its own
   std::optional<double> cost_per_hour;  // of all devices, in whole nodes where they come so; none without prices
   std::vector<std::string> warnings;    // sentences
 };

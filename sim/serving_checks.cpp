@@ -9,7 +9,7 @@ namespace draftline {
 namespace {
 
 bool has_parts(const Scenario& s) {
-  return std::any_of(s.parallel.begin(), s.parallel.end(), [](const auto& p) { return p.attention_replicas > 1; });
+  return std::ranges::any_of(s.parallel, [](const auto& p) { return p.attention_replicas > 1; });
 }
 
 // What data-parallel attention is not modelled with, at its place.
@@ -50,7 +50,7 @@ void check_stages(const Scenario& s) {
 }
 
 void check_drafter_devices(const Scenario& s) {
-  if (std::none_of(s.methods.begin(), s.methods.end(), [](const MethodChoice& m) { return m.drafter_device; })) return;
+  if (std::ranges::none_of(s.methods, [](const MethodChoice& m) { return m.drafter_device != nullptr; })) return;
   for (const ServingChoice& c : s.serving->choices) {
     const char* beside = has_parts(s)                   ? "data_parallel_attention"
                          : c.fleet.stages > 1           ? "pipeline_parallel"

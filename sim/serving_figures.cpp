@@ -10,7 +10,7 @@ double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 double tokens_after(Ticks time, const ServedRequest& r) {
   const Ticks span = r.last_token - r.first_token, after = r.last_token - std::max(time, r.first_token);
   if (after <= 0) return 0;
-  return r.request.output * share(static_cast<double>(after), static_cast<double>(span));
+  return r.request.output * share(to_double(after), to_double(span));
 }
 }  // namespace
 
@@ -18,18 +18,18 @@ void ServingFigures::record_arrival(const Request& r) {
   first_arrival = std::min(first_arrival, r.arrival);
   last_arrival = std::max(last_arrival, r.arrival);
   longest_text = std::max(longest_text, std::int64_t{r.prompt} + r.output);
-  if (r.id >= warm_up_) begin = std::min(begin, r.arrival);
+  if (r.id >= warm_up_) begin = std::min(begin.value_or(r.arrival), r.arrival);
 }
 
 void ServingFigures::record_request(const ServedRequest& r) {
-  events_.add(static_cast<std::uint64_t>(r.request.id));
-  events_.add(static_cast<std::uint64_t>(r.first_token));
-  events_.add(static_cast<std::uint64_t>(r.last_token));
+  events_.add(r.request.id);
+  events_.add(r.first_token);
+  events_.add(r.last_token);
   all_tokens += r.request.output;
   end = std::max(end, r.last_token);
-  in_system_ += static_cast<double>(r.last_token - r.request.arrival);
+  in_system_ += to_double(r.last_token - r.request.arrival);
   if (r.request.id < warm_up_) {
-    if (begin != kForever) warm_up_tokens_ += tokens_after(begin, r);
+    if (begin) warm_up_tokens_ += tokens_after(*begin, r);
   } else {
     ++requests;
     output_tokens += r.request.output;
@@ -55,31 +55,27 @@ void ServingFigures::record_request(const ServedRequest& r) {
 }
 
 void ServingFigures::record_step(const StepRun& r) {
-  const auto time = static_cast<double>(r.time());
+  const auto time = to_double(r.time());
   steps += r.steps;
   busy_ += time;
-  host_ += static_cast<double>(r.host_wait);
-  block_time_ += 0.5 * static_cast<double>(r.kv_blocks_before + r.kv_blocks) * time;
+  host_ += to_double(r.host_wait);
+  block_time_ += 0.5 * to_double(r.kv_blocks_before + r.kv_blocks) * time;
   most_blocks = std::max(most_blocks, r.kv_blocks);
   if (observer_ != nullptr) observer_->on_step(r);
 }
 
 double ServingFigures::acceptance_length() const {
-  return sequence_steps_ == 0 ? 1 : static_cast<double>(decoded_) / static_cast<double>(sequence_steps_);
+  return sequence_steps_ == 0 ? 1 : to_double(decoded_) / to_double(sequence_steps_);
 }
-double ServingFigures::busy_share(int servers) const {
-  return share(busy_, servers * static_cast<double>(end - first_arrival));
-}
-double ServingFigures::host_share(int servers) const {
-  return share(host_, servers * static_cast<double>(end - first_arrival));
-}
+double ServingFigures::busy_share(int servers) const { return share(busy_, servers * to_double(end - first_arrival)); }
+double ServingFigures::host_share(int servers) const { return share(host_, servers * to_double(end - first_arrival)); }
 double ServingFigures::mean_blocks(int servers) const {
-  return share(block_time_, servers * static_cast<double>(end - first_arrival));
+  return share(block_time_, servers * to_double(end - first_arrival));
 }
-double ServingFigures::mean_in_system() const { return share(in_system_, static_cast<double>(end - first_arrival)); }
+double ServingFigures::mean_in_system() const { return share(in_system_, to_double(end - first_arrival)); }
 
 double ServingFigures::share_after_arrivals() const {
-  return share(static_cast<double>(end - last_arrival), static_cast<double>(end - begin));
+  return begin ? share(to_double(end - last_arrival), to_double(end - *begin)) : 0;
 }
 
 const Histogram& ServingFigures::latency(LatencyTargets::Target::Of of) const {

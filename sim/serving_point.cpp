@@ -42,13 +42,13 @@ RunInputs ServingPoint::run_inputs(std::uint64_t seed, const LatencyTargets& tar
 double requests_in_flight(const Workload& w, const ServingRun& r) { return mean_rate(w) * r.figures.e2e.mean().value; }
 
 std::int64_t more_requests(const Workload& w, double enough) {
-  const double wanted = std::max(4.0 * static_cast<double>(w.requests), enough);
-  return wanted < kMostRequests ? static_cast<std::int64_t>(wanted) : std::max(w.requests, kMostRequests);
+  const double wanted = std::max(4.0 * to_double(w.requests), enough);
+  return wanted < kMostRequests ? to_int64(wanted) : std::max(w.requests, kMostRequests);
 }
 
 bool fills_servers(const Workload& w, const ServingRun& r) {
   constexpr double kFills = 4;
-  return static_cast<double>(w.requests) >= kFills * requests_in_flight(w, r);
+  return to_double(w.requests) >= kFills * requests_in_flight(w, r);
 }
 
 }  // namespace draftline

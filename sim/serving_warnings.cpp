@@ -22,7 +22,7 @@ std::string beyond_positions(const ServingPoint& point, const ServingRun& run) {
 
 std::string refused(const ServingPoint& point, const std::vector<ServingRun>& runs) {
   for (const ServingRun& run : runs)
-    if (const std::string some = refusals(run.figures, point.limits); !some.empty()) return some + ": refused";
+    if (const auto some = refusals(run.figures, point.limits)) return *some + ": refused";
   return "";
 }
 

@@ -11,8 +11,7 @@ std::vector<std::string> without_load_axes(const Serving& serving, const Serving
   constexpr std::array<std::string_view, 3> kOfLoad{"rate", "max_num_seqs", "max_batch_size"};
   std::vector<std::string> values;
   for (std::size_t i = 0; i < serving.axes.size(); ++i)
-    if (std::find(kOfLoad.begin(), kOfLoad.end(), serving.axes[i]) == kOfLoad.end())
-      values.push_back(choice.varying[i]);
+    if (std::ranges::find(kOfLoad, serving.axes[i]) == kOfLoad.end()) values.push_back(choice.varying[i]);
   return values;
 }
 

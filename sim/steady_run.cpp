@@ -8,11 +8,12 @@
 
 namespace draftline {
 
-std::string missed_target(const ServingRun& r, const SchedulerLimits& limits, const LatencyTargets& targets) {
+std::optional<std::string> missed_target(const ServingRun& r, const SchedulerLimits& limits,
+                                         const LatencyTargets& targets) {
   if (r.figures.refused > 0) return refusals(r.figures, limits);
   for (const LatencyTargets::Target& t : targets.targets)
     if (!r.figures.meets(t)) return t.name + " " + to_text(r.figures.value_of(t)) + " > " + to_text(t.limit);
-  return r.diverges ? "the queue grows" : "";
+  return r.diverges ? std::optional<std::string>("the queue grows") : std::nullopt;
 }
 
 double margin_of(const ServingRun& r, const LatencyTargets& targets) {
@@ -22,7 +23,7 @@ double margin_of(const ServingRun& r, const LatencyTargets& targets) {
 }
 
 static FleetRun figures_of(const ServingFigures& f, double rate) {
-  const double output = static_cast<double>(f.output_tokens) / static_cast<double>(f.requests);
+  const double output = to_double(f.output_tokens) / to_double(f.requests);
   return {{output * rate}, f.ttft.quantile(0.99), f.tpot.quantile(0.99), f.e2e.mean()};
 }
 
@@ -42,18 +43,18 @@ static SteadyRun simulate(ServingPoint& point, std::uint64_t seed, const Latency
   SteadyRun out;
   for (bool settled = false; !settled;) {
     const ServingRun run = point.run_while_targets_hold(seed, targets);
-    const bool meets = !run.cut_short && missed_target(run, point.limits, targets).empty();
+    const bool meets = !run.cut_short && !missed_target(run, point.limits, targets);
     out.requests = workload.requests;
     out.steady = fills_servers(workload, run);
     out.demand.add(run.demand);
-    const double enough = enough_requests(workload, run), simulated = static_cast<double>(workload.requests);
+    const double enough = enough_requests(workload, run), simulated = to_double(workload.requests);
     settled = !meets || (simulated >= enough && !run.unsettled && !run.fills) || is_recorded(workload) ||
               workload.requests >= kMostRequests;
     if (settled) {
       if (meets) out.figures = figures_of(run.figures, mean_rate(workload));
       if (!run.cut_short && !run.diverges) out.margin = margin_of(run, targets);
     } else if (simulated < enough) {  // by a part more, as latencies and so the requests in flight grow
-      workload.requests = static_cast<std::int64_t>(std::max(1.5 * simulated, 1.25 * enough));
+      workload.requests = to_int64(std::max(1.5 * simulated, 1.25 * enough));
     } else {
       workload.requests = more_requests(workload);
     }

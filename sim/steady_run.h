@@ -11,8 +11,8 @@ namespace draftline {
 
 struct ServingPoint;
 
-// The first target that a run misses, as text; "" if it meets all. A run with refused requests misses them.
-std::string missed_target(const ServingRun&, const SchedulerLimits&, const LatencyTargets&);
+// The first target that a run misses, as text. A run with refused requests misses them.
+std::optional<std::string> missed_target(const ServingRun&, const SchedulerLimits&, const LatencyTargets&);
 
 // The least of limit / value over the targets: 1 at the limit.
 double margin_of(const ServingRun&, const LatencyTargets&);

@@ -15,9 +15,9 @@ namespace {
 // The number of `most` consecutive steps that start within `room`; at least one. Times as in total_time().
 std::int64_t steps_that_start_within(Ticks room, Ticks first, Ticks rise, std::int64_t most) {
   if (most == 1 || total_time(first, rise, most - 1) < room) return most;
-  const double a = 0.5 * static_cast<double>(rise), b = static_cast<double>(first) - a, c = static_cast<double>(room);
+  const double a = 0.5 * to_double(rise), b = to_double(first) - a, c = to_double(room);
   const double root = a > 0 ? (std::sqrt(b * b + 4 * a * c) - b) / (2 * a) : c / b;
-  auto steps = std::clamp<std::int64_t>(static_cast<std::int64_t>(root), 1, most);
+  auto steps = std::clamp<std::int64_t>(to_int64(root), 1, most);
   while (steps > 1 && total_time(first, rise, steps - 1) >= room) --steps;  // the root is rounded
   while (steps < most && total_time(first, rise, steps) < room) ++steps;
   return steps;
@@ -26,9 +26,9 @@ std::int64_t steps_that_start_within(Ticks room, Ticks first, Ticks rise, std::i
 // The number of `most` consecutive steps whose total time fits Ticks; at least one.
 std::int64_t steps_whose_sum_fits(Ticks first, Ticks rise, std::int64_t most) {
   constexpr double kMostTicks = 1e17;
-  const double last = static_cast<double>(first) + static_cast<double>(rise) * static_cast<double>(most);
-  if (last * static_cast<double>(most) <= kMostTicks) return most;
-  return std::max<std::int64_t>(1, static_cast<std::int64_t>(kMostTicks / last));
+  const double last = to_double(first) + to_double(rise) * to_double(most);
+  if (last * to_double(most) <= kMostTicks) return most;
+  return std::max<std::int64_t>(1, to_int64(kMostTicks / last));
 }
 
 // The exposed host time of a step to which prompt chunks or other ranks' experts add `device` of device time and
@@ -43,7 +43,7 @@ void step_together(std::span<StepRun* const> runs, Ticks room) {
   const auto slower = [](const StepRun* a, const StepRun* b) {
     return a->first != b->first ? a->first < b->first : a->rise < b->rise;
   };
-  const StepRun& slowest = **std::max_element(runs.begin(), runs.end(), slower);
+  const StepRun& slowest = **std::ranges::max_element(runs, slower);
   const Ticks first = slowest.first, rise = slowest.rise;
   std::int64_t steps = slowest.steps;
   for (const StepRun* r : runs) {
@@ -57,13 +57,13 @@ void step_together(std::span<StepRun* const> runs, Ticks room) {
   for (StepRun* r : runs) r->first = first, r->rise = rise, r->steps = steps;
 }
 
-StepExecutor::StepExecutor(int server, const Drafting& drafting, RunningBatch& running, KvBlockManager& blocks,
-                           DraftChooser& chooser, StepCost& cost, ServingFigures& figures)
+StepExecutor::StepExecutor(int server, const Drafting& drafting, RankState& rank, StepCost& cost,
+                           ServingFigures& figures)
     : server_(server),
       drafting_(drafting),
-      running_(running),
-      blocks_(blocks),
-      chooser_(chooser),
+      running_(rank.running),
+      blocks_(rank.blocks),
+      chooser_(rank.chooser),
       cost_(cost),
       figures_(figures) {}
 
@@ -95,9 +95,9 @@ std::int64_t StepExecutor::fitting(const StepPlan& plan, std::int64_t steps) con
 }
 
 std::int64_t StepExecutor::reserve(const StepPlan& plan, std::int64_t steps) {
-  if (plan.kind != StepPlan::Kind::steady_decode || blocks_.extend(running_, static_cast<int>(steps))) return steps;
+  if (plan.kind != StepPlan::Kind::steady_decode || blocks_.extend(running_, to_int(steps))) return steps;
   const std::int64_t fit = blocks_.steps_that_fit(running_, steps);
-  check(blocks_.extend(running_, static_cast<int>(fit)), "a decode step was planned without KV blocks");
+  check(blocks_.extend(running_, to_int(fit)), "a decode step was planned without KV blocks");
   return fit;
 }
 
@@ -111,15 +111,14 @@ void StepExecutor::end(const StepPlan& plan, std::int64_t steps, Ticks now) {
   if (plan.kind == StepPlan::Kind::prefill || running_.empty()) {
     prompt_time_ += run_.first;
   } else {
-    if (drafting_.outcomes != nullptr)
-      figures_.record_acceptance(static_cast<std::int64_t>(running_.size()) * steps, run_.emitted);
+    if (drafting_.outcomes != nullptr) figures_.record_acceptance(std::ssize(running_) * steps, run_.emitted);
     record_gaps(now);
     if (plan.draft_length > 0) running_.emit_accepted(accepted_, now + run_.time());
-    else running_.emit(static_cast<int>(steps), now + run_.time());
+    else running_.emit(to_int(steps), now + run_.time());
     if (plan.draft_length == 0) chooser_.record_plain_steps(steps);
   }
   if (steady) run_.context = running_.context();
-  run_.sequences = static_cast<int>(running_.size());
+  run_.sequences = count(running_);
   run_.kv_blocks = blocks_.blocks_in_use();
   if (!steady) run_.kv_blocks_before = run_.kv_blocks;  // allocated before the step
   figures_.record_step(run_);
@@ -138,7 +137,7 @@ DecodeBatch StepExecutor::decoding(int drafts) const { return {running_.slots(),
 StepCost::Line StepExecutor::price(const StepPlan& plan, const DecodeBatch& batch) {
   if (plan.admitted.empty()) return cost_.decode(batch);
   const int verified = std::accumulate(plan.admitted.begin(), plan.admitted.end(), 0);
-  const double each = static_cast<double>(verified) / batch.sequences;
+  const double each = to_double(verified) / batch.sequences;
   return verifying(cost_, drafting_.lengths, batch, each);
 }
 
@@ -147,14 +146,14 @@ void StepExecutor::single_step(const StepPlan& plan, Ticks others) {
   const StepCost::Line line = price(plan, batch);
   const StepCost::Prompts prompts = plan.chunks.empty() ? StepCost::Prompts{} : cost_.prefill(batch, plan.chunks);
   const Ticks device = prompts.device + others, wait = wait_before_decoding(batch);
-  run_.emitted = plan.draft_length > 0 ? draw_acceptance(plan) : static_cast<std::int64_t>(running_.size());
+  run_.emitted = plan.draft_length > 0 ? draw_acceptance(plan) : std::ssize(running_);
   run_.first = line.at(batch.context) + line.longer(device, prompts.host) + wait + run_.emitted * cost_.token();
   run_.host_wait = host_wait(line, device, prompts.host);
 }
 
 // Up to the batch's first completion or the end of the price's linear piece.
 void StepExecutor::steady_decode(const StepPlan& plan, Ticks others) {
-  const auto n = static_cast<std::int64_t>(running_.size());
+  const auto n = std::ssize(running_);
   const DecodeBatch batch = decoding(plan.draft_length);
   const StepCost::Line line = cost_.decode(batch);
   const Ticks wait = wait_before_decoding(batch);
@@ -193,14 +192,14 @@ std::int64_t StepExecutor::draw_acceptance(const StepPlan& plan) {
 Ticks StepExecutor::wait_before_decoding(const DecodeBatch& batch) {
   const Ticks swap = blocks_.take_swap_time();
   if (running_.empty() || prompt_time_ == 0) return swap;
-  const auto joined = static_cast<int>(running_.joined_since_emission().size());
+  const auto joined = count(running_.joined_since_emission());
   return swap + cost_.after_prompts(batch, std::exchange(prompt_time_, 0), joined);
 }
 
 // The first gap of a sequence that has joined began elsewhere: at its first token, or before it was swapped out.
 void StepExecutor::record_gaps(Ticks now) {
   const auto joined = running_.joined_since_emission();
-  const auto all = static_cast<std::int64_t>(running_.size()), others = all - static_cast<std::int64_t>(joined.size());
+  const auto all = std::ssize(running_), others = all - std::ssize(joined);
   if (joined.empty() && running_.last_emission() == now) {
     figures_.record_gaps(run_.first, run_.rise, run_.steps, all);
     return;

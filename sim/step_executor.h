@@ -14,7 +14,7 @@ void step_together(std::span<StepRun* const>, Ticks room);
 class StepExecutor {
  public:
   // All references must outlive the executor. `server`: its number in records.
-  StepExecutor(int server, const Drafting&, RunningBatch&, KvBlockManager&, DraftChooser&, StepCost&, ServingFigures&);
+  StepExecutor(int server, const Drafting&, RankState&, StepCost&, ServingFigures&);
 
   StepLoad load(const StepPlan&) const;
   // How much longer the experts take for the rows of all parts than if each had this one's rows; less is negative.

@@ -17,8 +17,6 @@ class ScopedTimer {
  public:
   explicit ScopedTimer(Seconds& sum) : sum_(sum) {}
   ~ScopedTimer() { sum_ += Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count()}; }
-  ScopedTimer(const ScopedTimer&) = delete;
-  ScopedTimer& operator=(const ScopedTimer&) = delete;
 
  private:
   Seconds& sum_;
@@ -43,7 +41,7 @@ StepTable::StepTable(Pricer& pricer, const Setup& setup, std::vector<const Metho
       batches_(by_drafts_.size()) {}
 
 void StepTable::allow(int sequences) const {
-  step_ticks(sequences * static_cast<double>(by_drafts_.size()) * setup_.engine->token);  // of a step's tokens
+  step_ticks(sequences * to_double(by_drafts_.size()) * setup_.engine->token);  // of a step's tokens
 }
 
 StepTable::Batch& StepTable::batch(int sequences, int drafts) {
@@ -62,10 +60,9 @@ StepTable::Batch& StepTable::batch(int sequences, int drafts) {
 
 StepCost::Line StepTable::line(const Batch& b, int sequences, std::size_t cell) const {
   const std::int64_t from = context_node(cell), to = context_node(cell + 1);
-  const StepTiming first = b.price().timing(static_cast<double>(from));
+  const StepTiming first = b.price().timing(to_double(from));
   const Seconds handing_on = pipeline_transfer(mean_rows(b.price().rows()));
-  const Ticks start = step_ticks(first.step.time + handing_on),
-              end = step_ticks(b.price()(static_cast<double>(to)) + handing_on);
+  const Ticks start = step_ticks(first.step.time + handing_on), end = step_ticks(b.price()(to_double(to)) + handing_on);
   const std::int64_t tokens = sequences * (to - from);
   return {.from = sequences * from,
           .to = sequences * to,
@@ -94,9 +91,8 @@ StepCost::Line StepTable::decode(const DecodeBatch& decoding) {
 Ticks StepTable::after_prompts(const DecodeBatch& decoding, Ticks prompts, int fresh) {
   if (!setup_.device->caches_outlast_steps()) return 0;
   const ExpectedStep& price = batch(decoding.sequences, decoding.drafts).price();
-  const double length = static_cast<double>(decoding.context) / decoding.sequences;
-  const PromptsBetween between{Seconds{static_cast<double>(prompts) / kTicksPerSecond},
-                               1 - 1.0 * fresh / decoding.sequences};
+  const double length = to_double(decoding.context) / decoding.sequences;
+  const PromptsBetween between{Seconds{to_double(prompts) / kTicksPerSecond}, 1 - 1.0 * fresh / decoding.sequences};
   return step_ticks(std::max(Seconds{}, price(length, between) - price(length)));
 }
 
@@ -131,7 +127,7 @@ Seconds StepTable::extra_attention(const DecodeBatch& decoding) {
     std::optional<Seconds>& known = b.extra_attention[node];
     if (!known) {
       const auto attention = [&](const StepPrice& price) {
-        return price.breakdown(static_cast<double>(context_node(node))).of(Phase::verify, KernelKind::attention);
+        return price.breakdown(to_double(context_node(node))).of(Phase::verify, KernelKind::attention);
       };
       known = attention(mixed->mixed) - attention(mixed->separate) - mixed->launches;
     }
@@ -140,8 +136,8 @@ Seconds StepTable::extra_attention(const DecodeBatch& decoding) {
   const std::int64_t length = decoding.context / decoding.sequences;
   const std::size_t cell = context_cell(length);
   const Seconds low = at_node(cell);
-  const auto from = static_cast<double>(context_node(cell)), to = static_cast<double>(context_node(cell + 1));
-  return low + (static_cast<double>(length) - from) / (to - from) * (at_node(cell + 1) - low);
+  const auto from = to_double(context_node(cell)), to = to_double(context_node(cell + 1));
+  return low + (to_double(length) - from) / (to - from) * (at_node(cell + 1) - low);
 }
 
 StepCost::Prompts StepTable::prefill(const DecodeBatch& decoding, std::span<const Chunk> chunks) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 namespace draftline {
 
@@ -44,9 +43,9 @@ std::optional<int> Trials::smallest_in_all(int from, int replications) {
 double Trials::margin(int replicas, int replication) const { return *runs_.at({replicas, replication}).margin; }
 
 std::vector<int> Trials::nearest_first(int replicas, int replications) const {
-  std::vector<int> order(static_cast<std::size_t>(replications));
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return margin(replicas, a) < margin(replicas, b); });
+  std::vector<int> order;
+  for (int i = 0; i < replications; ++i) order.push_back(i);
+  std::ranges::stable_sort(order, [&](int a, int b) { return margin(replicas, a) < margin(replicas, b); });
   return order;
 }
 
@@ -58,7 +57,7 @@ std::string Trials::last_miss(int each) {
   const ServingRun whole = point_.run(seed_of_replication(seed_, replication), targets_);
   point_.workload.requests = asked;
   const int prompts = point_.fleet.prefill_replicas;
-  const std::string why = missed_target(whole, point_.limits, targets_);
+  const std::string why = missed_target(whole, point_.limits, targets_).value_or("");
   // What happens until the first token is the prefill servers' doing, however many others decode.
   const bool by_prompts = prompts > 0 && (whole.by_prompts || why.starts_with("ttft"));
   return "; with " + std::to_string((replicas + prompts) * each) +

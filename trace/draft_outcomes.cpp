@@ -25,7 +25,7 @@ std::vector<std::uint64_t> survival_of(std::span<const double> rates) {
 constexpr int kContexts = 24 * 8 + 1;
 double context_of(int index) { return std::exp2(index / 8.0); }
 int index_of(double context) {
-  return std::clamp(static_cast<int>(std::lround(8 * std::log2(std::max(1.0, context)))), 0, kContexts - 1);
+  return std::clamp(to_int(std::lround(8 * std::log2(std::max(1.0, context)))), 0, kContexts - 1);
 }
 
 }  // namespace
@@ -59,7 +59,7 @@ DraftOutcomes DraftOutcomes::from_trace(std::shared_ptr<const Trace> trace, cons
   out.recorded_steps_ = trace->header().steps();
   out.depth_ = out.recorded_steps_ ? trace->header().depth : plan.depth();
   for (int prompt = 0; prompt < trace->prompts(); ++prompt) {
-    out.begin_.push_back(static_cast<std::uint32_t>(out.places_.size()));
+    out.begin_.push_back(low_word(out.places_.size()));
     if (out.recorded_steps_) {
       for (const int emitted : trace->steps(prompt)) out.places_.push_back(static_cast<std::uint16_t>(emitted - 1));
     } else {
@@ -68,8 +68,8 @@ DraftOutcomes DraftOutcomes::from_trace(std::shared_ptr<const Trace> trace, cons
     }
     if (out.places_.size() == out.begin_.back()) out.places_.push_back(0);  // a text of one token
     // Acceptance near the end of a text is limited by the end, so random positions do not include it.
-    const auto all = static_cast<std::uint32_t>(out.places_.size()) - out.begin_.back();
-    const auto tail = out.recorded_steps_ ? 1U : static_cast<std::uint32_t>(out.depth_);
+    const auto all = low_word(out.places_.size()) - out.begin_.back();
+    const auto tail = out.recorded_steps_ ? 1U : low_word(out.depth_);
     const std::uint32_t in_use = !from_start && all > tail ? all - tail : all;
     out.places_in_use_.push_back(in_use);
     std::uint64_t tokens = in_use;
@@ -87,20 +87,20 @@ DraftOutcomes::Text DraftOutcomes::text(std::uint64_t seed, std::int64_t request
   name.add(request);
   Text t;
   t.prompt_tokens = prompt_tokens;
-  t.key[0] = static_cast<std::uint32_t>(name.value());
-  t.key[1] = static_cast<std::uint32_t>(name.value() >> 32);
+  t.key[0] = low_word(name.value());
+  t.key[1] = low_word(name.value() >> 32);
   if (kept_ && output_tokens > 0) t.kept = kept_->text(seed, request, output_tokens);
   if (begin_.empty()) return t;
   if (from_start_) {
-    t.prompt = static_cast<std::uint32_t>(at(request) % begin_.size());
+    t.prompt = low_word(at(request) % begin_.size());
   } else {
     // A text by its share of all tokens, so that the steps of requests of any length have the mean of the trace's
     // steps.
     Rng rng(seed, "place in a trace", at(request));
     const std::uint64_t token = rng.below(tokens_until_.back());
-    const auto drawn = std::upper_bound(tokens_until_.begin(), tokens_until_.end(), token);
-    t.prompt = static_cast<std::uint32_t>(drawn - tokens_until_.begin());
-    t.start = static_cast<std::uint32_t>(rng.below(places_in_use_[t.prompt]));
+    const auto drawn = std::ranges::upper_bound(tokens_until_, token);
+    t.prompt = low_word(drawn - tokens_until_.begin());
+    t.start = low_word(rng.below(places_in_use_[t.prompt]));
   }
   return t;
 }
@@ -125,8 +125,8 @@ std::vector<double> DraftOutcomes::conditional_rates() const {
   double before = begin_.empty() ? 0x1p32 : count(places_);
   for (int j = 0; j < depth_; ++j) {
     const auto is_more = [&](int accepted) { return accepted > j; };
-    const double more = begin_.empty() ? static_cast<double>(survival_[at(j)])
-                                       : static_cast<double>(std::count_if(places_.begin(), places_.end(), is_more));
+    const double more =
+        begin_.empty() ? to_double(survival_[at(j)]) : to_double(std::ranges::count_if(places_, is_more));
     rates.push_back(before > 0 ? more / before : 0);
     before = more;
   }
@@ -144,7 +144,7 @@ int DraftOutcomes::drawn_from_table(const Text& t, int position, int drafts) con
 }
 
 int DraftOutcomes::draw(const Text& t, int position, const std::vector<std::uint64_t>& survival) const {
-  return drafts_of(philox4x32_10({static_cast<std::uint32_t>(position), 0, 0, 0}, {t.key[0], t.key[1]})[0], survival);
+  return drafts_of(philox4x32_10({low_word(position), 0, 0, 0}, {t.key[0], t.key[1]})[0], survival);
 }
 
 void DraftOutcomes::accepted(std::span<Text> texts, std::span<const int> positions, int drafts,
@@ -171,7 +171,7 @@ void DraftOutcomes::accepted(std::span<Text> texts, std::span<const int> positio
       accepted[i] = t.kept[positions[i]];
       continue;
     }
-    lanes.counter[filled] = static_cast<std::uint32_t>(positions[i]);
+    lanes.counter[filled] = low_word(positions[i]);
     lanes.key0[filled] = t.key[0];
     lanes.key1[filled] = t.key[1];
     of[filled] = i;
@@ -181,7 +181,7 @@ void DraftOutcomes::accepted(std::span<Text> texts, std::span<const int> positio
 }
 
 int DraftOutcomes::replayed(Text& t, int position) const {
-  const std::uint32_t at = t.start + (recorded_steps_ ? t.step++ : static_cast<std::uint32_t>(position));
+  const std::uint32_t at = t.start + (recorded_steps_ ? t.step++ : low_word(position));
   return places_[begin_[t.prompt] + at % places_in_use_[t.prompt]];
 }
 

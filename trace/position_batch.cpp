@@ -11,7 +11,7 @@ namespace draftline {
 // The root of sequence (text, i) of a batch is at entry i + 1 behind the text's committed entries.
 Pass PositionBatch::pass(Pass p) {
   const int n = p.rows.each.front(), all = texts_ * each_;
-  const bool alike = std::all_of(p.rows.each.begin(), p.rows.each.end(), [&](int rows) { return rows == n; });
+  const bool alike = std::ranges::all_of(p.rows.each, [&](int rows) { return rows == n; });
   if (p.tree_mask || !p.causal || !p.ahead.empty() || !alike || p.rows.sequences() != all) throw NotByRank{};
   Pass whole{ops_.uniform(texts_, each_ * n), p.slots};
   if (!drafting_) {

@@ -115,12 +115,12 @@ void RankTeacher::note_ranks(const std::vector<TracedPrompt*>& prompt_of) {
       const Choice& c = choices_[i];
       for (int level = 0; level < c.levels; ++level) {
         const auto row = (q * at(c.levels) + at(level)) * at(c.ids.cols);
-        const auto from = read[i].ids.begin() + static_cast<std::ptrdiff_t>(row), to = from + c.ids.cols;
+        const auto from = read[i].ids.begin() + to_int64(row), to = from + c.ids.cols;
         const auto found = std::find(from, to, truth_[q][at(c.first + level)]);
         const bool there = found != to;
         p.ranks.push_back(there ? static_cast<std::uint8_t>(found - from) : kNoRank);
-        const auto bits = read[i].log_probs[row + static_cast<std::size_t>(there ? found - from : 0)];
-        p.probabilities.push_back(there ? std::min(1.0, std::exp(static_cast<double>(std::bit_cast<float>(bits)))) : 0);
+        const auto bits = read[i].log_probs[row + at(there ? found - from : 0)];
+        p.probabilities.push_back(there ? std::min(1.0, std::exp(double{std::bit_cast<float>(bits)})) : 0);
       }
     }
   }

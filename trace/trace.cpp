@@ -47,13 +47,12 @@ static void add_shape(Fingerprint& f, const TransformerShape& s) {
   for (int i = 0; i < s.layers(); ++i)
     if (s.layer(i).shares_choice()) f.add(i);
   // What follows is added where it differs from what most networks have, whose traces keep their fingerprints.
-  if (const auto windowed = std::find_if(s.kinds.begin(), s.kinds.end(), other_windowed_heads(h));
-      windowed != s.kinds.end()) {
+  if (const auto windowed = std::ranges::find_if(s.kinds, other_windowed_heads(h)); windowed != s.kinds.end()) {
     const AttentionHeads& w = windowed->heads()->heads;
     for (const int n : {w.heads, w.kv_heads, w.head_dim, w.value_dim, windowed->window()->tokens}) f.add(n);
   }
   if (usual != nullptr && h.value_dim != h.head_dim) f.add(h.value_dim);
-  if (s.logit_cap) f.add(static_cast<std::uint64_t>(std::llround(1000 * *s.logit_cap)));
+  if (s.logit_cap) f.add(std::llround(1000 * *s.logit_cap));
   const bool bias = usual != nullptr && usual->qkv_bias,
              qk_norm = usual != nullptr && usual->qk_norm != QkNorm::none && usual->qk_norm != QkNorm::unweighted;
   for (const bool b : {bias, s.tied_embeddings, qk_norm, s.experts() != nullptr}) f.add(b);
@@ -89,8 +88,8 @@ void write_trace(const std::filesystem::path& path, const TraceHeader& h, const 
         {"drafter", {{"weights", known(h.drafter.weights)}, {"config", known(h.drafter.config)}}},
         {"method", json::parse(h.method)},
         {"task", h.task},
-        {"steps_because", h.steps() ? json(h.steps_because) : json(nullptr)},
-        {"lengths_because", h.lengths() ? json(h.lengths_because) : json(nullptr)},
+        {"steps_because", h.steps() ? json(*h.steps_because) : json(nullptr)},
+        {"lengths_because", h.lengths() ? json(*h.lengths_because) : json(nullptr)},
         {"depth", h.depth},
         {"own_depth", h.own_depth},
         {"candidates", kTraceCandidates},
@@ -103,7 +102,7 @@ void write_trace(const std::filesystem::path& path, const TraceHeader& h, const 
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     const TracedPrompt& p = prompts[i];
     json j{{"prompt", i}, {"prompt_tokens", p.prompt_tokens}, {"tokens", p.tokens}};
-    positions += static_cast<std::int64_t>(p.tokens.size());
+    positions += std::ssize(p.tokens);
     if (h.ranks()) {
       check(p.ranks.size() == p.tokens.size() * at(h.depth) && p.probabilities.size() == p.ranks.size(),
             "write_trace: a rank per position and level");
@@ -131,7 +130,7 @@ void write_trace(const std::filesystem::path& path, const TraceHeader& h, const 
   text += json{{"prompts", prompts.size()}, {"positions", positions}, {"checksum", to_hex(sum.value())}}.dump() + "\n";
   AtomicFile file(path);
   const std::string packed = gzip(text);
-  file.stream().write(packed.data(), static_cast<std::streamsize>(packed.size()));
+  file.stream().write(packed.data(), std::ssize(packed));
   file.commit();
 }
 
@@ -161,15 +160,15 @@ std::optional<int> DraftPlan::child(int node, int rank) const {
   return rank < kTraceCandidates ? children_[at(node * kTraceCandidates + rank)] : std::nullopt;
 }
 
-int Trace::positions(int prompt) const { return static_cast<int>(starts_[at(prompt) + 1] - starts_[at(prompt)]); }
+int Trace::positions(int prompt) const { return to_int(starts_[at(prompt) + 1] - starts_[at(prompt)]); }
 
 std::optional<std::string> Trace::refuses(const DraftPlan& plan) const {
   if (plan.is_recorded())
     return header_.lengths() ? std::nullopt : std::optional("the trace holds no lengths of " + header_.method);
   if (header_.steps())
-    return "the trace holds the steps of " + header_.method + ", not ranks: " + header_.steps_because;
+    return "the trace holds the steps of " + header_.method + ", not ranks: " + *header_.steps_because;
   if (!header_.ranks())
-    return "the trace holds the lengths of " + header_.method + ", not ranks: " + header_.lengths_because;
+    return "the trace holds the lengths of " + header_.method + ", not ranks: " + *header_.lengths_because;
   if (plan.depth() > header_.depth)
     return "the trace holds " + std::to_string(header_.depth) + " levels, " + std::to_string(plan.depth()) +
            " are drafted";
@@ -238,7 +237,7 @@ double Trace::mean_length(const DraftPlan& plan) const {
 
 RankAcceptance Trace::rank_acceptance() const {
   RankAcceptance shares(at(header_.depth), std::vector<double>(kTraceCandidates, 0.0));
-  const double positions = static_cast<double>(std::max<std::size_t>(1, starts_.back()));
+  const double positions = to_double(std::max<std::size_t>(1, starts_.back()));
   if (!header_.ranks()) return {};
   for (std::size_t i = 0; i < ranks_.size(); ++i)
     if (ranks_[i] != kNoRank) shares[i % at(header_.depth)][ranks_[i]] += 1 / positions;

@@ -39,20 +39,20 @@ struct DrafterIdentity {
 };
 
 struct TraceHeader {
-  std::string target, fingerprint, weights;  // name, target_fingerprint(), weights_name() or "random ..."
-  DrafterIdentity drafter;                   // not known: it has no weights of its own, or the file is silent
-  std::string method;                        // the method's object of a scenario, JSON
-  std::string task;                          // of the prompts
-  std::string steps_because;                 // why steps are recorded instead of positions; "" if positions are
-  std::string lengths_because;               // why ranks do not replay the recorded method; "" if they do
-  int depth = 0;                             // levels of ranks; in a trace of steps: longest path in drafts
-  int own_depth = 0;                         // longest path of the recorded method, if lengths are recorded; else 0
+  std::string target, fingerprint, weights;    // name, target_fingerprint(), weights_name() or "random ..."
+  DrafterIdentity drafter;                     // not known: it has no weights of its own, or the file is silent
+  std::string method;                          // the method's object of a scenario, JSON
+  std::string task;                            // of the prompts
+  std::optional<std::string> steps_because;    // why steps are recorded instead of positions
+  std::optional<std::string> lengths_because;  // why ranks do not replay the recorded method
+  int depth = 0;                               // levels of ranks; in a trace of steps: longest path in drafts
+  int own_depth = 0;                           // longest path of the recorded method, if lengths are recorded; else 0
   Sampling sampling;
   std::uint64_t seed = 0;
   std::string commit;  // of the program
   // Which weights were random: "target", "drafter", "target and drafter", or "".
   std::string random_weights() const;
-  bool steps() const { return !steps_because.empty(); }
+  bool steps() const { return steps_because.has_value(); }
   bool ranks() const { return !steps() && depth > 0; }
   bool lengths() const { return own_depth > 0; }
 };

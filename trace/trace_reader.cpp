@@ -38,10 +38,10 @@ class LineReader {
   std::int64_t integer(const json& v, const char* what, double least, double most) const {
     const double x = number(v, what, least, most);
     if (x != std::floor(x)) lines_.fail("\"" + std::string(what) + "\" must be a whole number");
-    return static_cast<std::int64_t>(x);
+    return to_int64(x);
   }
   int count(const json& v, const char* what, double least, double most) const {
-    return static_cast<int>(integer(v, what, least, most));
+    return to_int(integer(v, what, least, most));
   }
   std::string text(const json& v, const char* what) const {
     if (!v.is_string()) lines_.fail("\"" + std::string(what) + "\" must be text");
@@ -117,7 +117,7 @@ Trace Trace::read(const std::filesystem::path& path, const Files& files) {
     if (in.has("checksum")) {
       if (in.text(in.at("checksum"), "checksum") != to_hex(sum.value()) ||
           in.integer(in.at("prompts"), "prompts", 0, 1e15) != t.prompts() ||
-          in.integer(in.at("positions"), "positions", 0, 1e15) != static_cast<std::int64_t>(t.starts_.back()))
+          in.integer(in.at("positions"), "positions", 0, 1e15) != to_int64(t.starts_.back()))
         lines.fail("count or checksum differ from the lines above: the file was changed or lacks lines");
       if (t.prompts() == 0) lines.fail("it holds no prompt");
       if (!any_step) lines.fail("it holds no step: texts of a single token need none");

@@ -39,7 +39,7 @@ class StepTeacher : public Method, public RankTeacher {
 std::size_t kept(const std::vector<int>& tokens, const Tracing& t) {
   auto end =
       std::find_first_of(tokens.begin(), tokens.begin() + t.new_tokens, t.end_of_text.begin(), t.end_of_text.end());
-  return static_cast<std::size_t>(end - tokens.begin()) + (end == tokens.begin() + t.new_tokens ? 0 : 1);
+  return at(end - tokens.begin()) + (end == tokens.begin() + t.new_tokens ? 0 : 1);
 }
 
 std::vector<TracedPrompt> record_steps(const Tracing& t, const std::vector<std::vector<int>>& prompts) {
@@ -107,11 +107,11 @@ void record_one_by_one(const Tracing& t, Decoder& decoder, Noted noted, const st
     generator.step();
     teacher.note(to);
   }
-  for (std::size_t i = texts.size(); i-- > 0;) generator.leave(static_cast<int>(i));
+  for (std::size_t i = texts.size(); i-- > 0;) generator.leave(to_int(i));
 }
 
 bool keeps_a_ring(const Ops& ops) {
-  return std::any_of(ops.caches().begin(), ops.caches().end(), [](const Cache& c) { return c.window.ring; });
+  return std::ranges::any_of(ops.caches(), [](const Cache& c) { return c.window.ring; });
 }
 
 std::vector<TracedPrompt> record_positions(const Tracing& t, Decoder& decoder, Noted noted, int at_once,
@@ -123,14 +123,14 @@ std::vector<TracedPrompt> record_positions(const Tracing& t, Decoder& decoder, N
   std::vector<TracedPrompt> all(prompts.size());
   for (std::size_t from = 0; from < prompts.size(); from += at(t.slots)) {
     const std::size_t n = std::min(at(t.slots), prompts.size() - from);
-    const auto first = texts.begin() + static_cast<std::ptrdiff_t>(from);
-    const std::vector<PositionBatch::Text> some(first, first + static_cast<std::ptrdiff_t>(n));
+    const auto first = texts.begin() + to_int64(from);
+    const std::vector<PositionBatch::Text> some(first, first + to_int64(n));
     std::vector<TracedPrompt*> to;
     for (std::size_t i = 0; i < n; ++i) to.push_back(&all[from + i]);
     if (at_once > 0)
-      batch.record(some, static_cast<int>(from), t.new_tokens,
+      batch.record(some, to_int(from), t.new_tokens,
                    std::clamp((t.spare - depth) / PositionBatch::entries(1, depth), 1, at_once), to);
-    else record_one_by_one(t, decoder, noted, some, static_cast<int>(from), to);
+    else record_one_by_one(t, decoder, noted, some, to_int(from), to);
     if (t.progress) t.progress(from + n);
   }
   for (std::size_t i = 0; i < prompts.size(); ++i) {
@@ -198,9 +198,9 @@ std::vector<TracedPrompt> record_trace(const Tracing& t, const std::vector<std::
     h.steps_because = "what it drafts depends on its own path or on a decision taken while drafting";
   else if (decoder->target.shape.delta_net() != nullptr)
     h.steps_because = "the target's recurrent states are of one position, so that no other can be computed again";
-  if (!h.steps_because.empty()) {
+  if (h.steps_because) {
     if (!t.continuations.empty())
-      throw InputErrors("--continuations: steps are recorded, which decode the text themselves: " + h.steps_because);
+      throw InputErrors("--continuations: steps are recorded, which decode the text themselves: " + *h.steps_because);
     h.depth = depth;
     return record_steps(t, prompts);
   }

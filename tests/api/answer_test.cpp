@@ -47,7 +47,7 @@ TEST_CASE("an answer holds typed results, and the same figures in its document")
   const Answer a = answer(question("run", R"(, "batch_size": [1, 2000])"), kShipped);
   CHECK(a.points == 6);
   CHECK(a.done == 6);
-  CHECK(a.obstacle.empty());
+  CHECK(!a.obstacle);
   REQUIRE(a.results.size() == 6);
   const auto& plain = std::get<Outcome>(a.results.front());
   CHECK(a.scenario->method(plain.point).spec.is_plain());
@@ -114,7 +114,7 @@ TEST_CASE("a listener receives notes and results as they come, and may stop befo
 
 TEST_CASE("an answer in which nothing can run says why, and a wrong question is refused") {
   const Answer a = answer(question("run", R"(, "batch_size": 60000)"), kShipped);
-  CHECK(starts_with(a.obstacle, "s.json#: no point of it can run; the first: needs "));
+  CHECK(starts_with(a.obstacle.value_or(""), "s.json#: no point of it can run; the first: needs "));
   CHECK(a.results.size() == 3);
   Question q = question("run");
   q.options.from = 2;

@@ -128,8 +128,7 @@ void plan(const Bench& bench) {
   const std::size_t options = bench.brief ? 12 : sweep.scenario().points();
   int feasible = 0;
   const double time = seconds([&] {
-    for (std::size_t i = 0; i < options; ++i)
-      feasible += smallest_fleet(sweep, i, prices, 1024, 0).obstacle.empty() ? 1 : 0;
+    for (std::size_t i = 0; i < options; ++i) feasible += !smallest_fleet(sweep, i, prices, 1024, 0).obstacle ? 1 : 0;
   });
   std::printf("plan: %zu options, %d of them feasible, in %.2f s on one core, %.1f ms each\n", options, feasible, time,
               1e3 * time / static_cast<double>(options));

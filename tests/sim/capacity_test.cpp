@@ -39,8 +39,8 @@ TEST_CASE("what a replica bears does not depend on the load that was asked about
                     R"({"ttft_p99": "500 ms", "tpot_p99": "20 ms"})");
   };
   const FleetOption idle = at("0.1"), busy = at("8");
-  REQUIRE(idle.obstacle.empty());
-  REQUIRE(busy.obstacle.empty());
+  REQUIRE(!idle.obstacle);
+  REQUIRE(!busy.obstacle);
   CHECK(idle.capacity.value == Approx(busy.capacity.value).epsilon(0.05));
 }
 
@@ -50,7 +50,7 @@ TEST_CASE("what a replica bears does not depend on the number of requests that w
                     R"({"ttft_p99": "500 ms", "tpot_p99": "20 ms"}, "replications": 1)");
   };
   const FleetOption few = with_requests(20), many = with_requests(4000);
-  REQUIRE(few.obstacle.empty());
+  REQUIRE(!few.obstacle);
   CHECK(few.replicas == many.replicas);
   CHECK(few.capacity.value == Approx(many.capacity.value).epsilon(0.1));
   CHECK_FALSE(few.capacity_at_least);
@@ -127,7 +127,7 @@ TEST_CASE("a recording that is too short to fill a replica says what it bears at
   std::string rows = "arrived_at,num_prefill_tokens,num_decode_tokens\n";
   for (int i = 0; i < 40; ++i) rows += std::to_string(i) + ",100,20\n";
   const FleetOption o = fleet_of(R"({"arrivals": {"trace": "arrivals.csv"}})", R"({"ttft_p99": "1 s"})", rows);
-  REQUIRE(o.obstacle.empty());
+  REQUIRE(!o.obstacle);
   CHECK(o.capacity_at_least);
   CHECK(o.capacity > o.load);
 }
@@ -142,7 +142,7 @@ TEST_CASE("a fleet bears no more than its servers for prompts do, and a spare is
   };
   constexpr double kPromptsPerSecond = 24.5;  // of one server: `draftline run` says 40.8 ms a prompt
   const FleetOption one = with_servers_for_prompts(1), two = with_servers_for_prompts(2);
-  REQUIRE(one.obstacle.empty());
+  REQUIRE(!one.obstacle);
   REQUIRE(one.replicas > 1);                                               // for the decoding of 16 sequences at once
   CHECK(one.replicas * one.capacity.value < 1.05 * kPromptsPerSecond);     // at the end a queue of a second is left
   CHECK(one.fleet_capacity() * LoadSearch::kPrecise >= one.load);          // which it serves
@@ -153,8 +153,8 @@ TEST_CASE("a fleet bears no more than its servers for prompts do, and a spare is
                                         "lengths": {"prompt": 2000, "output": 20}})",
                                     R"({"ttft_p99": "1 s"}, "replications": 1,
                                         "disaggregation": {"bandwidth": "50 GB/s", "prefill_replicas": 1})");
-  CHECK(contains(full.obstacle, "1 of them for prompts, ttft_p99 "));
-  CHECK(contains(full.obstacle, ": it takes more \"prefill_replicas\""));
+  CHECK(contains(full.obstacle.value_or(""), "1 of them for prompts, ttft_p99 "));
+  CHECK(contains(full.obstacle.value_or(""), ": it takes more \"prefill_replicas\""));
 }
 
 TEST_CASE("what a fleet bears it bears in every replication that is simulated, and hardly more in all", "[S19]") {
@@ -166,7 +166,7 @@ TEST_CASE("what a fleet bears it bears in every replication that is simulated, a
   ServingSweep sweep(folder.path() / "s.json", kData);
   const LatencyTargets& targets = sweep.scenario().serving->targets;
   const FleetOption o = smallest_fleet(sweep, 0, {}, 64, 1);
-  REQUIRE(o.obstacle.empty());
+  REQUIRE(!o.obstacle);
   REQUIRE(o.replicas > 1);
   const auto point = sweep.prepare(o.point);
   point->fleet.replicas = o.replicas;
@@ -199,7 +199,7 @@ TEST_CASE("a queue that grows slowly bounds what a fleet bears, though no target
   const FleetOption o =
       fleet_of(R"({"arrivals": {"process": "poisson", "rate": "4 /s"}, "requests": 1000, )" + lengths + "}",
                R"({"tpot_p99": "1 s"}, "replications": 1, )" + seats);
-  REQUIRE(o.obstacle.empty());
+  REQUIRE(!o.obstacle);
   CHECK(o.capacity.value < 1.02 * serves);
   CHECK(o.capacity.value > 0.9 * serves);
 }
@@ -208,7 +208,7 @@ TEST_CASE("requests of the warm-up are no obstacle of a plan") {
   const FleetOption o = fleet_of(R"({"arrivals": {"process": "poisson", "rate": "0.1 /s"}, "warm_up": 1, "requests": 61,
                                      "lengths": {"trace": "slow_first.csv"}})",
                                  R"({"ttft_p99": "200 ms"})");
-  CHECK(o.obstacle == "");
+  CHECK(!o.obstacle);
 }
 
 TEST_CASE("an option that its devices can't share is told, and the others are planned") {
@@ -220,9 +220,9 @@ TEST_CASE("an option that its devices can't share is told, and the others are pl
       kData);
   sweep.validate();
   const auto option = [&](std::size_t i) { return smallest_fleet(sweep, i, sweep.scenario().serving->prices, 8, 0); };
-  CHECK(option(0).obstacle.starts_with("h100-nvl has no known link for 2 devices"));
+  CHECK(option(0).obstacle->starts_with("h100-nvl has no known link for 2 devices"));
   CHECK(!option(0).can_run);
-  CHECK(option(1).obstacle.empty());
+  CHECK(!option(1).obstacle);
 }
 
 TEST_CASE("texts beyond the network's positions are served by no fleet, and by no server") {
@@ -233,7 +233,7 @@ TEST_CASE("texts beyond the network's positions are served by no fleet, and by n
     ServingSweep sweep(Document::from_text(longer + output + "}}}", "s.json"), kData);
     return smallest_fleet(sweep, 0, sweep.scenario().serving->prices, 8, 0);
   };
-  CHECK(option("60").obstacle.empty());
+  CHECK(!option("60").obstacle);
   const FleetOption beyond = option("61");
   CHECK(beyond.obstacle == "texts of 40961 tokens on average, qwen3-8b has 40960 positions");
   CHECK(!beyond.can_run);
@@ -243,14 +243,14 @@ TEST_CASE("a fleet that must refuse requests is no option") {
   const FleetOption o = fleet_of(R"({"arrivals": {"process": "poisson", "rate": "1 /s"}, "requests": 100, "lengths":
                                      {"prompt": 1000, "output": {"distribution": "lognormal", "mean": 100000, "cv": 2}}})",
                                  R"({"ttft_p99": "1 h"})");
-  CHECK(o.obstacle.find(" tokens do not fit the KV pool of ") != std::string::npos);
+  CHECK(o.obstacle->find(" tokens do not fit the KV pool of ") != std::string::npos);
 }
 
 TEST_CASE("a fleet meets the targets in every replication, and each alone has its own smallest fleet", "[once]") {
   const std::string load = R"({"arrivals": {"process": "gamma", "rate": "30 /s", "cv": 4}, "requests": 200})",
                     targets = R"({"ttft_p99": "120 ms"}, "replications": )";
   const FleetOption one = fleet_of(load, targets + "1"), many = fleet_of(load, targets + "8");
-  REQUIRE(many.obstacle.empty());
+  REQUIRE(!many.obstacle);
   CHECK(one.runs.size() == 1);
   CHECK(many.runs.size() == 8);
   CHECK(many.alone.size() == 8);
@@ -285,7 +285,7 @@ TEST_CASE("whole nodes are paid for, and replicas that fit share them") {
   const auto cost = [](const std::string& more) {
     const FleetOption o = fleet_of(R"({"arrivals": {"process": "poisson", "rate": "1 /s"}, "requests": 60})",
                                    R"({"ttft_p99": "1 s"}, "replications": 1, )" + more);
-    REQUIRE(o.obstacle.empty());
+    REQUIRE(!o.obstacle);
     CHECK(o.replicas == 1);
     return std::tuple(o.nodes, o.cost, o.cost_with_spare);
   };

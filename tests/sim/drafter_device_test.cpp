@@ -87,7 +87,7 @@ TEST_CASE("a plan buys each replica a device for its drafter, in whole nodes of 
     sweep.validate();
     check_plannable(sweep.scenario());
     const FleetOption o = smallest_fleet(sweep, 0, sweep.scenario().serving->prices, 64, 1);
-    REQUIRE(o.obstacle == "");
+    REQUIRE(!o.obstacle);
     CHECK(o.replicas == 1);
     CHECK(o.devices == 2);
     return std::tuple(o.nodes, o.cost, o.cost_with_spare);

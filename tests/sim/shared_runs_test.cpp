@@ -198,7 +198,7 @@ TEST_CASE("an option of a plan is what it is alone, whatever was looked at befor
       CHECK(same.runs[r].e2e_mean == one.runs[r].e2e_mean);
       CHECK(same.alone[r].cost == one.alone[r].cost);
     }
-    feasible += one.obstacle.empty();
+    feasible += !one.obstacle;
   }
   CHECK(feasible > 2);
 }
