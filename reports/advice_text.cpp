@@ -33,14 +33,14 @@ std::string load_sentence(const LoadAdvice& r) {
 
 // The advice for the first batch size at which decoding loses, or for the largest one.
 const BatchAdvice& telling(const Advice& a) {
-  const auto it = std::find_if(a.batches.begin(), a.batches.end(), [](const auto& b) { return b.speedup < 1; });
+  const auto it = std::ranges::find_if(a.batches, [](const auto& b) { return b.speedup < 1; });
   return it != a.batches.end() ? *it : a.batches.back();
 }
 
 std::string loss_sentence(const BatchAdvice& b) {
   std::vector<std::pair<double, std::string>> parts;
   for (const auto& f : loss_figures()) parts.emplace_back(std::get<double>(f.get(b).value), f.title);
-  std::stable_sort(parts.begin(), parts.end(), [](const auto& x, const auto& y) { return x.first > y.first; });
+  std::ranges::stable_sort(parts, [](const auto& x, const auto& y) { return x.first > y.first; });
   std::string text = "Costs: at batch " + std::to_string(b.batch_size) + " a step yields " +
                      significant(b.acceptance_length) + " tokens and takes " + significant(b.break_even_length) +
                      " plain steps";
@@ -94,7 +94,7 @@ std::string subject(const Scenario& s, const Point& p) {
 }
 
 std::vector<std::string> reasons_of(const Scenario& scenario, const Advice& a) {
-  if (!a.obstacle.empty()) return {"can't run: " + a.obstacle};
+  if (a.obstacle) return {"can't run: " + *a.obstacle};
   std::vector<std::string> all{batch_sentence(a)};
   if (a.rate) all.push_back(load_sentence(*a.rate));
   if (a.pays_to_batch() > a.batch_limit)
@@ -141,7 +141,7 @@ std::vector<std::string> verdict_on_setup(const Scenario& s, const std::vector<A
                                           const std::vector<std::size_t>& order, std::size_t best, bool alone) {
   const Advice& a = advices[best];
   std::string verdict = verdict_sentence(s, a) + ".";
-  verdict.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(verdict.front())));
+  verdict.front() = static_cast<char>(std::toupper(byte_of(verdict.front())));
   std::vector<std::string> all{verdict};
   for (std::string more : {gain_sentence(s, a), assumption_sentence(s, advices, order, best)})
     if (!more.empty()) all.push_back(std::move(more));

@@ -24,7 +24,7 @@ std::string batches_text(const Advice& a) {
 const Figures<Advice>& advise_figures() {
   using A = const Advice&;
   const auto of = [](auto get) {  // of a method that can run
-    return [get](A a) { return a.obstacle.empty() ? Reading(get(a)) : Reading(); };
+    return [get](A a) { return a.obstacle ? Reading() : Reading(get(a)); };
   };
   const auto rate = [&of](auto get) {
     return of([get](A a) { return pays_to_some_load(a) ? Reading(get(*a.rate)) : Reading(); });
@@ -33,23 +33,25 @@ const Figures<Advice>& advise_figures() {
   constexpr auto predicted = FigureKind::predicted;
   static const Figures<Advice> all{
       // clang-format off
-      {"skipped", "", "", "", {}, [](A a) { return a.obstacle.empty() ? Reading() : Reading(a.obstacle); },
-       "why nothing can be said"},
+      {"skipped", "", "", "", {}, [](A a) { return a.obstacle ? Reading(*a.obstacle) : Reading(); },
+       "the reason why there is no advice"},
       {"largest_batch", "", "", "", {}, of([](A a) { return a.largest_batch; }), "largest batch that fits the device"},
       {"pays_to_batch", "", "", "", {}, of([](A a) { return a.pays_to_batch(); }),
-       "the largest batch at which requests gain, their prompts included; 0: none"},
+       "largest batch at which the latency of requests falls, prompts included; 0 if there is none"},
       {"gain", "", "", "", predicted, of([](A a) { return a.gain; }),
-       "speedup of requests, geometric mean over the batches below; 1 where they would lose and it is switched off"},
+       "geometric mean of the speedup of requests over the batches below, with 1 where speculation is slower and is "
+       "switched off"},
       {"kv_pool_lost", "", "", "", predicted, of([](A a) { return a.pool_lost; }),
-       "share of the plain server's KV pool that speculation takes: a drafter, its cache, and room for more verified rows"},
+       "share of the plain server's KV pool that speculation takes for a drafter, its cache and more verified rows"},
       {"rate", "", "", "", {}, of([](A a) { return pays_to_some_load(a) ? Reading() : Reading(nullptr); }),
-       "null where no load bounds it"},
+       "null if no load bounds the gain"},
       {"rate/pays_from", "", "", "requests/s", predicted, rate([](R r) { return r.pays_from; }),
-       "the load from which on mean end-to-end latency is lower; 0: also without load"},
+       "smallest load at which the mean end-to-end latency is lower; 0 if it is lower without load, too"},
       {"rate/pays_to", "", "", "requests/s", predicted, rate([](R r) { return r.pays_to; }),
-       "the load up to which it is lower"},
+       "largest load at which the mean end-to-end latency is lower"},
       {"rate/overloaded", "", "", "", {}, rate([](R r) { return r.until_overload(); }),
-       "that is the most that a plainly decoding server serves, and speculation is not overtaken before"},
+       "whether `pays_to` is the largest load that plain decoding serves, so that speculation is faster up to its "
+       "limit"},
       // clang-format on
   };
   return all;
@@ -59,8 +61,8 @@ const Figures<BatchAdvice, Advice>& loss_figures() {
   using Part = double StepLosses::*;
   const auto part = [](const char* json, const char* title, Part loss, const char* meaning, Checking check = {}) {
     const auto shows = [loss](const Advice& a) {
-      return std::any_of(a.batches.begin(), a.batches.end(),
-                         [&](const BatchAdvice& b) { return std::lround(100 * (b.losses.*loss)) != 0; });
+      return std::ranges::any_of(a.batches,
+                                 [&](const BatchAdvice& b) { return std::lround(100 * (b.losses.*loss)) != 0; });
     };
     // clang-format off
     return Figure<BatchAdvice, Advice>{json, "", title, "plain steps", FigureKind::predicted,
@@ -70,17 +72,20 @@ const Figures<BatchAdvice, Advice>& loss_figures() {
   };
   static const Figures<BatchAdvice, Advice> all{
       part("losses/draft", "draft", &StepLosses::draft,
-           "what the drafter takes, in plain steps (157 %: 1.57 plain steps)"),
+           "additional time of the drafter, in plain steps (157 %: 1.57 plain steps)"),
       part("losses/gemm", "GEMM", &StepLosses::products,
-           "what GEMMs and elementwise ops of more verified rows take, in plain steps", {.was = "losses/products"}),
+           "additional time of GEMMs and elementwise ops for more verified rows, in plain steps",
+           {.was = "losses/products"}),
       part("losses/cache_reads", "KV reads", &StepLosses::cache_reads,
-           "what attention of more query rows takes, in plain steps"),
-      part("losses/experts", "experts", &StepLosses::experts, "what more activated experts take, in plain steps"),
-      part("losses/communication", "comm", &StepLosses::communication, "what longer all-reduces take, in plain steps"),
+           "additional time of attention for more query rows, in plain steps"),
+      part("losses/experts", "experts", &StepLosses::experts,
+           "additional time of more activated experts, in plain steps"),
+      part("losses/communication", "comm", &StepLosses::communication,
+           "additional time of longer all-reduces, in plain steps"),
       part("losses/commit", "commit", &StepLosses::commit,
-           "what verification and moving cache entries take, in plain steps"),
+           "time of verification and of moving cache entries, in plain steps"),
       part("losses/cpu", "CPU", &StepLosses::host,
-           "waiting for the CPU: draft passes, lost overlap, cost per emitted token; in plain steps",
+           "additional waiting for the CPU (draft passes, lost overlap, cost per emitted token), in plain steps",
            {.was = "losses/host"}),
   };
   return all;
@@ -96,14 +101,14 @@ Figures<BatchAdvice, Advice> batch_figures(const Advice& advice) {
       {"step_time", "", "its step", "s", predicted, [](B b) { return b.step; },
        "step of the method, drafting included"},
       {"speedup", "", "decode speedup", "", predicted, [](B b) { return b.speedup; },
-       "of decoding: throughput over that of plain decoding"},
+       "throughput over that of plain decoding"},
       {"speedup_with_prefill", "", "request speedup", "", predicted, [](B b) { return b.request_speedup; },
-       "what a request sees of it, its prompt included"},
+       "speedup of a request, its prompt included"},
       {"break_even_acceptance_length", "", "break-even", "tokens", predicted, [](B b) { return b.break_even_length; },
        "tokens that a step must emit for a speedup of 1: its cost in plain steps",
        {}, {.was = "acceptance_length_needed"}},
       {"acceptance_length", "", "tok/step", "tokens", input, [](B b) { return b.acceptance_length; },
-       "tokens that a step emits by the given acceptance"},
+       "tokens per sequence and step with the given acceptance"},
       // clang-format on
   };
   all.insert(all.end(), loss_figures().begin(), loss_figures().end());
@@ -118,7 +123,7 @@ Figures<BatchAdvice, Advice> batch_figures(const Advice& advice) {
                        if (x.prompt_tokens == prompt && x.batch_size == b.batch_size) return Reading(x.draft_length);
                      return Reading();
                    },
-                   "draft length with the highest speedup of requests, of those that the given acceptance knows"});
+                   "draft length with the highest speedup of requests, among those whose acceptance is known"});
   all.push_back({"sharded_drafter_speedup", "", "sharded", "", predicted, [](B b) { return b.sharded_speedup; },
                  "speedup with the draft network divided among the devices",
                  {.show_if = [](const Advice& a) { return a.batches.front().sharded_speedup.has_value(); }}});
@@ -132,9 +137,9 @@ const Figures<BestLength>& best_length_figures() {
       // clang-format off
       {"prompt_tokens", "", "", "", {}, [](B b) { return b.prompt_tokens; }, "tokens of the prompt", {}, kIdentifies},
       {"batch_size", "", "", "", {}, [](B b) { return b.batch_size; }, "sequences in one step", {}, kIdentifies},
-      {"draft_length", "", "", "", {}, [](B b) { return b.draft_length; }, "the best one; 0: better not to draft"},
+      {"draft_length", "", "", "", {}, [](B b) { return b.draft_length; }, "best draft length; 0 for plain decoding"},
       {"speedup", "", "", "", FigureKind::predicted, [](B b) { return b.speedup; },
-       "what a request sees of it, its prompt included"},
+       "speedup of a request, its prompt included"},
       // clang-format on
   };
   return all;
@@ -143,8 +148,8 @@ const Figures<BestLength>& best_length_figures() {
 const Figures<Stretch<int>>& stretch_figures() {
   using S = const Stretch<int>&;
   static const Figures<Stretch<int>> all{
-      {"from", "", "", "", {}, [](S s) { return s.from; }, "the smallest batch of a stretch at which requests gain"},
-      {"to", "", "", "", {}, [](S s) { return s.to; }, "the largest"},
+      {"from", "", "", "", {}, [](S s) { return s.from; }, "smallest batch of a range in which requests gain"},
+      {"to", "", "", "", {}, [](S s) { return s.to; }, "largest batch of the range"},
   };
   return all;
 }
@@ -154,9 +159,11 @@ const Figures<ScheduledLength>& schedule_figures() {
   static const Figures<ScheduledLength> all{
       // clang-format off
       {"prompt_tokens", "", "", "", {}, [](S s) { return s.prompt_tokens; }, "tokens of the prompt", {}, kIdentifies},
-      {"from_batch", "", "", "", {}, [](S s) { return s.from_batch; }, "from this batch size on"},
-      {"to_batch", "", "", "", {}, [](S s) { return s.to_batch; }, "up to this one; the last: the largest that fits"},
-      {"draft_length", "", "", "", {}, [](S s) { return s.draft_length; }, "the best one, to 3 %; 0: better not to draft",
+      {"from_batch", "", "", "", {}, [](S s) { return s.from_batch; }, "smallest batch size of the range"},
+      {"to_batch", "", "", "", {}, [](S s) { return s.to_batch; },
+       "largest batch size of the range; in the last range the largest batch that fits"},
+      {"draft_length", "", "", "", {}, [](S s) { return s.draft_length; },
+       "best draft length, to 3 %; 0 for plain decoding",
        {}, kIdentifies},
       // clang-format on
   };
@@ -167,7 +174,8 @@ Figures<Advice, Scenario> ranking_figures(const std::vector<int>& batches, int c
   using A = const Advice&;
   Figures<Advice, Scenario> all{
       // clang-format off
-      {"", "", "pays at batch", "", {}, [](A a) { return batches_text(a); }, "where requests gain: `pays_at`"},
+      {"", "", "pays at batch", "", {}, [](A a) { return batches_text(a); },
+       "batches at which requests gain (`pays_at`)"},
       // clang-format on
   };
   for (const int batch : batches)
@@ -185,7 +193,8 @@ Figures<Advice, Scenario> ranking_figures(const std::vector<int>& batches, int c
                        if (b.batch_size == common) return Reading(b.batch_size * b.acceptance_length / b.step);
                      return Reading();
                    },
-                   "what the whole batch decodes there: gains of setups are over plain decoding of their own"});
+                   "output tokens of the whole batch at that batch size: gains of setups refer to each setup's own "
+                   "plain decoding"});
   // clang-format off
   all.push_back({"", "", "mean gain", "", FigureKind::predicted, [](A a) { return a.gain; },
                  "`gain`, by which methods are ranked on each setup"});
@@ -195,9 +204,10 @@ Figures<Advice, Scenario> ranking_figures(const std::vector<int>& batches, int c
                    const auto cost = [&](const auto& f) { return std::get<double>(f.get(a.batches.back()).value); };
                    for (const auto& f : loss_figures())
                      if (most == nullptr || cost(f) > cost(*most)) most = &f;
-                   return Reading(most->title + " " + significant(cost(*most), 2));
+                   const double steps = cost(*most);
+                   return Reading(most->title + (steps < 0 ? " " : " +") + significant(steps, 2) + " plain steps");
                  },
-                 "what costs most of a step at the largest batch, in plain steps", {.detail = true}});
+                 "largest additional cost of a step at the largest batch", {.detail = true}});
   // clang-format on
   return all;
 }

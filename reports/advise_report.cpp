@@ -28,7 +28,7 @@ std::string indented(const std::string& lines, const std::string& by) {
 void put_reasons(const Output& to, const Scenario& scenario, const Advice& a) {
   to.stream << "\n" << subject(scenario, a.point) << "\n";
   for (const std::string& reason : reasons_of(scenario, a)) to.stream << "  " << reason << "\n";
-  if (a.obstacle.empty()) to.stream << "\n" << batch_table(a).to_text(to.width);
+  if (!a.obstacle) to.stream << "\n" << batch_table(a).to_text(to.width);
 }
 
 void write_text(const Output& to, const Scenario& s, const std::vector<Advice>& advices, bool every) {
@@ -50,9 +50,8 @@ void write_text(const Output& to, const Scenario& s, const std::vector<Advice>& 
     if (every || best.empty() || i == best.front()) put_reasons(to, s, advices[i]);
   const std::size_t skipped = advices.size() - order.size();
   if (skipped > 0 && !best.empty() && !every) {
-    const auto first =
-        std::find_if(advices.begin(), advices.end(), [](const Advice& a) { return !a.obstacle.empty(); });
-    out << skipped << " can't run; the first: " << first->obstacle << "\n";
+    const auto first = std::ranges::find_if(advices, [](const Advice& a) { return a.obstacle.has_value(); });
+    out << skipped << " can't run; the first: " << *first->obstacle << "\n";
   }
   if (order.size() > 1 && !every) out << "The reasons of every method: --all\n";
   if (!s.note.empty()) out << paragraph(s.note, to.width);
@@ -72,7 +71,7 @@ void show_charts(Page& page, const Scenario& s, const std::vector<Advice>& advic
   for (const std::size_t i : order)
     for (const BatchAdvice& b : advices[i].batches)
       charts.add(setup_text(s, advices[i].point), method_text(s, advices[i].point),
-                 {.x = static_cast<double>(b.batch_size),
+                 {.x = to_double(b.batch_size),
                   .y = b.request_speedup,
                   .label = significant(b.acceptance_length) + " tokens a step, break-even " +
                            significant(b.break_even_length)});
@@ -99,7 +98,7 @@ void write_page(const Output& to, const Scenario& s, const std::vector<Advice>& 
   for (const Advice& a : advices) {
     page->heading(subject(s, a.point));
     for (const std::string& reason : reasons_of(s, a)) page->say(reason);
-    if (a.obstacle.empty()) page->show(batch_table(a));
+    if (!a.obstacle) page->show(batch_table(a));
   }
   page->say(s.note);
   page->finish();
@@ -115,7 +114,7 @@ void write_json(const Output& to, const Scenario& s, const std::vector<Advice>& 
   w.objects("results", advices, [&](const Advice& a) {
     inputs.write(w, a.point);
     write_members(w, advise_figures(), a);
-    if (!a.obstacle.empty()) return;
+    if (a.obstacle) return;
     const auto of_batch = batch_figures(a);
     w.objects("pays_at", a.pays_at, [&](const Stretch<int>& s) { write_members(w, stretch_figures(), s); });
     w.objects("batches", a.batches, [&](const BatchAdvice& b) { write_members(w, of_batch, b); });

@@ -57,7 +57,7 @@ Table reference(const Fields& fields, const More&... more) {
 
 Figures<EngineField, std::monostate> values_of(const Engine& e) {
   const auto known = [&e](const EngineField& f) -> std::string {
-    if (std::find(e.guesses.begin(), e.guesses.end(), f.key) != e.guesses.end()) return "guess";
+    if (std::ranges::find(e.guesses, f.key) != e.guesses.end()) return "guess";
     return is_default<Engine>(f, e) ? "default" : "sourced";
   };
   using F = Figure<EngineField, std::monostate>;

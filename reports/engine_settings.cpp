@@ -119,8 +119,7 @@ const EngineOptions* options_of(const Engine& engine) {
       EngineOptions{"llama.cpp", "llama.cpp", "", "", "llama_cpp", "--spec-draft-model", "",
                     [](Request r) -> Settings { return llama_cpp_flags(r.method); }},
   };
-  const auto found =
-      std::find_if(all.begin(), all.end(), [&](const EngineOptions& o) { return o.family == engine.family; });
+  const auto found = std::ranges::find_if(all, [&](const EngineOptions& o) { return o.family == engine.family; });
   return found == all.end() ? nullptr : &*found;
 }
 

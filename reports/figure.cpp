@@ -47,7 +47,7 @@ void MemberWriter::write(const JsonPath& path, const Reading& reading, std::stri
       [&](const auto& v) {
         using V = std::decay_t<decltype(v)>;
         if constexpr (std::same_as<V, double> || std::same_as<V, std::int64_t>) {
-          if (kind) w_.figure(path.member, static_cast<double>(v), unit, *kind, reading.interval);
+          if (kind) w_.figure(path.member, to_double(v), unit, *kind, reading.interval);
           else w_.member(path.member, v);
         } else if constexpr (std::same_as<V, Reading::Tree>) w_.member(path.member, *v);
         else if constexpr (!std::same_as<V, std::monostate>) w_.member(path.member, v);

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/int_indexed.h"
 #include "core/json_writer.h"
 #include "reports/output.h"
 #include "reports/table.h"
@@ -30,7 +31,7 @@ struct Reading {
   Reading(std::nullptr_t) : value(nullptr) {}
   Reading(bool v) : value(v) {}
   template <std::integral T>
-  requires(!std::same_as<T, bool>) Reading(T v) : value(static_cast<std::int64_t>(v)) {}
+  requires(!std::same_as<T, bool>) Reading(T v) : value(to_int64(v)) {}
   Reading(double v, std::optional<Interval> i = std::nullopt) : value(v), interval(i) {}
   template <int S, int B, int F>
   Reading(Quantity<S, B, F> q, std::optional<Interval> i = std::nullopt) : Reading(q.value, i) {}
@@ -127,8 +128,6 @@ void add_cells(std::vector<Cell>& row, const Figures<T, About>& columns, const T
 class MemberWriter {
  public:
   explicit MemberWriter(JsonWriter& w) : w_(w) {}
-  MemberWriter(const MemberWriter&) = delete;
-  MemberWriter& operator=(const MemberWriter&) = delete;
   void write(const JsonPath&, const Reading&, std::string_view unit, std::optional<FigureKind>);
   void finish();  // closes the last inner object; must be called
 

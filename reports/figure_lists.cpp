@@ -19,8 +19,8 @@ void add(FigureList& to, const Figures<T, About>& figures) {
   for (const auto& f : figures)
     to.rows.push_back({f.title, f.csv, f.json.member.empty() ? "" : inside + f.json.text(), f.unit,
                        f.kind ? std::string(name(*f.kind)) : "",
-                       f.meaning + (f.column.whole ? "; in tables its share" : ""), f.pinned(), f.check.identifies,
-                       std::string(f.check.was)});
+                       f.meaning + (f.column.whole ? "; tables show its share of the step" : ""), f.pinned(),
+                       f.check.identifies, std::string(f.check.was)});
 }
 
 template <class T, class About>
@@ -30,7 +30,7 @@ FigureList list(FigureList begun, const Figures<T, About>& figures) {
 }
 
 std::string dotted(std::string path) {
-  std::replace(path.begin(), path.end(), '/', '.');
+  std::ranges::replace(path, '/', '.');
   return path;
 }
 
@@ -101,8 +101,7 @@ std::string markdown(const FigureList& figures) {
   for (const auto& column :
        {std::pair("title", &Row::title), std::pair("CSV", &Row::csv), std::pair("JSON", &Row::json),
         std::pair("unit", &Row::unit), std::pair("kind", &Row::kind), std::pair("what", &Row::meaning)})
-    if (std::any_of(figures.rows.begin(), figures.rows.end(),
-                    [&](const Row& r) { return !(r.*column.second).empty(); }))
+    if (std::ranges::any_of(figures.rows, [&](const Row& r) { return !(r.*column.second).empty(); }))
       columns.push_back(column);
   std::vector<Table::Column> titles;
   for (const auto& [title, member] : columns) titles.emplace_back(title);

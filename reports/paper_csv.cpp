@@ -19,7 +19,7 @@ std::string to_csv(const std::vector<Paper>& papers) {
     for (const PaperTable& t : p.tables)
       for (const PaperCell& c : t.cells)
         for (const auto& [key, value] : c.row)
-          if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+          if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
   std::vector<Table::Column> columns{"paper", "table"};
   columns.insert(columns.end(), keys.begin(), keys.end());
   for (const char* name : {"column", "printed", "kind", "ours", "error", "fitted_kind", "fitted", "fitted_error",

@@ -7,7 +7,7 @@ namespace {
 
 void write_summary(JsonWriter& out, const ErrorSummary& s) {
   out.begin_object();
-  out.member("cells", static_cast<std::int64_t>(s.cells));
+  out.member("cells", to_int64(s.cells));
   out.member("median_abs_error", s.median);
   out.member("p90_abs_error", s.p90);
   out.member("max_abs_error", s.largest);
@@ -86,7 +86,7 @@ void write_cost(JsonWriter& out, const FittedCost& cost) {
       for (const auto& [key, value] : cost.from) out.member(key, value);
     });
     out.member("column", cost.column);
-    out.member("cells", static_cast<std::int64_t>(cost.cells));
+    out.member("cells", to_int64(cost.cells));
     out.member("chosen", cost.chosen);
     out.member("because", cost.because);
   });

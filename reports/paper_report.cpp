@@ -43,7 +43,7 @@ Table summary_of(const Paper& p) {
 
 std::string cost_text(const FittedCost& cost) {
   std::string what = cost.name(), from;
-  std::replace(what.begin(), what.end(), '_', ' ');
+  std::ranges::replace(what, '_', ' ');
   for (const auto& [key, value] : cost.from) from += (from.empty() ? "" : ", ") + key + " " + value;
   return to_text(cost.paid.each) + " per " + what + ", fitted to " + std::to_string(cost.cells) + " cells (" + from +
          ")";
@@ -93,8 +93,7 @@ Chart chart_of(const PaperTable& t, const std::string& column) {
     if (c.column != column || c.kind != FigureKind::predicted || !c.error() || c.row.empty()) continue;
     const char* reservation = c.excluded ? ", excluded" : c.is_credible() ? "" : ", not credible";
     const std::string name = series_of(c) + reservation;
-    auto series =
-        std::find_if(chart.series.begin(), chart.series.end(), [&](const Series& s) { return s.name == name; });
+    auto series = std::ranges::find_if(chart.series, [&](const Series& s) { return s.name == name; });
     if (series == chart.series.end())
       series = chart.series.insert(series, {.name = name, .points = {}, .joined = false});
     std::string label;
@@ -111,7 +110,7 @@ std::vector<std::string> keys_of(const PaperTable& t) {
   std::vector<std::string> keys;
   for (const PaperCell& c : t.cells)
     for (const auto& [key, value] : c.row)
-      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+      if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
   return keys;
 }
 
@@ -129,7 +128,7 @@ void show_table(Page& page, const PaperTable& t) {
   Table table(columns);
   std::vector<std::string> notes;
   const auto noted = [&](const std::string& note) {
-    auto at = std::find(notes.begin(), notes.end(), note);
+    auto at = std::ranges::find(notes, note);
     if (at == notes.end()) at = notes.insert(notes.end(), note);
     return " [" + std::to_string(at - notes.begin() + 1) + "]";
   };

@@ -15,7 +15,7 @@ struct PlannedFleet {
   bool pareto;      // not dominated() by another option (sim/capacity)
   int recommended;  // replications that alone would recommend it
   std::string why;  // why it is recommended or not
-  bool meets_targets() const { return option.obstacle.empty(); }
+  bool meets_targets() const { return !option.obstacle; }
 };
 
 // `priced`: whether the scenario has prices; otherwise the cost is the number of devices.

@@ -22,11 +22,11 @@ Seconds slowness(const FleetOption& o) { return mean_e2e(o); }
 using Options = std::span<const FleetOption>;
 
 // Whether there is an option to recommend.
-bool any_meets(Options options) { return options.front().obstacle.empty() && !options.front().is_bound; }
+bool any_meets(Options options) { return !options.front().obstacle && !options.front().is_bound; }
 
 std::string why_not(const FleetOption& o, Options options, bool dominated) {
   const FleetOption& best = options.front();
-  if (!o.obstacle.empty()) return o.obstacle;
+  if (o.obstacle) return *o.obstacle;
   if (o.is_bound) return "a bound: it knows what will be accepted";
   if (&o == &best) return "recommended";
   if (o.cost > best.cost) {
@@ -64,7 +64,7 @@ std::vector<PlannedFleet> planned(Options options) {
   std::vector<PlannedFleet> all;
   for (std::size_t i = 0; i < options.size(); ++i) {
     const FleetOption& o = options[i];
-    const bool feasible = o.obstacle.empty(), loses = feasible && (o.is_bound || dominated(o, options));
+    const bool feasible = !o.obstacle, loses = feasible && (o.is_bound || dominated(o, options));
     all.push_back({o, feasible && !o.is_bound && i == 0, feasible && !loses, votes_for(i, options, votes),
                    why_not(o, options, loses)});
   }
@@ -78,11 +78,11 @@ auto load_of(const Scenario& s, const FleetOption& o) {
 
 // Sorts the options, those of a workload together, and returns these.
 std::vector<Options> by_load(std::vector<FleetOption>& options, const Scenario& s) {
-  const auto last = [](const FleetOption& o) { return !o.obstacle.empty() ? 2 : o.is_bound ? 1 : 0; };
-  std::stable_sort(options.begin(), options.end(), [&](const FleetOption& a, const FleetOption& b) {
+  const auto last = [](const FleetOption& o) { return o.obstacle ? 2 : o.is_bound ? 1 : 0; };
+  std::ranges::stable_sort(options, [&](const FleetOption& a, const FleetOption& b) {
     if (load_of(s, a) != load_of(s, b)) return load_of(s, a) < load_of(s, b);
     if (last(a) != last(b)) return last(a) < last(b);
-    if (!a.obstacle.empty()) return false;
+    if (a.obstacle) return false;
     return a.cost != b.cost ? a.cost < b.cost : slowness(a) < slowness(b);
   });
   std::vector<Options> all;
@@ -185,7 +185,7 @@ std::string nodes_of(const FleetOption& o) {
 std::string worst_run(const FleetOption& o) {
   const auto worst = [&](Seconds FleetRun::*figure) {
     const auto longer = [&](const FleetRun& a, const FleetRun& b) { return a.*figure < b.*figure; };
-    return to_text((*std::max_element(o.runs.begin(), o.runs.end(), longer)).*figure);
+    return to_text((*std::ranges::max_element(o.runs, longer)).*figure);
   };
   return "The worst of them has a TTFT p99 of " + worst(&FleetRun::ttft_p99) + " and a TPOT p99 of " +
          worst(&FleetRun::tpot_p99) + ".";
@@ -215,7 +215,7 @@ std::vector<std::string> recommendation(Options options, const Scenario& s) {
   std::vector<std::string> lines{chosen + ".", bears + "."};
   if (const std::string slow = slow_steps(best); !slow.empty()) lines.push_back(slow);
   const auto votes = votes_of(options);
-  const auto runs = static_cast<int>(best.runs.size());
+  const auto runs = count(best.runs);
   if (runs == 1) {
     lines.push_back("One simulation of each option: \"replications\" shows what chance does.");
     return lines;
@@ -251,7 +251,7 @@ ChartSet fleet_charts(const std::vector<Options>& loads, const Scenario& s) {
       const Estimate e2e = estimate(o.runs, [](const FleetRun& run) { return run.e2e_mean.value; });
       return ChartPoint{o.cost, e2e.value, e2e.interval, name_of(o, o.replicas, s)};
     };
-    const bool several = std::count_if(all.begin(), all.end(), [](const PlannedFleet& f) { return f.pareto; }) > 1;
+    const bool several = std::ranges::count_if(all, [](const PlannedFleet& f) { return f.pareto; }) > 1;
     for (const PlannedFleet& one : all) {
       if (!one.pareto || !several) continue;
       ChartPoint best = point_of(one.option);

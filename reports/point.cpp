@@ -23,13 +23,13 @@ void write_parallelism(JsonWriter& w, const std::vector<Parallelism>& all) {
   const auto values = [&](auto of) {
     std::vector<std::decay_t<decltype(of(all.front()))>> distinct;
     for (const Parallelism& p : all)
-      if (std::find(distinct.begin(), distinct.end(), of(p)) == distinct.end()) distinct.push_back(of(p));
+      if (std::ranges::find(distinct, of(p)) == distinct.end()) distinct.push_back(of(p));
     return distinct;
   };
   w.list("tensor_parallel", values([](const Parallelism& p) { return p.devices; }));
   if (all.front().attention_replicas > 1 || all.back().attention_replicas > 1)
     w.list("data_parallel_attention", values([](const Parallelism& p) { return p.attention_replicas; }));
-  if (std::any_of(all.begin(), all.end(), [](const Parallelism& p) { return p.expert_parallel; }))
+  if (std::ranges::any_of(all, [](const Parallelism& p) { return p.expert_parallel; }))
     w.list("expert_parallel", values([](const Parallelism& p) { return p.expert_parallel; }));
   if (all.front().expert_balancedness > 0)
     w.list("expert_balancedness", values([](const Parallelism& p) { return p.expert_balancedness; }));
@@ -40,7 +40,7 @@ std::vector<std::string> precision_names(const Scenario& s) {
   std::vector<std::string> names;
   for (const PrecisionChoice& p : s.precisions)
     for (const auto& shape : s.transformers)
-      if (const std::string name = p.of(*shape).name; std::find(names.begin(), names.end(), name) == names.end())
+      if (const std::string name = p.of(*shape).name; std::ranges::find(names, name) == names.end())
         names.push_back(name);
   return names;
 }

@@ -20,7 +20,7 @@ Reading lengths_of(const PointOf& p, int scenarios, std::string ServingChoice::*
 
 // Whether an acceptance is of a trace that a random target or drafter left.
 bool traced_on_random_weights(const Scenario& s) {
-  return std::any_of(s.methods.begin(), s.methods.end(), [](const MethodChoice& m) {
+  return std::ranges::any_of(s.methods, [](const MethodChoice& m) {
     const Trace* trace = m.acceptance.trace();
     return trace != nullptr && !trace->header().random_weights().empty();
   });
@@ -30,9 +30,8 @@ bool traced_on_random_weights(const Scenario& s) {
 
 bool differ_in_acceptance(const Scenario& s) {
   std::set<std::pair<std::string, std::optional<int>>> seen;
-  return std::any_of(s.methods.begin(), s.methods.end(), [&](const MethodChoice& m) {
-    return !seen.emplace(m.spec.label(), m.spec.draft_length()).second;
-  });
+  return std::ranges::any_of(
+      s.methods, [&](const MethodChoice& m) { return !seen.emplace(m.spec.label(), m.spec.draft_length()).second; });
 }
 
 Figures<PointOf> point_figures(const Scenario* of) {
@@ -41,16 +40,15 @@ Figures<PointOf> point_figures(const Scenario* of) {
   using Tree = nlohmann::json;
   const auto differ = [](auto field) {
     return [field](S s) {
-      return std::any_of(s.parallel.begin(), s.parallel.end(),
-                         [&](const Parallelism& one) { return one.*field != s.parallel.front().*field; });
+      return std::ranges::any_of(s.parallel,
+                                 [&](const Parallelism& one) { return one.*field != s.parallel.front().*field; });
     };
   };
   const auto replicated = [](S s) {
-    return std::any_of(s.parallel.begin(), s.parallel.end(),
-                       [](const auto& one) { return one.attention_replicas > 1; });
+    return std::ranges::any_of(s.parallel, [](const auto& one) { return one.attention_replicas > 1; });
   };
   const auto has_whole_experts = [](S s) {
-    return std::any_of(s.parallel.begin(), s.parallel.end(), [](const auto& one) { return one.expert_parallel; });
+    return std::ranges::any_of(s.parallel, [](const auto& one) { return one.expert_parallel; });
   };
   const auto says_balancedness = [](S s) { return s.parallel.front().expert_balancedness > 0; };
   const auto several = [](auto list) { return [list](S s) { return (s.*list).size() > 1; }; };
@@ -66,49 +64,50 @@ Figures<PointOf> point_figures(const Scenario* of) {
          const int replicas = p.scenario.parallel[p.point.parallel].attention_replicas;
          return replicated(p.scenario) ? Reading(replicas) : Reading();
        },
-       "parts of these devices with sequences of their own; where a scenario has them",
+       "groups of these devices that serve separate sequences, if the scenario has them",
        {.show_if = differ(&Parallelism::attention_replicas), .in_csv_if = replicated}},
       {"expert_parallel", "expert_parallel", "EP", "", {},
        [has_whole_experts](P p) {
          const bool whole = p.scenario.parallel[p.point.parallel].expert_parallel;
          return has_whole_experts(p.scenario) ? Reading(whole) : Reading();
        },
-       "whether each device has whole experts; where a scenario says so",
+       "whether each device holds whole experts, if the scenario states it",
        {.show_if = differ(&Parallelism::expert_parallel), .in_csv_if = has_whole_experts}},
       {"expert_balancedness", "expert_balancedness", "balancedness", "", {},
        [](P p) {
          const double balanced = p.scenario.parallel[p.point.parallel].expert_balancedness;
          return balanced > 0 ? Reading(balanced) : Reading();
        },
-       "mean over maximum of the rows that devices get; where a scenario says so",
+       "mean over maximum of the rows per device, if the scenario states it",
        {.show_if = differ(&Parallelism::expert_balancedness), .in_csv_if = says_balancedness}},
       {"transformer", "transformer", "transformer", "", {},
        [](P p) { return p.scenario.transformers[p.point.transformer]->name; },
        "the target", {.show_if = several(&Scenario::transformers)}},
       {"precision", "precision", "precision", "", {},
        [](P p) { return precision_at(p.scenario, p.point).name; },
-       "of weights, and what else the scenario says of formats", {.show_if = several(&Scenario::precisions)}},
+       "format of the weights, and other formats that the scenario "
+       "states", {.show_if = several(&Scenario::precisions)}},
       {"engine", "engine", "engine", "", {}, [](P p) { return version_of(*p.scenario.engines[p.point.engine]); },
-       "with its version", {.show_if = several(&Scenario::engines)}},
+       "serving engine and its version", {.show_if = several(&Scenario::engines)}},
       {"", "method", "method", "", {}, [](P p) { return p.method().spec.label(); },
-       "name and parameters"},
+       "name and parameters of the method"},
       {"method", "", "", "", {}, [](P p) { return p.method().spec.name(); },
-       "name"},
+       "name of the method"},
       {"draft_length", "draft_length", "k", "", {},
        [](P p) { const auto k = p.method().spec.draft_length(); return k ? Reading(*k) : Reading(nullptr); },
-       "draft length: tokens drafted per sequence and step; empty: the method's own tree or block"},
+       "draft length: tokens drafted per sequence and step; empty for a method with a tree or a block"},
       {"parameters", "", "", "", {},
        [](P p) {
          const Tree& own = p.method().spec.parameters();
          return own.empty() ? Reading() : Reading(std::make_shared<const Tree>(own));
        },
-       "of the method"},
+       "parameters of the method"},
       {"acceptance", "acceptance", "acceptance", "", {},
        [](P p) {
          const std::string& text = p.method().acceptance.text();
          return text.empty() ? Reading() : Reading(std::make_shared<const Tree>(Tree::parse(text)));
        },
-       "as the scenario has it; in tables only where methods differ in nothing else",
+       "the scenario's acceptance; tables show it if methods differ in nothing else",
        {.show_if = differ_in_acceptance}},
       {"random_weights", "random_weights", "random weights", "", {},
        [](P p) {
@@ -116,29 +115,30 @@ Figures<PointOf> point_figures(const Scenario* of) {
          const std::string which = trace ? trace->header().random_weights() : "";
          return which.empty() ? Reading() : Reading(which);
        },
-       "whose weights were random, not trained, when the trace of the acceptance was recorded; only where any were",
+       "networks that had random weights when the acceptance trace was recorded; absent without any",
        {.show_if = traced_on_random_weights, .in_csv_if = traced_on_random_weights}},
       {"prompt_tokens", "prompt_tokens", "prompt", "", {},
        [](P p) { return lengths_of(p, p.scenario.prompt_tokens[p.point.prompt], &ServingChoice::prompt_lengths); },
-       "tokens of the prompt; of a workload with lengths of its own, those",
+       "tokens of the prompt, or the lengths of the workload if it has its own",
        {.show_if = several(&Scenario::prompt_tokens)}},
       {"output_tokens", "output_tokens", "output", "", {},
        [](P p) { return lengths_of(p, p.scenario.output_tokens[p.point.output], &ServingChoice::output_lengths); },
-       "tokens of the output, likewise", {.show_if = several(&Scenario::output_tokens)}},
+       "tokens of the output, or the lengths of the workload if it has its "
+       "own", {.show_if = several(&Scenario::output_tokens)}},
       // clang-format on
   };
   // clang-format off
   if (!of || !of->serving) {
     all.push_back({"batch_size", "batch_size", "batch", "", {},
                    [](P p) { return p.scenario.batch_sizes[p.point.batch]; },
-                   "sequences in one step; not of a workload"});
+                   "sequences in one step; absent with a workload"});
     return all;
   }
   const std::vector<std::string>& axes = of->serving->axes;
   for (std::size_t i = 0; i < axes.size(); ++i)
     all.push_back({axes[i], axes[i], axes[i], "", {},
                    [i](P p) { return p.scenario.serving->choices[p.point.serving].varying[i]; },
-                   "what varies in the workload, the scheduler or the policy"});
+                   "a value that varies in the workload, the scheduler or the policy"});
   // clang-format on
   return all;
 }

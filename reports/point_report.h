@@ -131,7 +131,7 @@ void PointReport<T, Charts>::finish() {
 template <class T, class Charts>
 void PointReport<T, Charts>::warn(const std::vector<std::string>& all) {
   for (const std::string& warning : all)
-    if (std::find(warnings_.begin(), warnings_.end(), warning) == warnings_.end()) warnings_.push_back(warning);
+    if (std::ranges::find(warnings_, warning) == warnings_.end()) warnings_.push_back(warning);
 }
 
 template <class T, class Charts>

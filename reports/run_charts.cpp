@@ -55,9 +55,8 @@ RunCharts::RunCharts(const Scenario& s)
     : scenario_(s),
       along_(along_of(s)),
       differing_(s, Format::html,
-                 {"", "batch_size", "draft_length", "acceptance", "random_weights",
-                  kAlong[static_cast<std::size_t>(along_)].key}),
-      speedups_(speedup_chart(s, static_cast<std::size_t>(along_))),
+                 {"", "batch_size", "draft_length", "acceptance", "random_weights", kAlong[at(along_)].key}),
+      speedups_(speedup_chart(s, at(along_))),
       rates_(rate_chart()) {}
 
 std::optional<double> RunCharts::place_of(const Point& p) const {

@@ -12,19 +12,18 @@ namespace {
 
 // Whether a method of the scenario drafts a tree or block. Only then the verified rows are not draft length + 1.
 bool beyond_chains(const Scenario& s) {
-  return std::any_of(s.methods.begin(), s.methods.end(),
-                     [](const MethodChoice& m) { return !m.spec.draft_length() && !m.spec.is_plain(); });
+  return std::ranges::any_of(s.methods,
+                             [](const MethodChoice& m) { return !m.spec.draft_length() && !m.spec.is_plain(); });
 }
 
 // Whether any point has several devices, and therefore communication.
 bool several_devices(const Scenario& s) {
-  return std::any_of(s.parallel.begin(), s.parallel.end(), [](const Parallelism& p) { return p.devices > 1; });
+  return std::ranges::any_of(s.parallel, [](const Parallelism& p) { return p.devices > 1; });
 }
 
 // Whether any method drafts on a device of its own, and the messages to it are communication.
 bool drafter_devices(const Scenario& s) {
-  return std::any_of(s.methods.begin(), s.methods.end(),
-                     [](const MethodChoice& m) { return m.drafter_device != nullptr; });
+  return std::ranges::any_of(s.methods, [](const MethodChoice& m) { return m.drafter_device != nullptr; });
 }
 
 // Tokens/s as text: a whole number, with three digits below 10.
@@ -68,25 +67,25 @@ const Figures<Outcome>& run_figures() {
   static const Figures<Outcome> all{
       // clang-format off
       {"verified_rows", "verified_rows", "rows", "rows", predicted, of([](P p) { return p.verified_rows; }),
-       "rows of a sequence that a step verifies; in tables only where a method has a tree or a block",
+       "rows of a sequence that a step verifies; tables show it if a method drafts a tree or a block",
        {.show_if = beyond_chains}},
       {"throughput", "throughput_per_s", "decode tokens/s", "tokens/s", predicted,
        of([](P p) { return Reading(p.throughput, throughput_interval(p)); }),
        "output tokens of the whole batch, prefill excluded", {.text = token_rate}},
       {"throughput_with_prefill", "throughput_with_prefill_per_s", "", "tokens/s", predicted,
        of([](P p) { return p.throughput_with_prefill; }),
-       "output tokens of the whole batch, with each request's prompt computed in the steps in which others decode",
+       "output tokens of the whole batch; each prompt is computed in steps in which other requests decode",
        {}, kPinned},
       {"speedup", "speedup", "decode speedup", "", predicted,
        of([](P p) { return Reading(p.speedup, speedup_interval(p)); }),
        "throughput over that of plain decoding: same device, batch and precision"},
       {"speedup_with_prefill", "speedup_with_prefill", "request speedup", "", predicted,
        of([](P p) { return p.speedup_with_prefill; }),
-       "what a request sees of it, its prompt included: end-to-end latency of plain decoding over its own"},
+       "end-to-end latency of a request under plain decoding over its latency with the method, prompt included"},
       {"ttft", "ttft_s", "TTFT", "s", predicted, of([](P p) { return p.request.ttft; }),
-       "time to first token of a request that joins the others as one leaves: no queue"},
+       "time to first token of a request that joins the batch when another leaves it, without a queue"},
       {"e2e", "e2e_s", "", "s", predicted, of([](P p) { return p.request.e2e; }),
-       "end-to-end latency of that request"},
+       "end-to-end latency of such a request"},
       {"acceptance_length", "acceptance_length", "tok/step", "tokens", input,
        of([](P p) { return p.acceptance_length; }),
        "mean acceptance length: tokens per sequence and step, the bonus token included", {.detail = true}},
@@ -95,35 +94,38 @@ const Figures<Outcome>& run_figures() {
        "one step of the target, drafting included", {.detail = true}},
       {"breakdown/draft", "draft_s", "draft", "s", predicted,
        of([](P p) { return p.breakdown.of(Phase::draft) + p.breakdown.drafting; }),
-       "time of a step that the drafter takes, its waits for the CPU side included", {.whole = step, .detail = true}},
+       "the drafter's part of a step, its waits for the CPU included", {.whole = step, .detail = true}},
       {"", "verify_s", "verify", "s", predicted,
        of([](P p) { return p.breakdown.of(Phase::verify) + p.breakdown.of(Phase::commit); }),
-       "time of a step that the target and the commit of its tokens take", {.whole = step, .detail = true}},
+       "the target's part of a step, with the commit of the accepted tokens", {.whole = step, .detail = true}},
       {"breakdown/verify", "", "", "s", predicted, of([](P p) { return p.breakdown.of(Phase::verify); }),
-       "time of a step that the target takes", {}, kPinned},
+       "the target's part of a step", {}, kPinned},
       {"breakdown/commit", "", "", "s", predicted, of([](P p) { return p.breakdown.of(Phase::commit); }),
-       "time of a step that committing the accepted tokens takes", {}, kPinned},
+       "the part of a step that commits the accepted tokens", {}, kPinned},
       {"breakdown/communication", "communication_s", "comm", "s", predicted,
        of([](P p) { return p.breakdown.communication(); }),
-       "time of a step that all-reduces take, and messages to a drafter's own device; only with several devices",
+       "the part of a step that all-reduces and messages to a drafter's own device take; tables show it with several "
+       "devices",
        {.whole = step, .show_if = [](const Scenario& s) { return several_devices(s) || drafter_devices(s); }, .detail = true}},
       {"breakdown/cpu", "cpu_s", "CPU", "s", predicted,
        of([](P p) { return std::max(Seconds{}, p.breakdown.host() - p.breakdown.drafting); }),
-       "time of a step that the device waits for the CPU side of the engine, but while drafting", {.whole = step, .detail = true},
+       "the part of a step in which the device waits for the engine's CPU code, drafting "
+       "excluded", {.whole = step, .detail = true},
        {.was = "breakdown/host"}},
       {"peak_memory", "peak_memory_bytes", "memory", "B", predicted, of([](P p) { return p.memory.total(); }),
-       "of each device; of the target's, where the drafter has one of its own", {.detail = true}},
+       "peak memory of each device that holds the target", {.detail = true}},
       {"drafter_memory", "drafter_memory_bytes", "", "B", predicted,
        of([](P p) { return p.drafter ? Reading(p.drafter->memory.total()) : Reading(); }),
-       "of the drafter's own device; where a scenario has one", {.in_csv_if = drafter_devices}},
+       "peak memory of the drafter's own device, if the scenario has one", {.in_csv_if = drafter_devices}},
       {"drafter_busy", "drafter_busy", "drafter busy", "", predicted,
        of([](P p) { return p.drafter ? Reading(p.drafter->busy) : Reading(); }),
-       "share of the time that the drafter's own device works; where a scenario has one",
+       "share of the time in which the drafter's own device works, if the scenario has one",
        {.text = percent, .show_if = drafter_devices, .in_csv_if = drafter_devices, .detail = true}},
-      {"prefill_time", "", "", "s", predicted, of([](P p) { return p.prefill_time; }), "of one prompt", {}, kPinned},
+      {"prefill_time", "", "", "s", predicted, of([](P p) { return p.prefill_time; }),
+       "time to compute one prompt", {}, kPinned},
       {"arithmetic_intensity", "", "", "FLOP/B", predicted, of([](P p) { return p.work.flops / p.work.bytes(); }),
-       "of a step in the middle of the output"},
-      {"skipped", "skipped", "", "", {}, skipped, "why the point could not run", {}, kPinned},
+       "FLOP per byte of a step in the middle of the output"},
+      {"skipped", "skipped", "", "", {}, skipped, "the reason why the point cannot run", {}, kPinned},
       {"", "step_time_low_s", "", "s", predicted, end_of(step_interval, &Interval::low),
        "90 % interval of the step time: its lower end"},
       {"", "step_time_high_s", "", "s", predicted, end_of(step_interval, &Interval::high),
@@ -138,13 +140,13 @@ const Figures<Outcome>& run_figures() {
        "90 % interval of the speedup: its upper end"},
       {"interval_covers", "interval_covers", "", "", predicted,
        of([](P p) { return p.interval ? Reading(p.interval->covers) : Reading(); }),
-       "share of the step that waits for kernels whose error is known"},
+       "share of the step that consists of kernels whose error is known"},
       {"warnings", "", "", "", {},
        of([](P p) {
          if (p.warnings.empty()) return Reading();
          return Reading(Reading::Tree(std::make_shared<const nlohmann::json>(nlohmann::json(p.warnings))));
        }),
-       "what a reader should know of the point, as sentences; only where there are any", {}, kPinned},
+       "warnings about the point, as sentences; absent without any", {}, kPinned},
       // clang-format on
   };
   return all;
@@ -157,10 +159,11 @@ const Figures<KernelTime>& kernel_figures() {
       {"phase", "", "", "", {}, [](K k) { return name_of(kPhaseNames, k.phase); }, "draft, verify or commit",
        {}, kIdentifies},
       {"op", "", "", "", {}, [](K k) { return k.op; }, "operation of the decoder", {}, kIdentifies},
-      {"shape", "", "", "", {}, [](K k) { return k.shape; }, "of a GEMM: rows x in x out, and the format of weights",
+      {"shape", "", "", "", {}, [](K k) { return k.shape; },
+       "for a GEMM: rows x in x out, and the format of the weights",
        {}, kIdentifies},
-      {"count", "", "", "", {}, [](K k) { return k.count; }, "of such kernels in a step"},
-      {"time", "", "", "s", FigureKind::predicted, [](K k) { return k.time; }, "of all of them on the device"},
+      {"count", "", "", "", {}, [](K k) { return k.count; }, "number of such kernels in a step"},
+      {"time", "", "", "s", FigureKind::predicted, [](K k) { return k.time; }, "device time of all of them"},
       // clang-format on
   };
   return all;

@@ -59,9 +59,8 @@ std::string RunReport::requests() const {
 // The note that the busiest device's rows are estimated, where they are not given.
 std::string RunReport::experts() const {
   const auto& all = scenario().parallel;
-  if (std::none_of(all.begin(), all.end(), [](const Parallelism& p) {
-        return p.expert_parallel && p.devices > 1 && p.expert_balancedness == 0;
-      }))
+  if (std::ranges::none_of(
+          all, [](const Parallelism& p) { return p.expert_parallel && p.devices > 1 && p.expert_balancedness == 0; }))
     return {};
   return "Rows are taken to choose experts at random, none of which is hot: \"expert_balancedness\" says what your "
          "server logs.";

@@ -22,7 +22,7 @@ std::optional<NumberWithUnit> number_in(const std::string& text) {
   NumberWithUnit n{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n.value);
   if (error != std::errc()) return std::nullopt;
-  n.unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  n.unit = text.substr(at(end - text.data()));
   n.unit.erase(0, n.unit.find_first_not_of(' '));
   return n;
 }
@@ -37,7 +37,7 @@ std::vector<double> numbers_of(const Serving& s, std::size_t axis) {
     numbers.push_back(n->value);
     units.insert(n->unit);
   }
-  const bool same = std::all_of(numbers.begin(), numbers.end(), [&](double v) { return v == numbers.front(); });
+  const bool same = std::ranges::all_of(numbers, [&](double v) { return v == numbers.front(); });
   return units.size() > 1 || same ? std::vector<double>() : numbers;
 }
 
@@ -50,7 +50,7 @@ std::optional<std::size_t> axis_of(const Serving& s) {
 std::string as_time(double seconds) { return to_text(Seconds{seconds}); }
 
 const auto& figure_at(const Figures<ServingOutcome>& all, const std::string& path) {
-  return *std::find_if(all.begin(), all.end(), [&](const auto& f) { return f.json.text() == path; });
+  return *std::ranges::find_if(all, [&](const auto& f) { return f.json.text() == path; });
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ std::string number(double v) {
   return {text, end};
 }
 std::string seconds(Ticks t) { return number(to_seconds(t).value); }
-std::string microseconds(Ticks t) { return number(static_cast<double>(t) / 1e6); }
+std::string microseconds(Ticks t) { return number(to_double(t) / 1e6); }
 
 // A file of rows of named numbers, as CSV or JSON lines.
 class RowsFile {
@@ -104,7 +104,7 @@ class Timeline {
     if (until < r.start) idle(r.server, until);
     counter("running", "sequences", r.server, r.start, r.sequences);
     counter("waiting", "requests", r.server, r.start, r.waiting);
-    counter("KV", "utilization", r.server, r.start, static_cast<double>(r.kv_blocks) / static_cast<double>(kv_blocks_));
+    counter("KV", "utilization", r.server, r.start, to_double(r.kv_blocks) / to_double(kv_blocks_));
     until = r.start + r.time();
   }
   void commit() {

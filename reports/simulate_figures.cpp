@@ -47,9 +47,7 @@ auto count(auto get) {
 auto oracle(auto get) {
   return of([get](Result r) { return r.oracle ? Reading(get(r, r.oracle->figures)) : Reading(); });
 }
-double share_of_blocks(Result r, double blocks) {
-  return r.kv_blocks > 0 ? blocks / static_cast<double>(r.kv_blocks) : 0;
-}
+double share_of_blocks(Result r, double blocks) { return r.kv_blocks > 0 ? blocks / to_double(r.kv_blocks) : 0; }
 // The cost of a million output tokens, idle time included; empty without prices.
 Reading cost(Result r) {
   if (!r.cost_per_hour) return {};
@@ -62,9 +60,9 @@ Reading warnings(Result r) {
 }
 // Energy in J of all devices at their design power, for a share of the makespan; empty if that power is unknown.
 Reading energy(Result r, const std::function<double(Run)>& share) {
-  if (r.power_watts <= 0) return {};
+  if (!r.power_watts) return {};
   return mean_of_runs(r,
-                      [&](Run run) { return r.devices * r.power_watts * share(run) * run.figures.makespan().value; });
+                      [&](Run run) { return r.devices * *r.power_watts * share(run) * run.figures.makespan().value; });
 }
 Reading energy_of_steps(Result r) {
   return energy(r, [&](Run run) { return run.figures.busy_share(r.servers); });
@@ -97,18 +95,17 @@ Figures<ServingOutcome> simulate_figures(const LatencyTargets& targets) {
   const auto met = [targets](R r) {
     auto each = std::make_shared<nlohmann::json>(nlohmann::json::object());
     for (const auto& t : targets.targets)
-      (*each)[t.name] = std::all_of(r.runs.begin(), r.runs.end(), [&](Run run) { return run.figures.meets(t); });
+      (*each)[t.name] = std::ranges::all_of(r.runs, [&](Run run) { return run.figures.meets(t); });
     return Reading::Tree(std::move(each));
   };
   Figures<ServingOutcome> all{
       // clang-format off
       {"throughput", "throughput_per_s", "tokens/s", "tokens/s", predicted,
        mean([](R, Run r) { return r.figures.throughput().value; }),
-       "output tokens over the time from the first arrival to the last token: below capacity it is the load's, not the "
-       "server's", {.text = to_digits<4>}},
+       "output tokens over the makespan; below capacity they are what the load asks for", {.text = to_digits<4>}},
       {"goodput", "goodput_per_s", "goodput", "requests/s", predicted,
        mean([](R, Run r) { return r.figures.goodput().value; }),
-       "requests a second that meet every limit of `slo`",
+       "requests per second that meet every limit of `slo`",
        {.show_if = has_targets, .in_csv_if = has_targets}},
       {"ttft/mean", "ttft_mean_s", "TTFT", "s", predicted, mean(&S::ttft),
        "time to first token, from the arrival on: mean"},
@@ -141,39 +138,39 @@ Figures<ServingOutcome> simulate_figures(const LatencyTargets& targets) {
        mean([](R, Run r) { return r.figures.acceptance_length(); }),
        "mean acceptance length: tokens that a sequence emitted per step", {.detail = true}},
       {"utilization", "utilization", "util", "", predicted,
-       mean([](R r, Run run) { return run.figures.busy_share(r.servers); }), "share of the time that a step ran",
+       mean([](R r, Run run) { return run.figures.busy_share(r.servers); }), "share of the time in which steps ran",
        {.text = percent, .detail = true}, {.was = "busy_share"}},
       {"", "", "queue", "", {},
        of([](R r) { return r.runs.front().diverges ? Reading(std::string("grows")) : Reading(); }),
-       "`grows`: until the last arrival, so that latencies depend on how long the run is; a column only where a row's "
-       "does", {.mark = true}},
+       "`grows` if the queue grew until the last arrival, so that latencies depend on the length of the run; tables "
+       "show "
+       "it if any queue grows", {.mark = true}},
       {"cpu_share", "", "", "", predicted, mean([](R r, Run run) { return run.figures.host_share(r.servers); }),
-       "share of the time that steps waited for the CPU", {}, {.was = "host_share"}},
+       "share of the time in which steps waited for the CPU", {}, {.was = "host_share"}},
       {"kv_utilization", "kv_utilization", "KV", "", predicted,
        mean([](R r, Run run) { return served::share_of_blocks(r, run.figures.mean_blocks(r.servers)); }),
        "share of the KV blocks that were in use: mean over the time", {.text = percent, .detail = true},
        {.was = "kv_share"}},
       {"kv_utilization_peak", "", "", "", predicted,
-       mean([](R r, Run run) { return served::share_of_blocks(r, static_cast<double>(run.figures.most_blocks)); }),
+       mean([](R r, Run run) { return served::share_of_blocks(r, to_double(run.figures.most_blocks)); }),
        "largest share of the KV blocks that was in use", {}, {.was = "kv_share_peak"}},
       {"cost_per_million_tokens", "cost_per_million_tokens", "cost/1M", "price", predicted, of(served::cost),
-       "with `prices`: of a million output tokens, idle time included",
+       "price of a million output tokens, idle time included, with `prices`",
        {.text = to_digits<4>, .show_if = has_prices, .in_csv_if = has_prices}},
       {"energy_of_steps", "", "", "J", predicted, of(served::energy_of_steps),
-       "of all devices at their design power, for the share of the makespan in which steps run; what they draw when idle is "
-       "not in it"},
+       "energy of all devices at their design power while steps run, without idle power"},
       {"energy_at_most", "", "", "J", predicted, of(served::energy_at_most),
-       "of all devices at their design power, over the makespan: an upper bound"},
+       "energy of all devices at their design power over the makespan: an upper bound"},
       {"requests_in_flight", "", "", "requests", predicted,
        mean([](R, Run r) { return r.figures.mean_in_system(); }),
        "requests that have arrived and are not served yet: mean over the time"},
       {"preemptions", "preemptions", "", "", {}, count([](F f) { return f.preemptions; }),
-       "sequences whose KV blocks were taken", {}, kPinned},
+       "number of times that a sequence lost its KV blocks to another", {}, kPinned},
       {"requests", "requests_served", "", "", {}, count([](F f) { return f.requests; }),
-       "requests that were served, those of the warm-up apart", {}, kPinned},
+       "requests that were served, without those of the warm-up", {}, kPinned},
       {"refused_requests", "", "", "", {},
        count([](F f) { return f.refused > 0 ? Reading(f.refused) : Reading(); }),
-       "requests that no KV pool can hold; not there if none"},
+       "requests that no KV pool can hold; absent without any"},
       {"steps", "steps", "", "", {}, count([](F f) { return f.steps; }), "steps of all servers", {}, kPinned},
       {"makespan", "makespan_s", "", "s", predicted, mean([](R, Run r) { return r.figures.makespan().value; }),
        "from the first arrival after the warm-up to the last token"},
@@ -182,31 +179,31 @@ Figures<ServingOutcome> simulate_figures(const LatencyTargets& targets) {
       {"prompt_tokens", "", "", "", {}, count([](F f) { return f.prompt_tokens; }),
        "prompt tokens of the requests served"},
       {"reused_prompt_tokens", "", "", "", {}, count([](F f) { return f.reused_tokens; }),
-       "of these, tokens that came from the prefix cache"},
+       "prompt tokens of the requests served that came from the prefix cache"},
       {"devices", "", "", "", {}, of([](R r) { return r.devices; }), "devices of all servers"},
       {"kv_blocks", "", "", "", {}, of([](R r) { return r.kv_blocks; }), "KV blocks of a server", {}, kPinned},
       {"batch_limit", "", "", "", {}, of([](R r) { return r.batch_limit; }), "sequences that a step can hold",
        {}, kPinned},
-      {"targets", "", "", "", {}, of(met), "which latency targets are met, in every replication, by their names"},
+      {"targets", "", "", "", {}, of(met), "for each latency target, by its name, whether every replication meets it"},
       {"oracle/tpot_mean", "", "", "s", predicted,
        oracle([](R, F o) { return o.tpot.count() == 0 ? Reading() : Reading(o.tpot.mean()); }),
-       "mean TPOT if draft lengths had been chosen knowing what each step accepts"},
+       "mean TPOT under an oracle that knows how many drafts each step would accept"},
       {"oracle/throughput", "", "", "tokens/s", predicted, oracle([](R, F o) { return Reading(o.throughput()); }),
        "throughput under the oracle"},
       {"oracle/gap", "", "", "", predicted, oracle(served::oracle_gap),
-       "how much longer a token takes than under the oracle, as a share"},
+       "mean TPOT over that under the oracle, minus 1"},
       {"event_fingerprint", "", "", "", {}, count([](F f) { return to_hex(f.fingerprint()); }),
        "hash of the event stream: equal hashes mean equal runs", {}, kPinned},
       {"diverges", "diverges", "", "", {}, of([](R r) { return r.runs.front().diverges; }),
-       "the queue grew until the last arrival: latencies depend on how long the run is", {}, kPinned},
-      {"warnings", "", "", "", {}, of(served::warnings), "what a reader should know of the run, as sentences",
+       "whether the queue grew until the last arrival, so that latencies depend on the length of the run", {}, kPinned},
+      {"warnings", "", "", "", {}, of(served::warnings), "warnings about the run, as sentences",
        {}, kPinned},
       {"skipped", "skipped", "", "", {},
        [](const ServingOutcome& o) {
          const auto* why = std::get_if<std::string>(&o.result);
          return why ? Reading(*why) : Reading();
        },
-       "why the point could not run", {}, kPinned},
+       "the reason why the point cannot run", {}, kPinned},
       // clang-format on
   };
   return all;
@@ -215,9 +212,9 @@ Figures<ServingOutcome> simulate_figures(const LatencyTargets& targets) {
 const Figures<ServingRun>& timing_figures() {
   static const Figures<ServingRun> all{
       {"event_loop_wall_time", "", "", "s", FigureKind::measured, [](const ServingRun& r) { return r.wall_time; },
-       "with --timing: that the event loop took on this machine"},
+       "with --timing: wall time of the event loop on this machine"},
       {"pricing_wall_time", "", "", "s", FigureKind::measured, [](const ServingRun& r) { return r.pricing_time; },
-       "with --timing: that prices took which were not known yet"},
+       "with --timing: wall time of computing prices that were not known yet"},
   };
   return all;
 }

@@ -25,7 +25,7 @@ std::string shortest(double v) {
 
 // The code point of a well-formed character.
 char32_t code_point(std::string_view c) {
-  const auto byte = [&](std::size_t i) { return static_cast<char32_t>(static_cast<unsigned char>(c[i])); };
+  const auto byte = [&](std::size_t i) { return static_cast<char32_t>(byte_of(c[i])); };
   switch (c.size()) {
     case 1: return byte(0);
     case 2: return (byte(0) & 0x1F) << 6 | (byte(1) & 0x3F);
@@ -53,7 +53,7 @@ std::size_t character_width(std::string_view c) { return utf8_length(c) == 0 ? 1
 std::string on_one_line(std::string_view text) {
   std::string line(text);
   for (char& c : line)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';
+    if (byte_of(c) < 0x20 || c == 0x7F) c = ' ';
   return line;
 }
 
@@ -207,9 +207,8 @@ std::string Table::to_html() const {
 }
 
 bool Table::is_number(std::size_t column) const {
-  return std::all_of(lines_.begin(), lines_.end(), [&](const auto& row) {
-    return row.empty() || row[column].shown.empty() || row[column].is_number;
-  });
+  return std::ranges::all_of(
+      lines_, [&](const auto& row) { return row.empty() || row[column].shown.empty() || row[column].is_number; });
 }
 
 Table::Widths Table::widths_of(std::size_t column, bool limited) const {
@@ -233,8 +232,7 @@ Table::Widths Table::widths_of(std::size_t column, bool limited) const {
 }
 
 bool Table::has_any(std::size_t column) const {
-  return std::any_of(lines_.begin(), lines_.end(),
-                     [&](const auto& row) { return !row.empty() && !row[column].shown.empty(); });
+  return std::ranges::any_of(lines_, [&](const auto& row) { return !row.empty() && !row[column].shown.empty(); });
 }
 
 std::string Table::to_text(std::size_t width) const {

@@ -4,7 +4,7 @@
 
 #include "core/build_info.h"
 #include "core/json_writer.h"
-#include "reports/machine_calm.h"
+#include "reports/cell_noise.h"
 #include "reports/point.h"
 #include "reports/validation_report.h"
 

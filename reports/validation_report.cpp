@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/quantity_text.h"
-#include "reports/machine_calm.h"
+#include "reports/cell_noise.h"
 #include "reports/page/chart_set.h"
 #include "reports/page/page.h"
 #include "reports/table.h"
@@ -25,14 +25,14 @@ std::vector<Group> groups(const std::vector<ValidationCell>& cells) {
   std::vector<std::string> networks;
   std::vector<int> batches, contexts;
   const auto note = [](auto& list, const auto& v) {
-    if (std::find(list.begin(), list.end(), v) == list.end()) list.push_back(v);
+    if (std::ranges::find(list, v) == list.end()) list.push_back(v);
   };
   for (const ValidationCell& c : cells) {
     note(networks, c.measured->transformer);
     note(batches, c.measured->batch_size);
     note(contexts, c.measured->context);
   }
-  std::sort(batches.begin(), batches.end());
+  std::ranges::sort(batches);
   for (const auto& n : networks)
     all.push_back({n, [n](const ValidationCell& c) { return c.measured->transformer == n; }});
   for (const int b : batches)
@@ -95,9 +95,8 @@ std::vector<Cell> cell_row(const ValidationCell& c, std::optional<double> usual_
 std::vector<const ValidationCell*> worst(const std::vector<ValidationCell>& cells, std::size_t n) {
   std::vector<const ValidationCell*> all;
   for (const ValidationCell& c : cells) all.push_back(&c);
-  std::stable_sort(all.begin(), all.end(), [](const auto* a, const auto* b) {
-    return std::abs(a->speedup.error()) > std::abs(b->speedup.error());
-  });
+  std::ranges::stable_sort(
+      all, [](const auto* a, const auto* b) { return std::abs(a->speedup.error()) > std::abs(b->speedup.error()); });
   all.resize(std::min(n, all.size()));
   return all;
 }
@@ -167,7 +166,7 @@ Table fit_table(const std::vector<FitQuality>& fits) {
 // in other steps.
 bool beyond_a_step(const std::vector<ValidationCell>& cells) {
   const auto all = error_budget(cells);
-  return std::any_of(all.begin(), all.end(), [](const ErrorBudgetItem& b) { return b.share < 0 || b.share > 1; });
+  return std::ranges::any_of(all, [](const ErrorBudgetItem& b) { return b.share < 0 || b.share > 1; });
 }
 constexpr const char* kBeyondAStep =
     "A share below zero or above 100 %: ops are timed by a clock around each, in steps of their own; `host` is what "
@@ -243,7 +242,6 @@ void write_validation(const Output& to, const ValidationReport& r) {
   const auto page = new_page(to, r.title, r.input_files);
   page->say((all ? "Commit " : r.title + ", commit ") + r.commit + "; acceptance rate " + significant(r.rate, 3) +
             " (an input in both worlds).");
-  if (!r.cells.empty()) page->say(machine_calm(r.cells));
   write_tables(*page, r, all ? r.cells.size() : kWorst);
   page->finish();
 }

@@ -50,15 +50,14 @@ std::string gains(const BatchAdvice& b, double by = 1) {
 // Whether another number of drafts pays at a batch at which the method's own does not. Only the first prompt length
 // counts, as pays_at describes that one.
 bool pays_with_other_lengths(const MethodSpec& m, const Advice& a) {
-  return std::any_of(a.schedule.begin(), a.schedule.end(), [&](const ScheduledLength& s) {
+  return std::ranges::any_of(a.schedule, [&](const ScheduledLength& s) {
     if (s.draft_length == 0 || s.draft_length == m.draft_length()) return false;
     if (s.prompt_tokens != a.schedule.front().prompt_tokens) return false;
-    return std::none_of(a.pays_at.begin(), a.pays_at.end(),
-                        [&](const auto& p) { return p.from <= s.from_batch && s.to_batch <= p.to; });
+    return std::ranges::none_of(a.pays_at, [&](const auto& p) { return p.from <= s.from_batch && s.to_batch <= p.to; });
   });
 }
 bool pays(const Advice& a) {
-  return !a.pays_at.empty() || std::any_of(a.schedule.begin(), a.schedule.end(), [&](const ScheduledLength& s) {
+  return !a.pays_at.empty() || std::ranges::any_of(a.schedule, [&](const ScheduledLength& s) {
     return s.draft_length > 0 && s.prompt_tokens == a.schedule.front().prompt_tokens;
   });
 }
@@ -67,8 +66,8 @@ bool pays(const Advice& a) {
 double gain_at(const Advice& a, const std::vector<int>& batches) {
   double gain = 1;
   for (const BatchAdvice& b : a.batches)
-    if (std::find(batches.begin(), batches.end(), b.batch_size) != batches.end())
-      gain *= std::pow(std::max(1.0, b.request_speedup), 1.0 / static_cast<double>(batches.size()));
+    if (std::ranges::find(batches, b.batch_size) != batches.end())
+      gain *= std::pow(std::max(1.0, b.request_speedup), 1.0 / to_double(batches.size()));
   return gain;
 }
 
@@ -101,9 +100,8 @@ std::string drafters_sentence(const Scenario& s, const Point& p, const BatchAdvi
 std::vector<int> common_batches(const std::vector<Advice>& all, const std::vector<std::size_t>& some) {
   std::vector<int> common;
   for (const BatchAdvice& b : all[some.front()].batches) {
-    const bool everywhere = std::all_of(some.begin(), some.end(), [&](std::size_t i) {
-      return std::any_of(all[i].batches.begin(), all[i].batches.end(),
-                         [&](const BatchAdvice& x) { return x.batch_size == b.batch_size; });
+    const bool everywhere = std::ranges::all_of(some, [&](std::size_t i) {
+      return std::ranges::any_of(all[i].batches, [&](const BatchAdvice& x) { return x.batch_size == b.batch_size; });
     });
     if (everywhere) common.push_back(b.batch_size);
   }
@@ -113,16 +111,15 @@ std::vector<int> common_batches(const std::vector<Advice>& all, const std::vecto
 std::vector<std::size_t> ranking(const std::vector<Advice>& all) {
   std::vector<std::vector<std::size_t>> setups;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!all[i].obstacle.empty()) continue;
-    const auto known = std::find_if(setups.begin(), setups.end(), [&](const auto& setup) {
-      return same_setup(all[setup.front()].point, all[i].point);
-    });
+    if (all[i].obstacle) continue;
+    const auto known = std::ranges::find_if(
+        setups, [&](const auto& setup) { return same_setup(all[setup.front()].point, all[i].point); });
     if (known == setups.end()) setups.push_back({i});
     else known->push_back(i);
   }
   for (auto& setup : setups) {
     const std::vector<int> batches = common_batches(all, setup);
-    std::stable_sort(setup.begin(), setup.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::stable_sort(setup, [&](std::size_t a, std::size_t b) {
       if (pays(all[a]) != pays(all[b])) return pays(all[a]);
       return gain_at(all[a], batches) > gain_at(all[b], batches);
     });
@@ -136,7 +133,7 @@ std::vector<std::size_t> ranking(const std::vector<Advice>& all) {
 std::vector<std::size_t> best_of_setups(const std::vector<Advice>& all, const std::vector<std::size_t>& ranking) {
   std::vector<std::size_t> best;
   for (const std::size_t i : ranking)
-    if (std::none_of(best.begin(), best.end(), [&](std::size_t b) { return same_setup(all[b].point, all[i].point); }))
+    if (std::ranges::none_of(best, [&](std::size_t b) { return same_setup(all[b].point, all[i].point); }))
       best.push_back(i);
   return best;
 }
@@ -277,7 +274,7 @@ std::string schedule_text(const Scenario& s, const Advice& a) {
   const Engine& engine = *s.engines[a.point.engine];
   std::string text;
   std::optional<Setting> last;
-  const bool same = std::all_of(all.begin(), all.end(), [&](const auto& one) { return same_steps(one, all.front()); });
+  const bool same = std::ranges::all_of(all, [&](const auto& one) { return same_steps(one, all.front()); });
   for (const auto& one : all) {
     const std::string prompt = same ? "" : ", prompts of " + std::to_string(one.front().prompt_tokens);
     text += "Best k (within " + percent(DraftSchedule::kNear) + prompt + "): " + by_batch(one) + ".\n";

@@ -183,8 +183,8 @@ class Drawing {
 }  // namespace
 
 bool Chart::empty() const {
-  return std::none_of(series.begin(), series.end(), [&](const Series& s) {
-    return std::any_of(s.points.begin(), s.points.end(), [&](const ChartPoint& p) { return drawable(*this, p); });
+  return std::ranges::none_of(series, [&](const Series& s) {
+    return std::ranges::any_of(s.points, [&](const ChartPoint& p) { return drawable(*this, p); });
   });
 }
 
@@ -200,7 +200,7 @@ static std::string names_of(const Chart& c, const std::vector<std::string>& styl
 }
 
 std::string SeriesStyles::of(const std::string& series) {
-  const auto number = static_cast<std::size_t>(std::find(names_.begin(), names_.end(), series) - names_.begin());
+  const auto number = at(std::ranges::find(names_, series) - names_.begin());
   if (number == names_.size()) names_.push_back(series);
   return "c" + std::to_string(number % kColours) + " d" + std::to_string(number / kColours % kDashes);
 }

@@ -11,15 +11,14 @@ ChartSet::ChartSet(Chart common) : common_(std::move(common)) {}
 
 void ChartSet::add(const std::string& subtitle, const std::string& series, ChartPoint point, bool joined) {
   const std::string title = common_.title + (subtitle.empty() ? "" : ": " + subtitle);
-  auto chart = std::find_if(charts_.begin(), charts_.end(), [&](const Chart& c) { return c.title == title; });
+  auto chart = std::ranges::find_if(charts_, [&](const Chart& c) { return c.title == title; });
   if (chart == charts_.end()) {
     too_many_charts_ |= charts_.size() == kMostCharts;
     if (charts_.size() == kMostCharts) return;
     chart = charts_.insert(charts_.end(), common_);
     chart->title = title;
   }
-  auto one =
-      std::find_if(chart->series.begin(), chart->series.end(), [&](const Series& s) { return s.name == series; });
+  auto one = std::ranges::find_if(chart->series, [&](const Series& s) { return s.name == series; });
   if (one == chart->series.end()) {
     too_many_series_ |= chart->series.size() == kMostSeries;
     if (chart->series.size() == kMostSeries) return;
@@ -33,7 +32,7 @@ std::vector<Chart> ChartSet::charts(bool by_x) const {
   if (by_x)
     for (Chart& c : all)
       for (Series& s : c.series)
-        std::stable_sort(s.points.begin(), s.points.end(), [](const auto& a, const auto& b) { return a.x < b.x; });
+        std::ranges::stable_sort(s.points, [](const auto& a, const auto& b) { return a.x < b.x; });
   return all;
 }
 

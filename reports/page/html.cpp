@@ -10,7 +10,7 @@ std::string html_text(std::string_view text) {
       case '<': out += "&lt;"; break;
       case '>': out += "&gt;"; break;
       case '"': out += "&quot;"; break;
-      default: out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;
+      default: out += byte_of(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;
     }
   return out;
 }

@@ -33,10 +33,10 @@ class LabelPlaces {
     const std::array<Place, 6> places{Place{x + 7, y - 6},  {x - 7, y + 15, true}, {x + 9, y + 4},
                                       {x - 9, y + 4, true}, {x + 7, y + 15},       {x - 7, y - 6, true}};
     for (const Place& p : places) {
-      const double width = kCharacter * static_cast<double>(characters), left = p.ends ? p.x - width : p.x;
+      const double width = kCharacter * to_double(characters), left = p.ends ? p.x - width : p.x;
       const Box box{left, p.y - kAbove, left + width, p.y + kBelow};
       const auto covers = [&](const Box& other) { return box.meets(other); };
-      if (!within_.holds(box) || std::any_of(taken_.begin(), taken_.end(), covers)) continue;
+      if (!within_.holds(box) || std::ranges::any_of(taken_, covers)) continue;
       taken_.push_back(box);
       return p;
     }

@@ -19,7 +19,7 @@ Scale::Scale(bool logarithmic, std::vector<double> values, double from, double t
   constexpr double kMargin = 0.04;  // of the axis, at each end
   constexpr double kLeastGap = 30;  // pixels between marks
   constexpr std::size_t kMostValues = 14;
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   values.erase(std::unique(values.begin(), values.end()), values.end());
   constexpr double kSame = 1e-9;  // values that differ by less are one, but for rounding
   low_ = values.front();

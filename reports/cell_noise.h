@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How well measurements of `draftline validate` on a shared machine repeat, and what that does to the figures.
+// The noise of cells measured on a shared machine, and cells during which a GPU's clock fell.
 #pragma once
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "measure/validation.h"
@@ -17,7 +16,5 @@ std::vector<double> weights_by_noise(const std::vector<ValidationCell>&);
 std::optional<double> usual_clock(const std::vector<ValidationCell>&);
 // Whether the clock was more than 3 % below the usual one while a cell was timed.
 bool was_slowed(const ValidationCell&, std::optional<double> usual_clock);
-
-std::string machine_calm(const std::vector<ValidationCell>&);  // some sentences; none without cells
 
 }  // namespace draftline
