@@ -35,8 +35,8 @@ struct Comparison {
 void warn_of_source(const std::string& source, const std::filesystem::path& data) {
   const Document sources = Document::from_file(data / "sources.json");
   std::vector<std::string> known;
-  for (const auto& [key, entry] : sources.root().look()) known.push_back(key);
-  if (std::find(known.begin(), known.end(), source) != known.end()) return;
+  for (const auto& [key, entry] : sources.root().peek_entries()) known.push_back(key);
+  if (std::ranges::find(known, source) != known.end()) return;
   auto near = nearest_word(source, known);
   if (!near && source.size() > 2)
     for (const std::string& key : known)
@@ -135,7 +135,7 @@ int calibrate(CalibrateOptions o, const Common& common) {
   print_warnings(std::cerr, r.quality);
   if (o.json || o.out.empty()) std::cout << device;
   std::ostream& said = o.json || o.out.empty() ? std::cerr : std::cout;
-  const auto width = static_cast<std::size_t>(text_width());
+  const auto width = at(text_width());
   if (!o.json) {
     print_quality(said, r.quality, width);
     print_regimes(said, r.regimes, width);

@@ -26,8 +26,7 @@ std::string value_text(const EngineField& field, double v) {
 
 void print_runs(std::ostream& out, const ServedPoints& served, const ServedFit& fit, std::size_t width) {
   const auto& points = served.points();
-  const bool speculates =
-      std::any_of(points.begin(), points.end(), [](const ServedPoint& p) { return p.run.speculates(); });
+  const bool speculates = std::ranges::any_of(points, [](const ServedPoint& p) { return p.run.speculates(); });
   std::vector<Table::Column> columns{"run", "batch", "context", "a step", "shipped", "fitted", "left out"};
   if (speculates) columns.insert(columns.begin() + 3, "tok/step");
   Table table(std::move(columns));
@@ -35,7 +34,7 @@ void print_runs(std::ostream& out, const ServedPoints& served, const ServedFit& 
     const ServedRun& run = points[i].run;
     std::vector<Cell> row{run.place,
                           points[i].setup.batch_size,
-                          static_cast<int>(std::lround(run.context)),
+                          to_int(std::lround(run.context)),
                           to_text(run.time / run.steps),
                           signed_percent(fit.runs[i].shipped),
                           signed_percent(fit.runs[i].fitted),
@@ -52,7 +51,7 @@ void print_summary(std::ostream& out, const ServedFit& fit) {
     double mean = 0;
     for (const FittedRun& r : fit.runs) {
       sizes.push_back(std::abs(r.*error));
-      mean += r.*error / static_cast<double>(fit.runs.size());
+      mean += r.*error / to_double(fit.runs.size());
     }
     out << what << " a run is " << significant(100 * quantile(sizes, 0.5), 2) << " % off at the median, "
         << significant(100 * quantile(sizes, 1), 2) << " % at worst, " << signed_percent(mean) << " on average\n";
@@ -90,8 +89,7 @@ std::string profile_text(const ServedOptions& o, const ServedPoints& served, con
                   .values = profile_values(fit)};
   OrderedJson profile = profile_of(p);
   InputFiles files = served.input_files();
-  for (const std::string& argument : o.files)
-    files[served_file(argument)] = fingerprint_of_bytes(served_file(argument));
+  for (const std::string& argument : o.files) add_file(files, served_file(argument));
   profile["model"] = build_model();
   profile["input_files"] = named(files, data);
   return text_of(profile);
@@ -123,7 +121,7 @@ int calibrate_served(const ServedOptions& o, const std::filesystem::path& data) 
   for (const std::string& warning : fit.warnings) std::cerr << "warning: " << warning << "\n";
   if (o.json) return kFine;
   std::ostream& said = o.out.empty() ? std::cerr : std::cout;
-  const auto width = static_cast<std::size_t>(text_width());
+  const auto width = at(text_width());
   print_runs(said, served, fit, width);
   print_summary(said, fit);
   said << "\n";

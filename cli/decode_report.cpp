@@ -11,7 +11,7 @@ namespace draftline::cli {
 
 double DecodeResult::tokens() const {
   double all = 0;
-  for (const Generated& g : texts) all += static_cast<double>(g.tokens.size());
+  for (const Generated& g : texts) all += to_double(g.tokens.size());
   return all;
 }
 
@@ -19,7 +19,7 @@ double DecodeResult::acceptance_length() const {
   double emitted = 0, steps = 0;
   for (const Generated& g : texts) {
     for (const int a : g.accepted) emitted += a;
-    steps += static_cast<double>(g.accepted.size());
+    steps += to_double(g.accepted.size());
   }
   return steps > 0 ? emitted / steps : 1;
 }

@@ -12,7 +12,7 @@
 #include "inputs/catalogue.h"
 #include "methods/decoder.h"
 #include "methods/table.h"
-#include "papers/all_papers.h"
+#include "papers/inferred_paper.h"
 #include "reports/engine_reference.h"
 #include "reports/figure.h"
 
@@ -88,7 +88,7 @@ Facts<methods::Entry> facts_of_methods(Catalogue& catalogue) {
 
 // Methods need more than a line each: a heading, and the parameters below it.
 void print_methods(Catalogue& catalogue) {
-  const auto width = static_cast<std::size_t>(std::max(60, text_width()));
+  const auto width = at(std::max(60, text_width()));
   for (const methods::Entry& e : methods::all()) {
     const int rows = rows_verified(e, catalogue);
     std::cout << e.name;
@@ -211,7 +211,7 @@ void print(const Facts<T>& facts, std::span<const T> all, bool json) {
     add_cells(row, columns, one);
     table.add(std::move(row));
   }
-  std::cout << table.to_text(static_cast<std::size_t>(text_width()));
+  std::cout << table.to_text(at(text_width()));
 }
 
 int list(const ListOptions& o, const Common& common) {

@@ -55,7 +55,7 @@ int text_width() {
 }
 
 Output to_standard_output(Format format, Asked asked) {
-  return {std::cout, format, std::move(asked), static_cast<std::size_t>(text_width())};
+  return {std::cout, format, std::move(asked), at(text_width())};
 }
 
 int interrupted_after(std::size_t done, std::size_t points) {
@@ -174,7 +174,7 @@ int run_program(const std::vector<std::string>& arguments, std::ostream& out, st
   const Redirected streams(out, err);
   std::vector<const char*> argv{"draftline"};
   for (const std::string& argument : arguments) argv.push_back(argument.c_str());
-  return run_program(static_cast<int>(argv.size()), argv.data(), {});
+  return run_program(count(argv), argv.data(), {});
 }
 
 }  // namespace draftline::cli

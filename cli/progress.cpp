@@ -42,10 +42,10 @@ void Progress::draw_until(const std::stop_token& stop) {
 }
 
 void Progress::draw() {
-  const double share = static_cast<double>(done_) / static_cast<double>(total_);
+  const double share = to_double(done_.load()) / to_double(total_);
   const double spent = std::chrono::duration<double>(Clock::now() - start_).count();
   constexpr int kBar = 24;
-  const std::string bar(static_cast<std::size_t>(share * kBar), '#');
+  const std::string bar(draftline::at(to_int(share * kBar)), '#');
   std::fprintf(stderr, "\r%s [%-*s] %3.0f %%, ", what_.c_str(), kBar, bar.c_str(), 100 * share);
   if (!waits_for_.empty()) std::fprintf(stderr, "waiting for %s\033[K", waits_for_.c_str());
   else if (share > 0) std::fprintf(stderr, "%.0f s left\033[K", spent / share - spent);

@@ -23,7 +23,7 @@ namespace draftline::cli {
 Launched launched() {
   const auto number = [](const char* name, std::size_t otherwise) {
     const char* text = std::getenv(name);
-    return text == nullptr ? otherwise : static_cast<std::size_t>(std::max(0, std::atoi(text)));
+    return text == nullptr ? otherwise : at(std::max(0, std::atoi(text)));
   };
   const Launched l{number("OMPI_COMM_WORLD_RANK", 0), number("OMPI_COMM_WORLD_SIZE", 1)};
   return l.rank < l.size ? l : Launched{};
@@ -64,8 +64,8 @@ Ranks::Ranks(Launched l) : rank_(l.rank), size_(l.size) {
   check(provided >= MPI_THREAD_SERIALIZED, "this MPI knows no threads");
   must(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
   must(MPI_Comm_size(MPI_COMM_WORLD, &size));
-  rank_ = static_cast<std::size_t>(rank);
-  size_ = static_cast<std::size_t>(size);
+  rank_ = at(rank);
+  size_ = at(size);
 }
 
 int Ranks::end(Ending own, const std::function<void(const Ending&)>& say) {
@@ -116,8 +116,7 @@ void Ranks::send_to_others(About about) const {
 
 void Ranks::send(std::size_t to, About about, std::string_view bytes) const {
   const std::lock_guard lock(mutex_);
-  must(MPI_Send(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, static_cast<int>(to), static_cast<int>(about),
-                MPI_COMM_WORLD));
+  must(MPI_Send(bytes.data(), count(bytes), MPI_BYTE, to_int(to), to_int(about), MPI_COMM_WORLD));
 }
 
 std::optional<Ranks::Message> Ranks::received() const {
@@ -127,8 +126,7 @@ std::optional<Ranks::Message> Ranks::received() const {
   must(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &there, &status));
   if (there == 0) return std::nullopt;
   must(MPI_Get_count(&status, MPI_BYTE, &bytes));
-  Message m{static_cast<std::size_t>(status.MPI_SOURCE), static_cast<About>(status.MPI_TAG),
-            std::string(static_cast<std::size_t>(bytes), '\0')};
+  Message m{at(status.MPI_SOURCE), static_cast<About>(status.MPI_TAG), std::string(at(bytes), '\0')};
   must(MPI_Recv(m.bytes.data(), bytes, MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
   if (m.about == About::ended) ++ended_;
   return m;

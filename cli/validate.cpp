@@ -67,7 +67,6 @@ class Validating {
     if (grid.whole && o_.has("serving"))
       report.serving = compare_serving(serving_asked(), networks_, *on_, *validation_);
     on_->keep();
-    say_who_had_the_core();
     write(report);
     return grid.whole ? 0 : interrupted();
   }
@@ -98,7 +97,7 @@ class Validating {
     if (!o_.gpu()) return o_.rate();
     const std::string place = o_.steps.string() + "#/arguments: ";
     const auto& all = steps.arguments;
-    const auto at = std::find(all.begin(), all.end(), kRateOption);
+    const auto at = std::ranges::find(all, kRateOption);
     if (at == all.end() || at + 1 == all.end()) throw InputErrors(place + "have no " + kRateOption + " with its rate");
     double rate = 0;
     const char* end = (at + 1)->data() + (at + 1)->size();
@@ -193,8 +192,8 @@ class Validating {
     validation_.reset();
     device_ = read_file(file("device.json"), [](const Reader& in) { return read_device(in); });
     engine_ = read_file(file("engine.json"), read_engine);
-    validation_ = std::make_unique<Validation>(device_, engine_, networks_.all(), networks_.find(), rate, format,
-                                               memory_while_probed());
+    validation_ = std::make_unique<Validation>(device_, engine_, networks_.all(), networks_.find(),
+                                               Validation::Options{rate, format, memory_while_probed()});
   }
 
   // The clock at which steps are compared is that of probing; older files do not have it.
@@ -216,24 +215,14 @@ class Validating {
     if (o_.gpu() || !std::filesystem::exists(measured(), none)) return {};
     return memory_times(read_file(measured(), read_measured));
   }
-  void say_who_had_the_core() const {
-    constexpr double kFreer = 1.15;
-    if (const std::string waited = core_.report(); !waited.empty()) std::cerr << waited << "\n";
-    if (!references_) return;
-    const ClockReference& clock = references_->clock;
-    if (clock.typical() > kFreer * clock.usual())
-      std::cerr << measured().string() << ": co-runners had the core while it was probed (the clock reference took "
-                << to_text(Seconds{clock.typical()}) << ", now it takes " << to_text(Seconds{clock.usual()})
-                << "): probe again, in another folder\n";
-  }
   static int interrupted() {
     std::cerr << "interrupted; the same command goes on\n";
     return Interruptible::exit_code();
   }
   bool asked(const std::string& network, const MethodSpec& method, int batch) const {
-    return (o_.networks.empty() || std::find(o_.networks.begin(), o_.networks.end(), network) != o_.networks.end()) &&
-           (o_.methods.empty() || std::find(o_.methods.begin(), o_.methods.end(), method.name()) != o_.methods.end()) &&
-           (o_.batches.empty() || std::find(o_.batches.begin(), o_.batches.end(), batch) != o_.batches.end());
+    return (o_.networks.empty() || std::ranges::find(o_.networks, network) != o_.networks.end()) &&
+           (o_.methods.empty() || std::ranges::find(o_.methods, method.name()) != o_.methods.end()) &&
+           (o_.batches.empty() || std::ranges::find(o_.batches, batch) != o_.batches.end());
   }
 
   // Throws InputErrors with every network, method and batch size that no cell of the grid has.
@@ -251,7 +240,7 @@ class Validating {
     const auto check_names = [&](const char* option, const std::vector<std::string>& names,
                                  const std::vector<std::string_view>& known) {
       for (const std::string& name : names)
-        if (std::find(known.begin(), known.end(), name) == known.end())
+        if (std::ranges::find(known, name) == known.end())
           mistakes.push_back(option + none + in_quotes(name) + did_you_mean(name, known));
     };
     check_names("--networks", o_.networks, networks);
@@ -270,8 +259,8 @@ class Validating {
   ServingAsked serving_asked() {
     std::string network;  // the first requested one of the grid
     for (const GridCell& c : validation_grid(common_.data, o_.device, kind()))
-      if (network.empty() && (o_.networks.empty() ||
-                              std::find(o_.networks.begin(), o_.networks.end(), c.transformer) != o_.networks.end()))
+      if (network.empty() &&
+          (o_.networks.empty() || std::ranges::find(o_.networks, c.transformer) != o_.networks.end()))
         network = c.transformer;
     return {std::filesystem::absolute(o_.out),
             std::filesystem::absolute(common_.data),

@@ -27,9 +27,7 @@ struct ValidateOptions {
   double rate() const { return asked_rate.value_or(0.7); }
   std::optional<double> probe_seconds, seconds, serving_seconds, wait;
   bool gpu() const { return device == "cuda"; }
-  bool has(const std::string& part) const {
-    return parts.empty() || std::find(parts.begin(), parts.end(), part) != parts.end();
-  }
+  bool has(const std::string& part) const { return parts.empty() || std::ranges::find(parts, part) != parts.end(); }
   double of_probing() const { return probe_seconds.value_or(gpu() ? 140 : 60); }
   double of_decoding() const { return seconds.value_or(gpu() ? 180 : 290); }
   // Time to wait for other programs to leave a CPU core: while probing, and afterwards.

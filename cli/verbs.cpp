@@ -2,7 +2,7 @@
 // The verbs that answer a question (api/answer.h): run, simulate, plan, advise and papers.
 #include "cli/ask.h"
 #include "cli/options.h"
-#include "papers/all_papers.h"
+#include "papers/inferred_paper.h"
 
 namespace draftline::cli {
 

@@ -78,7 +78,7 @@ StepBreakdown CellComparison::plain_step() {
 }
 
 void CellComparison::add_ops(Steps& steps, const std::vector<SegmentRun>& segments, double weight) const {
-  const std::vector<int> lengths(at(m_.batch_size), static_cast<int>(std::lround(length_)));
+  const std::vector<int> lengths(at(m_.batch_size), to_int(std::lround(length_)));
   for (OpPrice& op : op_prices(segments, lengths, *setup_.device, *setup_.engine, speculation_with(depth_))) {
     op.time = weight * op.time;
     steps.ops.push_back(op);
@@ -107,7 +107,7 @@ CellComparison::Steps CellComparison::steered_steps() {
   for (std::size_t i = 0; i < m_.history.size(); ++i) {
     const double before = replay.length();
     const auto& segments = replay.next(m_.history[i]);
-    const auto counted = turn_of.find(static_cast<int>(i));
+    const auto counted = turn_of.find(to_int(i));
     if (counted == turn_of.end()) continue;
     const MeasuredTurn& turn = m_.turns[counted->second];
     StepBreakdown step =

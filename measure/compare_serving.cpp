@@ -62,7 +62,7 @@ class Comparing {
                           .requests = offered_.size(),
                           .figures = {},
                           .skipped = {}};
-        until_ = 0.25 * static_cast<double>(2 * m + (batching == Batching::static_batching ? 2 : 1));
+        until_ = 0.25 * to_double(2 * m + (batching == Batching::static_batching ? 2 : 1));
         try {
           if (elapsed() > 1) c.skipped = "the time for live servers was over";
           else if (!server) {
@@ -132,7 +132,7 @@ class Comparing {
     Workload& workload = serving.workload;
     workload.arrival_trace = std::make_shared<const WorkloadTrace>(read_workload_trace(arrivals()));
     workload.arrivals.kind = ArrivalProcess::Kind::trace;
-    workload.requests = static_cast<std::int64_t>(offered_.size());
+    workload.requests = std::ssize(offered_);
     workload.prompt = workload.output = RecordedLength{};
     if (decoding.method().depth() > 0) {
       const std::filesystem::path file = asked_.out / (std::string(method.name()) + ".trace.gz");

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "core/quantity_text.h"
 #include "probes/stopwatch.h"
 
 namespace draftline::measure {
@@ -11,7 +10,7 @@ namespace draftline::measure {
 namespace {
 
 bool mostly(const ClockReference::Readings& now, const ClockReference::Readings& then, double share) {
-  return static_cast<double>(now.free - then.free) >= share * static_cast<double>(now.all - then.all);
+  return to_double(now.free - then.free) >= share * to_double(now.all - then.all);
 }
 
 }  // namespace
@@ -36,13 +35,6 @@ void CoreMonitor::wait(const std::function<void()>& waiting) {
 bool CoreMonitor::stayed_free() const {
   constexpr double kShared = 0.7;
   return !read_ || mostly(read_(0), then_, kShared);
-}
-
-std::string CoreMonitor::report() const {
-  constexpr Seconds kWorthSaying{0.5};
-  if (waited_ < kWorthSaying) return {};
-  return "waited " + significant(waited_.value, 2) + " s for other programs to leave the core" +
-         (waited_ < at_most_ ? "" : ", then went on beside them");
 }
 
 }  // namespace draftline::measure

@@ -4,7 +4,6 @@
 // afterwards.
 #pragma once
 #include <functional>
-#include <string>
 
 #include "core/quantity.h"
 #include "probes/cpu_probe.h"
@@ -22,8 +21,7 @@ class CoreMonitor {
   // Waits until the core is free, the time is over, or it is interrupted. `waiting` is called again and again
   // meanwhile.
   void wait(const std::function<void()>& waiting = {});
-  bool stayed_free() const;    // whether most readings since the last wait were those of a free core
-  std::string report() const;  // a sentence about the waits; empty if they were short
+  bool stayed_free() const;  // whether most readings since the last wait were those of a free core
 
  private:
   Read read_;

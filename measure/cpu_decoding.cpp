@@ -12,7 +12,7 @@ float uniform(std::uint64_t i) {
   std::uint64_t x = i * 0x9e3779b97f4a7c15U + 0x2545f4914f6cdd1dU;
   x ^= x >> 29;
   x *= 0xbf58476d1ce4e5b9U;
-  return static_cast<float>(static_cast<double>(x >> 11) * 0x1.0p-52 - 1);
+  return static_cast<float>(to_double(x >> 11) * 0x1.0p-52 - 1);
 }
 
 }  // namespace
@@ -30,13 +30,12 @@ void CpuDecoding::Weights::load(const std::string& name, int in, int out, std::s
   for (std::size_t i = 0; i < to.size(); ++i) to[i] = (norm ? 1.0F : 0.0F) + size * uniform(from + i);
 }
 
-CpuDecoding::CpuDecoding(const Networks& networks, const std::string& target, const MethodSpec& method, int slots,
-                         int longest_context, ClockReference& reference, float late_layers)
-    : Decoding(networks, target, method), weights_(late_layers) {
-  const int capacity = longest_context + kGrown + kTail;
+CpuDecoding::CpuDecoding(const DecodingSetup& s, ClockReference& reference, float late_layers)
+    : Decoding(s), weights_(late_layers) {
+  const int capacity = s.context + kGrown + kTail;
   auto decoder =
-      std::make_unique<Decoder>(Decoder::Options{.target = networks.at(target), .slots = slots, .capacity = capacity},
-                                spec(), networks.find(), [&](const WeightStore& store) -> std::unique_ptr<Backend> {
+      std::make_unique<Decoder>(Decoder::Options{.target = target(), .slots = s.slots, .capacity = capacity}, s.method,
+                                s.networks.find(), [&](const WeightStore& store) -> std::unique_ptr<Backend> {
                                   return std::make_unique<CpuBackend>(
                                       store, weights_, CpuBackend::Options{.seed = 1, .poison = false, .filled = true});
                                 });

@@ -8,8 +8,7 @@ namespace draftline::measure {
 class CpuDecoding : public Decoding {
  public:
   // `late_layers` scales what layers from the third on add. If it is small, a drafter that exits early is often right.
-  CpuDecoding(const Networks&, const std::string& target, const MethodSpec&, int slots, int longest_context,
-              ClockReference&, float late_layers = 1);
+  CpuDecoding(const DecodingSetup&, ClockReference&, float late_layers = 1);
 
  private:
   class Weights : public WeightSource {

@@ -39,24 +39,22 @@ class CudaMeter : public StepMeter {
 
 }  // namespace
 
-CudaDecoding::CudaDecoding(const Networks& networks, const std::string& target, const MethodSpec& method, int slots,
-                           int context, double rate, std::shared_ptr<cuda::SharedWeights> shared,
+CudaDecoding::CudaDecoding(const DecodingSetup& s, double rate, std::shared_ptr<cuda::SharedWeights> shared,
                            std::shared_ptr<cuda::ProductChoices> algorithms)
-    : Decoding(networks, target, method) {
+    : Decoding(s) {
   constexpr DType kFormat = DType::bf16;
   constexpr int kWarmUp = 4;  // steps: op by op, captured, and replayed
   const auto make = [&](int capacity, const Decoder::MakeBackend& backend) {
     return std::make_unique<Decoder>(
-        Decoder::Options{
-            .target = networks.at(target), .precision = Precision(kFormat), .slots = slots, .capacity = capacity},
-        spec(), networks.find(), backend);
+        Decoder::Options{.target = target(), .precision = Precision(kFormat), .slots = s.slots, .capacity = capacity},
+        s.method, s.networks.find(), backend);
   };
   const auto dry = make(1, [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
-  const DryStep step = dry_step(*dry, slots, context);
+  const DryStep step = dry_step(*dry, s.slots, s.context);
   const bool steady = dry->method->static_plan();
   const int tail = steady ? step.rows_behind_text : kTail,
             grown = steady ? (StepClock::kInARow + 1) * (dry->method->depth() + 1) : kGrown,
-            capacity = lengths_around(context, slots).back() + grown + tail + dry->method->depth() + 1;
+            capacity = lengths_around(s.context, s.slots).back() + grown + tail + dry->method->depth() + 1;
   auto decoder = make(capacity, [&](const WeightStore& store) {
     return make_cuda_backend(store, weights_,
                              {.activations = kFormat,

@@ -12,8 +12,8 @@ class CudaDecoding : public Decoding {
  public:
   // `rate`: the acceptance rate of drafts. Throws OutOfDeviceMemory if it does not fit; the first steps may throw it
   // too.
-  CudaDecoding(const Networks&, const std::string& target, const MethodSpec&, int slots, int context, double rate,
-               std::shared_ptr<cuda::SharedWeights> shared, std::shared_ptr<cuda::ProductChoices> algorithms);
+  CudaDecoding(const DecodingSetup&, double rate, std::shared_ptr<cuda::SharedWeights> shared,
+               std::shared_ptr<cuda::ProductChoices> algorithms);
 
  private:
   RandomWeights weights_{1};

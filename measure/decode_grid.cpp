@@ -23,7 +23,7 @@ class DecodingGrid {
     const std::size_t once = todo_.size();  // cells that co-runners disturbed are appended behind these
     std::size_t i = 0, again = 0;
     for (; i < todo_.size() && !watcher_.interrupted(); ++i) {
-      do_between(static_cast<double>(std::min(i, once)) / static_cast<double>(once));
+      do_between(to_double(std::min(i, once)) / to_double(once));
       if (asked_.time && (elapsed() > *asked_.time || too_long(todo_[i]))) {
         result_.left_out += i < once;
         continue;
@@ -90,8 +90,7 @@ class DecodingGrid {
     auto& cells = result_.steps.cells = std::move(before.cells);
     std::vector<GridCell> last;
     std::erase_if(todo_, [&](const GridCell& c) {
-      const auto there =
-          std::find_if(cells.begin(), cells.end(), [&](const MeasuredCell& m) { return same_cell(m, empty(c)); });
+      const auto there = std::ranges::find_if(cells, [&](const MeasuredCell& m) { return same_cell(m, empty(c)); });
       if (there == cells.end()) return false;
       if (there->device_failed) last.push_back(c);
       return true;

@@ -52,7 +52,7 @@ MeasuredCell measure(const GridCell& cell, Decoding& plain, Decoding& method, in
     m.skipped = "its texts had no room to grow";
     return m;
   }
-  if (std::none_of(timed.method.begin(), timed.method.end(), [](const TimedSteps& t) { return t.warm; })) {
+  if (std::ranges::none_of(timed.method, [](const TimedSteps& t) { return t.warm; })) {
     m.skipped = "its steps differ so much that few were like one before: what was timed is how graphs are made";
     return m;
   }

@@ -12,6 +12,14 @@
 
 namespace draftline::measure {
 
+// A method on a target, for at most `slots` sequences of at most `context` tokens.
+struct DecodingSetup {
+  const Networks& networks;
+  std::string target;
+  MethodSpec method;
+  int slots = 1, context = 1;
+};
+
 class Decoding {
  public:
   virtual ~Decoding() = default;
@@ -29,14 +37,11 @@ class Decoding {
 
   // `capacity`: cache entries of a sequence, of which a step needs `tail` beyond the text. `warm_up`: steps until
   // graphs are captured and algorithms are chosen.
-  Decoding(const Networks& networks, const std::string& target, MethodSpec method)
-      : target_(networks.at(target)), spec_(std::move(method)) {}
+  explicit Decoding(const DecodingSetup& s) : target_(s.networks.at(s.target)) {}
   void use(std::unique_ptr<Decoder> decoder, std::unique_ptr<StepMeter> meter, int capacity, int tail, int warm_up);
-  const MethodSpec& spec() const { return spec_; }
 
  private:
   TransformerShape target_;
-  MethodSpec spec_;
   std::unique_ptr<Decoder> decoder_;
   std::unique_ptr<StepMeter> meter_;
   std::unique_ptr<StepClock> clock_;

@@ -14,7 +14,7 @@ DryStep dry_step(Decoder& priced, int slots, int length) {
   DryStep seen;
   priced.ops.on_segment = [&](const SegmentRun& run) {
     for (const Pass& p : run.tape->passes) {
-      const int ahead = p.ahead.empty() ? 0 : *std::max_element(p.ahead.begin(), p.ahead.end());
+      const int ahead = p.ahead.empty() ? 0 : *std::ranges::max_element(p.ahead);
       seen.rows_behind_text = std::max(seen.rows_behind_text, p.tail + p.rows.widest + std::max(0, ahead));
     }
     for (const Op& op : run.tape->ops) seen.relaxed = seen.relaxed || std::holds_alternative<VerifyRelaxed>(op);
@@ -27,7 +27,7 @@ DryStep dry_step(Decoder& priced, int slots, int length) {
 }
 
 void check_memory(const Decoder& priced, int slots, int capacity) {
-  const Bytes have{static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE))};
+  const Bytes have{to_double(sysconf(_SC_PHYS_PAGES)) * to_double(sysconf(_SC_PAGESIZE))};
   Bytes caches;
   for (const Cache& c : priced.ops.caches()) caches += 1.0 * slots * c.window.held(capacity) * c.layers * c.row_bytes();
   for (const StateCache& c : priced.ops.state_caches())  // states are fp32 whatever their format says

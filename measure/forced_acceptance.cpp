@@ -21,9 +21,7 @@ ForcedAcceptance accept_by_rates(const std::vector<double>& rates, const Method&
     constexpr std::uint64_t kForced = 0xacce97;  // apart from the numbers of sampling
     int emitted = 1;
     for (const double r : rates) {
-      if (uniform_at(seed, static_cast<std::uint64_t>(id), static_cast<std::uint64_t>(step),
-                     kForced + static_cast<std::uint64_t>(emitted)) >= r)
-        break;
+      if (uniform_at(seed, at(id), at(step), kForced + at(emitted)) >= r) break;
       ++emitted;
     }
     return emitted;

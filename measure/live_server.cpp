@@ -26,7 +26,7 @@ std::vector<int> prompt_of(int request, int tokens, int vocabulary) {
 
 std::vector<LiveRequest> live_requests(int n, double rate, int prompt, int output, std::uint64_t seed) {
   Rng rng(seed, "live requests");
-  const auto around = [&](int middle) { return middle / 2 + static_cast<int>(rng.below(at(middle))); };
+  const auto around = [&](int middle) { return middle / 2 + to_int(rng.below(at(middle))); };
   std::vector<LiveRequest> all;
   double t = 0;
   for (int i = 0; i < n; ++i) {
@@ -83,7 +83,7 @@ void LiveServer::join(const std::vector<LiveRequest>& requests, std::size_t n) {
   std::vector<std::vector<int>> prompts;
   std::vector<int> ids;
   for (std::size_t i = next_; i < next_ + n; ++i) {
-    ids.push_back(static_cast<int>(i));
+    ids.push_back(to_int(i));
     prompts.push_back(prompt_of(ids.back(), requests[i].prompt, decoding_.target().vocabulary));
   }
   const double before = now_;
@@ -114,11 +114,11 @@ void LiveServer::step() {
 }
 
 void LiveServer::leave_done(Batching batching) {
-  const bool all_done = std::all_of(left_.begin(), left_.end(), [](int n) { return n <= 0; });
+  const bool all_done = std::ranges::all_of(left_, [](int n) { return n <= 0; });
   for (std::size_t s = who_.size(); s-- > 0;) {
     if (left_[s] > 0 || (batching == Batching::static_batching && !all_done)) continue;
     const double before = now_;
-    if (!timed([&] { generator_.leave(static_cast<int>(s)); })) now_ = before + move_;
+    if (!timed([&] { generator_.leave(to_int(s)); })) now_ = before + move_;
     else if (s + 1 < who_.size()) move_ = now_ - before;
     who_[s] = who_.back();
     left_[s] = left_.back();

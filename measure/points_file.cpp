@@ -18,7 +18,7 @@ PointsFile::PointsFile(std::filesystem::path path, Measured identity)
 
 const MeasuredPoint* PointsFile::find(const MeasuredPoint& shape) const {
   const auto same = [&](const MeasuredPoint& p) { return p.same_shape(shape); };
-  const auto found = std::find_if(measured_.points.begin(), measured_.points.end(), same);
+  const auto found = std::ranges::find_if(measured_.points, same);
   return found == measured_.points.end() ? nullptr : &*found;
 }
 

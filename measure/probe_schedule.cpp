@@ -23,7 +23,7 @@ ProbeOrder spread(const std::vector<MeasuredPoint>& grid) {
   for (const auto& [op, points] : by_op) {
     std::vector<std::pair<double, const MeasuredPoint*>> mixed;
     for (const MeasuredPoint* p : points) mixed.emplace_back(std::fmod(kGolden * count(mixed), 1.0), p);
-    std::sort(mixed.begin(), mixed.end());
+    std::ranges::sort(mixed);
     const int first = std::min(std::max(count(points) / kQuarter, kLeast), count(points));
     for (int i = 0; i < count(mixed); ++i) {
       const bool later = i >= first;
@@ -32,9 +32,8 @@ ProbeOrder spread(const std::vector<MeasuredPoint>& grid) {
     }
     order.enough += first;
   }
-  std::stable_sort(all.begin(), all.end(), [](const Placed& a, const Placed& b) {
-    return std::pair(a.later, a.at) < std::pair(b.later, b.at);
-  });
+  std::ranges::stable_sort(
+      all, [](const Placed& a, const Placed& b) { return std::pair(a.later, a.at) < std::pair(b.later, b.at); });
   for (const Placed& p : all) order.points.push_back(*p.point);
   return order;
 }

@@ -21,7 +21,7 @@ class ProbedCpu : public ProbedDevice {
             {"l2_cache", machine_.l2_cache},
             {"last_level_cache", machine_.last_level_cache},
             {"memory", machine_.memory},
-            {"cores", static_cast<double>(machine_.cores)}};
+            {"cores", to_double(machine_.cores)}};
   }
   ProbeOrder order() const override { return order_; }
   ClockReference* clock() override { return &references_.clock; }

@@ -16,7 +16,7 @@ class ProbedGpu : public ProbedDevice {
   std::map<std::string, double> machine() const override { return probe_.machine(); }
   ProbeOrder order() const override {
     const auto facts = probe_.machine();
-    auto grid = cuda_grid(facts.at("l2_cache"), size_, static_cast<int>(facts.at("devices")));
+    auto grid = cuda_grid(facts.at("l2_cache"), size_, to_int(facts.at("devices")));
     const int all = count(grid);
     return {std::move(grid), all};
   }

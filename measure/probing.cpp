@@ -82,7 +82,7 @@ class Probing::State {
     const Stopwatch watch;
     const Seconds before = elapsed_;
     const int rest = count(todo_.points) - todo_.enough;
-    const int end = todo_.enough + static_cast<int>(std::clamp(share, 0.0, 1.0) * rest);
+    const int end = todo_.enough + to_int(std::clamp(share, 0.0, 1.0) * rest);
     for (; next_ < end && !interrupted_(); ++next_) {
       wait(watcher);
       time(todo_.points[at(next_)], schedule_.time_budget_for(next_, elapsed_));
@@ -95,27 +95,15 @@ class Probing::State {
   }
 
   bool finish(const Watcher& watcher) {
-    const int again = until(1, watcher) ? time_disturbed_again(watcher) : 0;
-    int discarded = 0, skipped = 0, taken = 0;
+    if (until(1, watcher)) time_disturbed_again(watcher);
     const auto& points = file_.measured().points;
-    for (auto p = points.end() - next_; p != points.end(); ++p) {
-      discarded += p->discarded;
-      taken += p->discarded + p->samples;
-      skipped += !p->skipped.empty();
-    }
+    const auto skipped =
+        std::count_if(points.end() - next_, points.end(), [](const MeasuredPoint& p) { return !p.skipped.empty(); });
     if (whole())
       for (MeasuredPoint& p : device_.readings())
         if (file_.find(p) == nullptr) file_.put(std::move(p));
     save();
     print_remarks(watcher);
-    if (!device_.clock() && next_ > 0)
-      watcher.say(std::to_string(next_) + " points took " + in_seconds(elapsed_) + "; " + in_seconds(schedule_.done()) +
-                  " were expected");
-    if (const std::string waited = core_.report(); !waited.empty()) watcher.say(waited);
-    if (again > 0) watcher.say(std::to_string(again) + " points were timed again: others had had the core");
-    if (discarded > 0)
-      watcher.say(std::to_string(discarded) + " of " + std::to_string(taken) +
-                  " samples were discarded: the clock, or another program, slowed them");
     if (skipped > 0) watcher.say(std::to_string(skipped) + " points could not run; the file says why");
     return whole();
   }
@@ -142,19 +130,16 @@ class Probing::State {
   }
 
   // Times points again during which other programs used the core, perhaps so long that their share of it seemed normal.
-  int time_disturbed_again(const Watcher& watcher) {
+  void time_disturbed_again(const Watcher& watcher) {
     constexpr double kSlower = 1.05, kMostTime = 2;
-    if (!device_.clock()) return 0;
+    if (!device_.clock()) return;
     const Stopwatch watch;
-    int again = 0;
     for (const Judged& j : std::exchange(judged_, {})) {
       if (!j.shared && j.usual <= kSlower * device_.clock()->usual()) continue;
       if (interrupted_() || elapsed_ + watch.wall() >= kMostTime * asked_.time) break;
       wait(watcher);
       time(j.point, schedule_.time_budget());
-      ++again;
     }
-    return again;
   }
 
   void wait(const Watcher& watcher) {
@@ -162,8 +147,8 @@ class Probing::State {
   }
   void show_progress(const Watcher& watcher, const std::string& waits_for) const {
     constexpr double kTicks = 1000;  // expected milliseconds, for a correct estimate of the time left
-    watcher.progress(static_cast<std::size_t>(kTicks * schedule_.done().value),
-                     static_cast<std::size_t>(kTicks * schedule_.expected().value) + 1, waits_for);
+    const auto ticks = [](Seconds t) { return at(to_int64(kTicks * t.value)); };
+    watcher.progress(ticks(schedule_.done()), ticks(schedule_.expected()) + 1, waits_for);
   }
   void print_remarks(const Watcher& watcher) {
     for (const std::string& r : device_.remarks())

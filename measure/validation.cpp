@@ -16,14 +16,12 @@ bool same_cell(const MeasuredCell& a, const MeasuredCell& b) {
 bool Compared::within_noise() const { return noise > std::abs(error()); }
 
 Validation::Validation(const Device& device, const Engine& engine, std::map<std::string, TransformerShape> targets,
-                       Decoder::FindTransformer find, double rate, DType format, std::optional<MemoryTimes> probed)
+                       Decoder::FindTransformer find, Options options)
     : device_(device),
       engine_(engine),
       targets_(std::move(targets)),
       find_(find),
-      rate_(rate),
-      precision_(format),
-      probed_(probed),
+      options_(options),
       recordings_(find),
       pricer_(recordings_) {}
 Validation::~Validation() = default;
@@ -32,7 +30,7 @@ Setup Validation::setup(const std::string& transformer, int batch_size, int cont
   return {.device = outliving(device_),
           .engine = outliving(engine_),
           .transformer = outliving(targets_.at(transformer)),
-          .precision = precision_,
+          .precision = Precision(options_.format),
           .parallel = {},
           .batch_size = batch_size,
           .prompt_tokens = context,
@@ -56,16 +54,16 @@ static std::optional<double> median_clock(const MeasuredCell& m) {
 }
 
 ValidationCell Validation::compare(const MeasuredCell& m) {
-  if (!m.memory || !probed_ || device_.cpu() == nullptr) return compare(m, device_);
+  if (!m.memory || !options_.probed || device_.cpu() == nullptr) return compare(m, device_);
   Device& now = beside_cells_.emplace_back(device_);
-  *now.cpu() = drifted(*device_.cpu(), drift(*m.memory, *probed_));
+  *now.cpu() = drifted(*device_.cpu(), drift(*m.memory, *options_.probed));
   return compare(m, now);
 }
 
 ValidationCell Validation::compare(const MeasuredCell& m, const Device& device) {
   Setup setup = this->setup(m.transformer, m.batch_size, m.context);
   setup.device = outliving(device);
-  ValidationCell cell = CellComparison(m, setup, rate_, pricer_, find_).result();
+  ValidationCell cell = CellComparison(m, setup, options_.rate, pricer_, find_).result();
   cell.clock_mhz = median_clock(m);
   return cell;
 }
@@ -128,8 +126,7 @@ std::vector<ErrorBudgetItem> error_budget(const std::vector<ValidationCell>& cel
     }
   std::vector<ErrorBudgetItem> sorted;
   for (auto& [key, b] : all) sorted.push_back(b);
-  std::sort(sorted.begin(), sorted.end(),
-            [](const ErrorBudgetItem& a, const ErrorBudgetItem& b) { return a.absolute > b.absolute; });
+  std::ranges::sort(sorted, [](const ErrorBudgetItem& a, const ErrorBudgetItem& b) { return a.absolute > b.absolute; });
   return sorted;
 }
 
@@ -151,7 +148,7 @@ std::vector<OpTotal> op_totals(const std::vector<ValidationCell>& cells) {
     o.cells = cells_of[o.network];
     sorted.push_back(o);
   }
-  std::stable_sort(sorted.begin(), sorted.end(), [](const OpTotal& a, const OpTotal& b) {
+  std::ranges::stable_sort(sorted, [](const OpTotal& a, const OpTotal& b) {
     return a.network != b.network ? a.network > b.network : a.measured > b.measured;
   });
   return sorted;

@@ -107,13 +107,16 @@ struct StopsPaying {
 
 class Validation {
  public:
-  // `rate`: the acceptance rate, for methods whose step costs the same whatever is accepted. `format`: of weights and
-  // activations. `probed`: the memory reference's readings while the device was probed; cells with readings of their
-  // own are predicted for the machine as it was then. The device and the engine must outlive the
-  // validation.
+  struct Options {
+    double rate = 0;             // the acceptance rate, for methods whose step costs the same whatever is accepted
+    DType format = DType::fp32;  // of weights and activations
+    // The memory reference's readings while the device was probed; cells with readings of their own are predicted for
+    // the machine as it was then.
+    std::optional<MemoryTimes> probed = {};
+  };
+  // The device and the engine must outlive the validation.
   Validation(const Device&, const Engine&, std::map<std::string, TransformerShape> targets,
-             Decoder::FindTransformer find, double rate, DType format = DType::fp32,
-             std::optional<MemoryTimes> probed = {});
+             Decoder::FindTransformer find, Options);
   ~Validation();
   ValidationCell compare(const MeasuredCell&);  // of a cell that was not skipped; the result points to its argument
   // The predicted time of a step, from which the duration of a measurement can be estimated.
@@ -129,9 +132,7 @@ class Validation {
   const Engine& engine_;
   std::map<std::string, TransformerShape> targets_;
   Decoder::FindTransformer find_;
-  double rate_;
-  Precision precision_;
-  std::optional<MemoryTimes> probed_;
+  Options options_;
   std::list<Device> beside_cells_;  // the device as it was during each cell: prices refer to it
   Recordings recordings_;
   Pricer pricer_;

@@ -27,7 +27,8 @@ class CpuDevice : public ValidationDevice {
   std::unique_ptr<Decoding> server(const std::string& network, const MethodSpec& method, int slots,
                                    int longest) override {
     forget();
-    return std::make_unique<CpuDecoding>(networks_, network, method, slots, longest, references_.clock, kLateLayers);
+    return std::make_unique<CpuDecoding>(DecodingSetup{networks_, network, method, slots, longest}, references_.clock,
+                                         kLateLayers);
   }
   std::optional<MemoryTimes> memory_times() override { return references_.memory.read(); }
   void forget() override {
@@ -45,7 +46,7 @@ class CpuDevice : public ValidationDevice {
     if (k.decoding && k.network == network && k.method == method) return *k.decoding;
     k = {};
     k = {network, method,
-         std::make_unique<CpuDecoding>(networks_, network, method, slots_, longest_, references_.clock)};
+         std::make_unique<CpuDecoding>(DecodingSetup{networks_, network, method, slots_, longest_}, references_.clock)};
     return *k.decoding;
   }
   const Networks& networks_;
@@ -82,7 +83,7 @@ class GpuDevice : public ValidationDevice {
                                    int longest) override {
     forget();
     drop_unused_cuda_weights(weights_.get());
-    return std::make_unique<CudaDecoding>(networks_, network, method, slots, longest, rate_, weights_, algorithms_);
+    return make({networks_, network, method, slots, longest});
   }
   void keep() override { keep_cuda_algorithms(algorithms_.get(), kept_); }
   void forget() override {
@@ -91,9 +92,11 @@ class GpuDevice : public ValidationDevice {
   }
 
  private:
+  std::unique_ptr<Decoding> make(const DecodingSetup& setup) const {
+    return std::make_unique<CudaDecoding>(setup, rate_, weights_, algorithms_);
+  }
   std::unique_ptr<Decoding> make(const GridCell& c, const MethodSpec& method) const {
-    return std::make_unique<CudaDecoding>(networks_, c.transformer, method, c.batch_size, c.context, rate_, weights_,
-                                          algorithms_);
+    return make({networks_, c.transformer, method, c.batch_size, c.context});
   }
   const Networks& networks_;
   double rate_;

@@ -152,12 +152,10 @@ std::vector<GridCell> validation_grid(const std::filesystem::path& data, std::st
     }
   if (grid.by_batch) {
     const auto rank = [&](const GridCell& c) {
-      return std::tuple(std::find(grid.batches.begin(), grid.batches.end(), c.batch_size) - grid.batches.begin(),
-                        std::find(grid.networks.begin(), grid.networks.end(), c.transformer) - grid.networks.begin(),
-                        c.context);
+      return std::tuple(std::ranges::find(grid.batches, c.batch_size) - grid.batches.begin(),
+                        std::ranges::find(grid.networks, c.transformer) - grid.networks.begin(), c.context);
     };
-    std::stable_sort(cells.begin(), cells.end(),
-                     [&](const GridCell& a, const GridCell& b) { return rank(a) < rank(b); });
+    std::ranges::stable_sort(cells, [&](const GridCell& a, const GridCell& b) { return rank(a) < rank(b); });
   }
   return cells;
 }

@@ -17,8 +17,8 @@ struct PlacedCell {
 std::vector<PlacedCell> cells_of(Paper& paper, const FittedCost& cost, const Reader& in) {
   std::vector<PlacedCell> cells;
   for (std::size_t i = 0; i < cost.tables.size(); ++i) {
-    const auto t = std::find_if(paper.tables.begin(), paper.tables.end(),
-                                [&](const PaperTable& table) { return table.table == cost.tables[i]; });
+    const auto t =
+        std::ranges::find_if(paper.tables, [&](const PaperTable& table) { return table.table == cost.tables[i]; });
     if (t == paper.tables.end()) in.at("tables").item(i).fail("the paper has no such table");
     else
       for (PaperCell& c : t->cells) cells.push_back({&*t, &c});
@@ -47,8 +47,7 @@ void predict_with_fitted_cost(Paper& paper, const Reader& in, const PayCost& pay
   std::vector<PlacedCell> fitted_to;
   for (const auto& [t, c] : cells) {
     const PaperCell& cell = *c;
-    c->calibrates = std::all_of(cost.from.begin(), cost.from.end(),
-                                [&](const auto& key) { return cell.text(key.first) == key.second; });
+    c->calibrates = std::ranges::all_of(cost.from, [&](const auto& key) { return cell.text(key.first) == key.second; });
     const bool comparable = cell.is_credible() && cell.error() && *cell.paper > 0 && *cell.ours > 0;
     if (cell.calibrates && comparable && cell.kind == FigureKind::predicted && cell.column == cost.column)
       fitted_to.push_back({t, c});

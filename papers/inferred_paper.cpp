@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/json_parse.h"
+#include "core/nearest_word.h"
 #include "model/acceptance/acceptance.h"
 #include "papers/cost_fit.h"
 #include "papers/inferred_rates.h"
@@ -41,10 +43,9 @@ class InferredPaper {
     const int b = batch_of(cell);
     if (column == "largest_draft_length") return largest_draft_length(table, cell);
     if (column == "step_cost") {
-      const Seconds plain = stack_.step(*s, table, *shape, PaperStack::kPlain, 0, b, {}).time;
+      const Seconds plain = stack_.step(*s, table, *shape, {PaperStack::kPlain, 0, b}).time;
       const int k = draft_length_of(cell);
-      return CellPrediction{stack_.step(*s, table, *shape, cell.text("method"), k, b, {}).time / plain, std::nullopt,
-                            ""};
+      return CellPrediction{stack_.step(*s, table, *shape, {cell.text("method"), k, b}).time / plain, std::nullopt, ""};
     }
     const auto mine = rates_.rate(table, cell, b);
     if (!mine) return std::nullopt;
@@ -120,7 +121,7 @@ class InferredPaper {
       int best = 1;
       for (int k = 2; k <= formulas_->last_position; ++k)
         if (best_layer_ratio(*formulas_, k).improvement > best_layer_ratio(*formulas_, best).improvement) best = k;
-      return CellPrediction{static_cast<double>(best), std::nullopt, ""};
+      return CellPrediction{to_double(best), std::nullopt, ""};
     }
     const auto ratio = rates_.layer_ratio(cell);
     if (!ratio) return std::nullopt;
@@ -149,18 +150,18 @@ class InferredPaper {
         if (mine->throughput <= other->throughput) break;
         last = b;
       }
-      return CellPrediction{static_cast<double>(last), std::nullopt, "of powers of two"};
+      return CellPrediction{to_double(last), std::nullopt, "of powers of two"};
     }
     std::optional<double> limit;
     for (const PaperCell& c : table.cells)
       if (c.column == cell.column && c.text("method") == PaperStack::kPlain && c.paper)
-        limit = gain(c, static_cast<int>(std::clamp(*c.paper, 1.0, 1.0 * kMost)));
+        limit = gain(c, to_int(std::clamp(*c.paper, 1.0, 1.0 * kMost)));
     if (!limit) return std::nullopt;
     for (int b = 1; b <= kMost; b *= 2) {
       const auto g = gain(cell, b);
       if (!g) return std::nullopt;
       if (*g <= *limit * (1 + 1e-9))
-        return CellPrediction{static_cast<double>(b), std::nullopt,
+        return CellPrediction{to_double(b), std::nullopt,
                               "twice the batch adds no more than it adds to the plain one where that is said to "
                               "saturate: " +
                                   two_digits(100 * *limit) + " %"};
@@ -183,12 +184,12 @@ class InferredPaper {
     constexpr int kMost = 32;
     const auto [s, shape] = rates_.place_of(table, cell);
     const auto verification = [&, s = s, shape = shape](const std::string& method, int drafts) {
-      return stack_.step(*s, table, *shape, method, drafts, batch_of(cell), {}).verification;
+      return stack_.step(*s, table, *shape, {method, drafts, batch_of(cell)}).verification;
     };
     const Seconds plain = verification(PaperStack::kPlain, 0);
     int most = 0;
     while (most < kMost && verification(cell.text("method"), most + 1) <= kFlat * plain) ++most;
-    return CellPrediction{static_cast<double>(most), std::nullopt,
+    return CellPrediction{to_double(most), std::nullopt,
                           "verification at most a tenth longer than a plain pass" +
                               std::string(most == kMost ? "; more than 32 not tried" : "")};
   }
@@ -215,7 +216,15 @@ class InferredPaper {
 
 }  // namespace
 
-Paper predict_inferred_paper(const Data& data, const std::string& name) {
+std::vector<std::string> paper_names() { return {"specformer", "s3d", "clover", "space"}; }
+
+Paper predict_paper(const Data& data, const std::string& name) {
+  const std::vector<std::string> known = paper_names();
+  if (std::ranges::find(known, name) == known.end()) {
+    const auto near = nearest_word(name, known);
+    throw InputErrors("unknown paper \"" + printable(name, 100) + "\"" +
+                      (near ? "; did you mean \"" + *near + "\"?" : "; see `draftline list papers`"));
+  }
   const Document file = Document::from_file(data / "papers" / (name + ".json"), *data.files);
   Paper paper = read_paper(file.root());
   InferredPaper predictor(data, file);

@@ -20,11 +20,11 @@ Work per_token(const Work& w, double tokens) { return {w.flops / tokens, w.read 
 }  // namespace
 
 int batch_of(const PaperCell& cell) {
-  return static_cast<int>(std::clamp<std::int64_t>(cell.number("batch_size").value_or(1), 1, 1 << 14));
+  return to_int(std::clamp<std::int64_t>(cell.number("batch_size").value_or(1), 1, 1 << 14));
 }
 
 int draft_length_of(const PaperCell& cell) {
-  return static_cast<int>(std::clamp<std::int64_t>(cell.number("draft_length").value_or(0), 0, 1 << 10));
+  return to_int(std::clamp<std::int64_t>(cell.number("draft_length").value_or(0), 0, 1 << 10));
 }
 
 InferredRates::Place InferredRates::place_of(const PaperTable& table, const PaperCell& cell) {
@@ -39,14 +39,14 @@ std::optional<InferredRates::Rate> InferredRates::rate(const PaperTable& table, 
   const Beyond& beyond = calibrated(table, *s, cell);
   if (s->issue_by_batch && !beyond.issue) return std::nullopt;
   if (stack_.is_plain(*s, method)) {
-    const PaperStep& plain = stack_.step(*s, table, *shape, method, 0, b, beyond.issue);
+    const PaperStep& plain = stack_.step(*s, table, *shape, {method, 0, b, beyond.issue});
     return Rate{b / (plain.time + beyond.constant + b * beyond.per_sequence), 1, per_token(plain.work, b),
                 beyond.at_limit};
   }
   if (!stack_.entry(*s, method)) return std::nullopt;
   const auto length = acceptance(table, *s, cell);
   if (!length) return std::nullopt;
-  const PaperStep& mine = stack_.step(*s, table, *shape, method, draft_length_of(cell), b, beyond.issue);
+  const PaperStep& mine = stack_.step(*s, table, *shape, {method, draft_length_of(cell), b, beyond.issue});
   const double tokens = b * *length;
   const Seconds time = mine.time + beyond.constant + b * (mine.rows * beyond.per_row + *length * beyond.per_token);
   return Rate{tokens / time, *length, per_token(mine.work, tokens), beyond.at_limit};
@@ -95,7 +95,7 @@ Seconds InferredRates::issue_for(Seconds wanted, const PaperTable& table, const 
   Seconds low, high{1e-3};
   for (int i = 0; i < halvings; ++i) {
     const Seconds middle = (low + high) / 2;
-    (stack_.step(*s, table, *shape, baseline.text("method"), 0, batch, middle).time < wanted ? low : high) = middle;
+    (stack_.step(*s, table, *shape, {baseline.text("method"), 0, batch, middle}).time < wanted ? low : high) = middle;
   }
   return (low + high) / 2;
 }
@@ -108,7 +108,7 @@ InferredRates::Beyond InferredRates::issue_by_batch(const PaperTable& table, con
     if (!printed || c.text("method") != PaperStack::kPlain || batch_of(c) != b || !same_task(c, cell)) continue;
     const auto [s, shape] = place_of(table, c);
     const Seconds wanted = b / *printed;
-    beyond.at_limit = stack_.step(*s, table, *shape, PaperStack::kPlain, 0, b, Seconds{}).time >= wanted;
+    beyond.at_limit = stack_.step(*s, table, *shape, {PaperStack::kPlain, 0, b, Seconds{}}).time >= wanted;
     beyond.issue = beyond.at_limit ? Seconds{} : issue_for(wanted, table, c, b, 40);
     break;
   }
@@ -119,14 +119,14 @@ InferredRates::Beyond InferredRates::line_through(const PaperTable& home, const 
                                                   bool slope_is_of_rows) {
   double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
   const auto plain = [](const PaperCell& c) { return throughput_of(c) && c.text("method") == PaperStack::kPlain; };
-  const bool has_task = std::any_of(home.cells.begin(), home.cells.end(),
-                                    [&](const PaperCell& c) { return plain(c) && same_task(c, like); });
+  const bool has_task =
+      std::ranges::any_of(home.cells, [&](const PaperCell& c) { return plain(c) && same_task(c, like); });
   for (const PaperCell& c : home.cells) {
     if (!plain(c) || c.excluded || (has_task && !same_task(c, like))) continue;
     const auto [s, shape] = place_of(home, c);
     if (!shape) continue;
     const int b = batch_of(c);
-    const double y = (b / *throughput_of(c) - stack_.step(*s, home, *shape, PaperStack::kPlain, 0, b, {}).time).value;
+    const double y = (b / *throughput_of(c) - stack_.step(*s, home, *shape, {PaperStack::kPlain, 0, b}).time).value;
     n += 1, sx += b, sy += y, sxx += 1.0 * b * b, sxy += b * y;
   }
   Beyond line;
@@ -161,7 +161,7 @@ std::optional<double> InferredRates::acceptance(const PaperTable& table, const P
     if (!shape) continue;
     const Beyond& beyond = calibrated(*from, *there, c);
     const int b = batch_of(c);
-    const PaperStep& step = stack_.step(*there, *from, *shape, method, draft_length_of(c), b, beyond.issue);
+    const PaperStep& step = stack_.step(*there, *from, *shape, {method, draft_length_of(c), b, beyond.issue});
     const Seconds fixed = step.time + beyond.constant + b * step.rows * beyond.per_row;
     const double rest = 1 - *printed * beyond.per_token;  // share of the time that is not per token
     if (rest <= 0) return std::nullopt;
@@ -181,7 +181,7 @@ std::optional<double> InferredRates::layer_ratio(const PaperCell& cell) const {
   const RowValue* v = formulas_ ? cell.find("layer_ratio") : nullptr;
   if (!v || std::holds_alternative<std::string>(*v)) return std::nullopt;
   const auto* ratio = std::get_if<double>(v);
-  return ratio ? *ratio : static_cast<double>(std::get<std::int64_t>(*v));
+  return ratio ? *ratio : to_double(std::get<std::int64_t>(*v));
 }
 
 const PaperTable* InferredRates::table(const std::string& name) const {

@@ -71,8 +71,8 @@ PaperSetting PaperStack::read(const Reader& in) {
 
 const PaperSetting* PaperStack::setting_of(const PaperTable& table, const PaperCell& cell) const {
   for (const PaperSetting& s : settings_)
-    if (std::find(s.tables.begin(), s.tables.end(), table.table) != s.tables.end() &&
-        std::all_of(s.where.begin(), s.where.end(), [&](const auto& w) { return cell.text(w.first) == w.second; }))
+    if (std::ranges::find(s.tables, table.table) != s.tables.end() &&
+        std::ranges::all_of(s.where, [&](const auto& w) { return cell.text(w.first) == w.second; }))
       return &s;
   return nullptr;
 }
@@ -120,8 +120,7 @@ const MethodChoice& PaperStack::method(const PaperSetting& s, const std::string&
     object = e->at("parameters").json();
     if (!object.contains("name")) object["name"] = name;
     for (nlohmann::json& value : object)
-      if (value.is_object())
-        std::replace(value.begin(), value.end(), nlohmann::json("draft_length"), nlohmann::json(draft_length));
+      if (value.is_object()) std::ranges::replace(value, nlohmann::json("draft_length"), nlohmann::json(draft_length));
   }
   const auto read = [&] {
     return read_whole(Document::from_text(object.dump(), root_.file()),
@@ -153,7 +152,8 @@ Engine PaperStack::engine_for(const PaperSetting& s, const std::string& name, st
 }
 
 const PaperStep& PaperStack::step(const PaperSetting& s, const PaperTable& table, const TransformerShape& shape,
-                                  const std::string& name, int draft_length, int batch, std::optional<Seconds> issue) {
+                                  const PaperStepSpec& spec) {
+  const auto& [name, draft_length, batch, issue] = spec;
   const Device& on = device(s, table);
   const auto paid = paid_ ? std::optional(paid_->each) : std::nullopt;
   auto [it, fresh] = steps_.try_emplace({&s, &on, &shape, name, draft_length, batch, issue, paid});

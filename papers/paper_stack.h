@@ -37,6 +37,12 @@ struct PaperSetting {
   bool issue_by_batch = false;       // it is calibrated for each transformer and batch size of a table
 };
 
+// A step of the whole batch, without the engine's cost per emitted token.
+struct PaperStepSpec {
+  std::string method;
+  int draft_length = 0, batch_size = 1;
+  std::optional<Seconds> issue = {};  // instead of the profile's
+};
 struct PaperStep {
   Seconds time;          // mean over the output, with the cost that is paid
   Work work;             // in the middle of the output
@@ -60,10 +66,8 @@ class PaperStack {
   std::optional<Reader> entry(const PaperSetting&, const std::string& method) const;
   bool is_plain(const PaperSetting&, const std::string& method) const;  // whether this is plain decoding
 
-  // One step of the whole batch, without the engine's cost per emitted token. `issue`: an issue time instead of the
-  // profile's. InputErrors if the method can't draft that many tokens. The result stays valid.
-  const PaperStep& step(const PaperSetting&, const PaperTable&, const TransformerShape&, const std::string& method,
-                        int draft_length, int batch_size, std::optional<Seconds> issue);
+  // InputErrors if the method can't draft that many tokens. The result stays valid.
+  const PaperStep& step(const PaperSetting&, const PaperTable&, const TransformerShape&, const PaperStepSpec&);
   void pay(std::optional<PaidCost> cost) { paid_ = cost; }  // from now on, in each step that drafts
   const InputFiles& input_files() const { return catalogue_.input_files(); }
   Decoder::FindTransformer finder() {

@@ -53,8 +53,7 @@ class PaperReader {
     std::vector<PaperCell> cells;
     for (const auto& [key, value] : in.entries()) {
       if (key == "kinds" || key == "notes" || key == "excluded") continue;
-      const auto column =
-          std::find_if(kinds_.begin(), kinds_.end(), [&name = key](const auto& k) { return k.first == name; });
+      const auto column = std::ranges::find_if(kinds_, [&name = key](const auto& k) { return k.first == name; });
       if (column == kinds_.end()) {
         row.emplace_back(key, key_value(value));
         continue;
@@ -74,7 +73,7 @@ class PaperReader {
   static RowValue key_value(const Reader& in) {
     if (!in.is_number()) return in.text();
     const double v = in.number();
-    if (v == std::floor(v) && std::abs(v) < 1e15) return static_cast<std::int64_t>(v);
+    if (v == std::floor(v) && std::abs(v) < 1e15) return to_int64(v);
     return v;
   }
 
@@ -83,8 +82,7 @@ class PaperReader {
     const auto found = row.find(what);
     if (!found) return;
     for (const auto& [column, value] : found->entries()) {
-      const auto cell =
-          std::find_if(cells.begin(), cells.end(), [&name = column](const PaperCell& c) { return c.column == name; });
+      const auto cell = std::ranges::find_if(cells, [&name = column](const PaperCell& c) { return c.column == name; });
       if (cell == cells.end()) value.fail("the row has no such cell");
       else set(*cell, value);
     }
@@ -141,13 +139,13 @@ std::string PaperCell::text(std::string_view key) const {
 }
 
 bool PaperTable::has_fitted_cells() const {
-  return std::any_of(cells.begin(), cells.end(), [](const PaperCell& c) { return c.fitted.has_value(); });
+  return std::ranges::any_of(cells, [](const PaperCell& c) { return c.fitted.has_value(); });
 }
 
 std::vector<std::string> PaperTable::predicted_columns() const {
   std::vector<std::string> columns;
   for (const PaperCell& c : cells)
-    if (c.kind == FigureKind::predicted && std::find(columns.begin(), columns.end(), c.column) == columns.end())
+    if (c.kind == FigureKind::predicted && std::ranges::find(columns, c.column) == columns.end())
       columns.push_back(c.column);
   return columns;
 }

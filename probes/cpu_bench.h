@@ -51,8 +51,7 @@ void time_into(MeasuredPoint& p, Seconds time_budget, ClockReference& reference,
   const double first = now();
   run();
   const double round = std::max((now() - first) * plan.runs_per_round, 1e-9);
-  const int repeats =
-      plan.before ? 1 : plan.runs_per_round * static_cast<int>(std::clamp(kShortest / round, 1.0, kMostRepeats));
+  const int repeats = plan.before ? 1 : plan.runs_per_round * to_int(std::clamp(kShortest / round, 1.0, kMostRepeats));
   const double usual = reference.usual();
   std::vector<TimedSample> all;
   std::size_t good = 0;
@@ -97,7 +96,7 @@ struct CpuBench {
   }
   Tensor random(const std::string& name, int rows, int cols, std::uint64_t from) {
     const Tensor t = ops.persistent(name, rows, cols, DType::fp32);
-    ops.upload(t, bits_of_floats(static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols), from));
+    ops.upload(t, bits_of_floats(at(rows) * at(cols), from));
     return t;
   }
   const Tape* finish() {

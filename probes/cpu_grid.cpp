@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "core/int_indexed.h"
+
 namespace draftline {
 namespace {
 
@@ -53,9 +55,9 @@ class CpuGrid {
   std::vector<MeasuredPoint> points;
 };
 
-int copies_past(double last_level_cache, double bytes) { return static_cast<int>(2 * last_level_cache / bytes) + 2; }
-int copies_within(double bytes, double of_one) { return std::max(2, static_cast<int>(bytes / of_one)); }
-int past_kib(double last_level_cache) { return std::max(1 << 18, static_cast<int>(3 * last_level_cache / 1024)); }
+int copies_past(double last_level_cache, double bytes) { return to_int(2 * last_level_cache / bytes) + 2; }
+int copies_within(double bytes, double of_one) { return std::max(2, to_int(bytes / of_one)); }
+int past_kib(double last_level_cache) { return std::max(1 << 18, to_int(3 * last_level_cache / 1024)); }
 
 std::vector<MeasuredPoint> small_grid(double last_level_cache) {
   CpuGrid g;
@@ -118,7 +120,7 @@ std::vector<MeasuredPoint> cpu_grid(double last_level_cache, GridSize size) {
         for (const int tree : {0, 1}) g.attention(l, rows <= 8 ? 4 : 1, rows, context, tree);
     for (const int rows : {16, 64}) g.append(l, 1, rows);  // prefill
     for (const double share : {0.0, 0.05, 0.3, 2.0}) {
-      const int reuse_kib = static_cast<int>(share * last_level_cache / 1024);
+      const int reuse_kib = to_int(share * last_level_cache / 1024);
       for (const int sequences : {1, 8}) {
         for (const int rows : {1, 4}) g.append(l, sequences, rows, reuse_kib);
         for (const int context : {24, 80, 300}) g.attention(l, sequences, 1, context, 0, reuse_kib);

@@ -34,10 +34,9 @@ void probe_gemm(MeasuredPoint& p, Seconds time_budget, ClockReference& reference
   std::vector<float> values(at(in) * at(out));
   b.weights.load(b.store.name(w[0]), in, out, values);
   for (int sample = 0; sample < 32; ++sample) {
-    const int r = sample * 7 % rows, c = static_cast<int>(std::int64_t{sample} * 2654435761 % out);
+    const int r = sample * 7 % rows, c = to_int(std::int64_t{sample} * 2654435761 % out);
     double sum = 0;
-    for (int i = 0; i < in; ++i)
-      sum += static_cast<double>(noise(1 + at(r) * at(in) + at(i))) * values[at(i) * at(out) + at(c)];
+    for (int i = 0; i < in; ++i) sum += double{noise(1 + at(r) * at(in) + at(i))} * values[at(i) * at(out) + at(c)];
     if (!close(y[at(r) * at(out) + at(c)], sum, std::sqrt(in))) {
       p.skipped = "its result differs from the reference";
       return;
@@ -49,7 +48,7 @@ void probe_gemm(MeasuredPoint& p, Seconds time_budget, ClockReference& reference
     tapes.push_back(b.finish());
   }
   std::size_t next = 0;
-  SamplingPlan plan{.runs_per_round = static_cast<int>(std::clamp(kMostRound / (4.0 * in * out), 1.0, 1.0 * copies))};
+  SamplingPlan plan{.runs_per_round = to_int(std::clamp(kMostRound / (4.0 * in * out), 1.0, 1.0 * copies))};
   if (const double pause = 1e-6 * p.at("pause_us", 0); pause > 0)
     plan.before = [&reference, pause] {
       for (const double from = now(); now() - from < pause;) reference.keep_busy();
@@ -152,7 +151,7 @@ void probe_attention(MeasuredPoint& p, Seconds time_budget, ClockReference& refe
     const auto both = b.backend.cache_entry(cache, 0, sequences - 1, key);
     const float* entry = both.data() + kv * dim;
     double dot = 0;
-    for (int c = 0; c < dim; ++c) dot += static_cast<double>(queries[at((row * heads + head) * dim + c)]) * entry[c];
+    for (int c = 0; c < dim; ++c) dot += double{queries[at((row * heads + head) * dim + c)]} * entry[c];
     score.push_back(seen ? dot / std::sqrt(dim) : -INFINITY);
     top = std::max(top, score.back());
   }
@@ -188,7 +187,7 @@ void probe_elementwise(MeasuredPoint& p, Seconds time_budget, ClockReference& re
   std::vector<float> norm(at(columns));
   b.weights.load(b.store.name(w), 1, columns, norm);
   double squares = 0;
-  for (int i = 0; i < columns; ++i) squares += static_cast<double>(a[at(i)]) * a[at(i)];
+  for (int i = 0; i < columns; ++i) squares += double{a[at(i)]} * a[at(i)];
   for (int i = 0; i < columns; ++i) {
     const std::size_t place = at(i);
     const double left = a[place];

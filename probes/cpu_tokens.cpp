@@ -41,7 +41,7 @@ void probe_top_k(MeasuredPoint& p, Seconds time_budget, ClockReference& referenc
   auto values = b.value_of(x);
   double sum = 0;
   const auto last = values.end() - columns;
-  for (auto v = last; v != values.end(); ++v) sum += std::exp(static_cast<double>(*v));
+  for (auto v = last; v != values.end(); ++v) sum += std::exp(double{*v});
   for (int j = 0; j < k; ++j) {
     const std::size_t place = at((rows - 1) * k + j);
     const auto top = std::max_element(last, values.end());
@@ -76,10 +76,10 @@ void probe_sample(MeasuredPoint& p, Seconds time_budget, ClockReference& referen
   const auto chosen = b.backend.read(tokens);
   double sum = 0;
   const auto last = values.end() - columns;
-  for (auto v = last; v != values.end(); ++v) sum += std::exp(static_cast<double>(*v));
+  for (auto v = last; v != values.end(); ++v) sum += std::exp(double{*v});
   bool right = chosen.back() >= 0 && chosen.back() < columns;
   for (int i = 0; i < columns && right; ++i)
-    right = close(q[q.size() - at(columns - i)], std::exp(static_cast<double>(last[i])) / sum, std::exp(1.0) / sum);
+    right = close(q[q.size() - at(columns - i)], std::exp(double{last[i]}) / sum, std::exp(1.0) / sum);
   if (!right) {
     p.skipped = "its result differs from the reference";
     return;

@@ -89,7 +89,7 @@ class CudaGrid {
 
  private:
   // Enough copies that, used in turn, none is found in L2.
-  int copies_past_l2(double bytes) const { return std::min(512, static_cast<int>(2 * l2_ / bytes) + 2); }
+  int copies_past_l2(double bytes) const { return std::min(512, to_int(2 * l2_ / bytes) + 2); }
   double l2_;
 };
 
@@ -214,11 +214,11 @@ Seconds expected_overhead(const MeasuredPoint& p) {
     constexpr double kAlgorithms = 0.02;
     t += kAlgorithms + kByte * 2 * p.at("in") * p.at("out") * p.at("copies") + kChecked * 32 * p.at("in");
   } else if (p.op == "attention") {
-    const double keys = static_cast<double>(p.at("context")) + p.at("rows"), dim = p.at("head_dim");
+    const double keys = to_double(p.at("context")) + p.at("rows"), dim = p.at("head_dim");
     t += 5e-3 + kByte * 4 * keys * p.at("sequences") * p.at("kv_heads") * dim * p.at("copies", 1) +
          kChecked * 2 * keys * dim;
   } else if (p.op == "latent_attention") {
-    const double keys = static_cast<double>(p.at("context")) + p.at("rows"), dim = p.at("rank") + p.at("rope");
+    const double keys = to_double(p.at("context")) + p.at("rows"), dim = p.at("rank") + p.at("rope");
     t += 5e-3 + kByte * 2 * keys * p.at("sequences") * dim * p.at("copies") + kChecked * 2 * keys * dim;
   } else if (p.op == "experts") {
     const double matrix = 1.0 * p.at("hidden") * p.at("intermediate");  // of three; two are verified

@@ -61,13 +61,13 @@ std::map<std::string, double> CudaProbe::machine() const {
   std::map<std::string, double> all = state_->timer.watch.facts();
   all.insert({{"clock_mhz", megahertz(cudaDevAttrClockRate)},
               {"memory_clock_mhz", megahertz(cudaDevAttrMemoryClockRate)},
-              {"l2_cache", static_cast<double>(f.l2)},
-              {"memory", static_cast<double>(f.memory)},
-              {"multiprocessors", static_cast<double>(f.multiprocessors)},
+              {"l2_cache", to_double(f.l2)},
+              {"memory", to_double(f.memory)},
+              {"multiprocessors", to_double(f.multiprocessors)},
               {"compute_capability", f.major + 0.1 * f.minor},
-              {"devices", static_cast<double>(state_->timer.devices)},
-              {"driver", static_cast<double>(f.driver)},
-              {"runtime", static_cast<double>(f.runtime)}});
+              {"devices", to_double(state_->timer.devices)},
+              {"driver", to_double(f.driver)},
+              {"runtime", to_double(f.runtime)}});
   return all;
 }
 
@@ -76,7 +76,7 @@ std::vector<std::string> CudaProbe::remarks() const { return state_->timer.watch
 MeasuredPoint CudaProbe::measure(const MeasuredPoint& asked, Seconds time_budget) {
   MeasuredPoint p = asked;
   p.skipped.clear();
-  const auto known = std::find_if(kProbes.begin(), kProbes.end(), [&](const OpProbe& o) { return o.op == p.op; });
+  const auto known = std::ranges::find_if(kProbes, [&](const OpProbe& o) { return o.op == p.op; });
   if (known != kProbes.end()) known->probe(state_->timer, p, time_budget);
   else if (p.op == "all_reduce") state_->link.measure(p, time_budget);
   else if (p.op == "layer") state_->decoder.measure_layer(p, time_budget);

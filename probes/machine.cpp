@@ -28,7 +28,7 @@ Machine this_machine() {
   if (m.cpu.empty()) m.cpu = "a CPU without a name";
   const std::string kilobytes = value_of("/proc/meminfo", "MemTotal");
   m.memory = kilobytes.empty() ? 0 : 1024 * std::strtod(kilobytes.c_str(), nullptr);
-  m.cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  m.cores = std::max(1, to_int(std::thread::hardware_concurrency()));
   std::map<int, double> caches;  // sizes of data caches by level
   for (int index = 0; index < 8; ++index) {
     const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";

@@ -34,7 +34,7 @@ struct MemoryReference::Weights {
   CpuBench bench{1};
   const Tape* tape = nullptr;
   int matrices;
-  explicit Weights(double bytes) : matrices(std::max(1, static_cast<int>(bytes / kMatrix))) {
+  explicit Weights(double bytes) : matrices(std::max(1, to_int(bytes / kMatrix))) {
     const Tensor x = bench.random("x", 1, kMatrixColumns, 1);
     bench.finish();
     for (int i = 0; i < matrices; ++i)
@@ -55,7 +55,7 @@ struct MemoryReference::Weights {
     return quantile(all, 0.5);
   }
   MeasuredPoint point(const std::vector<double>& times) const {
-    MeasuredPoint p{.op = "memory_reference", .shape = {{"kib", static_cast<int>(matrices * kMatrix / 1024)}}};
+    MeasuredPoint p{.op = "memory_reference", .shape = {{"kib", to_int(matrices * kMatrix / 1024)}}};
     p.low = Seconds{quantile(times, 0.25)};
     p.median = Seconds{quantile(times, 0.5)};
     p.high = Seconds{quantile(times, 0.75)};

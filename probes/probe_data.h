@@ -13,7 +13,7 @@ constexpr float noise(std::uint64_t i) {
   std::uint64_t x = i * 0x9e3779b97f4a7c15u + 0x2545f4914f6cdd1du;
   x ^= x >> 29;
   x *= 0xbf58476d1ce4e5b9u;
-  return static_cast<float>(static_cast<double>(x >> 11) * 0x1.0p-52 - 1);
+  return static_cast<float>(to_double(x >> 11) * 0x1.0p-52 - 1);
 }
 
 // The tree mask of a binary tree of `rows` rows for each sequence, [sequences * rows, words]: every row attends to
@@ -26,7 +26,7 @@ inline std::vector<int> tree_words(int sequences, int rows, int words) {
   }
   std::vector<int> all;
   for (int s = 0; s < sequences; ++s)
-    for (const unsigned word : tree_mask) all.push_back(static_cast<int>(word));
+    for (const unsigned word : tree_mask) all.push_back(to_int(word));
   return all;
 }
 

@@ -12,7 +12,7 @@ namespace draftline {
 
 void UsualClock::note(double reading) {
   constexpr double kSteps = 1e3;
-  Alike& alike = readings_[static_cast<int>(std::lround(kSteps * std::log(reading)))];
+  Alike& alike = readings_[to_int(std::lround(kSteps * std::log(reading)))];
   ++alike.readings;
   alike.speeds += 1 / reading;
   ++all_;
@@ -21,8 +21,8 @@ void UsualClock::note(double reading) {
 // The q-quantile of the `of` fastest readings.
 double UsualClock::quantile(double q, std::size_t of) const {
   std::size_t faster = 0;
-  for (const auto& [at, alike] : readings_)
-    if ((faster += alike.readings) > static_cast<std::size_t>(q * static_cast<double>(of))) return alike.reading();
+  for (const auto& [bin, alike] : readings_)
+    if ((faster += alike.readings) > at(to_int64(q * to_double(of)))) return alike.reading();
   return readings_.rbegin()->second.reading();
 }
 
@@ -31,7 +31,7 @@ double UsualClock::usual() const {
   check(all_ > 0, "a clock that was never read");
   const double fastest = quantile(kBoosts, all_);
   std::size_t free = 0;
-  for (const auto& [at, alike] : readings_)
+  for (const auto& [bin, alike] : readings_)
     if (alike.reading() < kShared * fastest) free += alike.readings;
   return quantile(0.1, free);
 }
@@ -39,7 +39,7 @@ double UsualClock::usual() const {
 double UsualClock::typical() const {
   const double usual_one = usual();
   Alike near;
-  for (const auto& [at, alike] : readings_)
+  for (const auto& [bin, alike] : readings_)
     if (std::abs(std::log(alike.reading() / usual_one)) < TimedSample::kApart) {
       near.readings += alike.readings;
       near.speeds += alike.speeds;
@@ -58,15 +58,15 @@ double TimedSample::distance(double usual) const {
 void summarise(MeasuredPoint& p, const std::vector<TimedSample>& samples, double usual) {
   check(samples.size() >= kLeastSamples, "too few samples");
   std::vector<TimedSample> all = samples;
-  std::sort(all.begin(), all.end(), [&](const TimedSample& a, const TimedSample& b) {
+  std::ranges::sort(all, [&](const TimedSample& a, const TimedSample& b) {
     return std::pair(a.throttled, a.distance(usual)) < std::pair(b.throttled, b.distance(usual));
   });
   std::vector<double> kept;
   for (const TimedSample& s : all)
     if (kept.size() < kLeastSamples || s.undisturbed(usual)) kept.push_back(s.took);
-  std::sort(kept.begin(), kept.end());
+  std::ranges::sort(kept);
   p.samples = count(kept);
-  p.discarded = static_cast<int>(all.size() - kept.size());
+  p.discarded = to_int(all.size() - kept.size());
   p.low = Seconds{kept[kept.size() / 4]};
   p.median = Seconds{kept[kept.size() / 2]};
   p.high = Seconds{kept[kept.size() * 3 / 4]};

@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "core/int_indexed.h"
 #include "model/calibration/measured.h"
 
 namespace draftline {
@@ -20,7 +21,7 @@ class UsualClock {
   struct Alike {
     std::size_t readings = 0;
     double speeds = 0;
-    double reading() const { return static_cast<double>(readings) / speeds; }
+    double reading() const { return to_double(readings) / speeds; }
   };
   double quantile(double, std::size_t of) const;
   std::map<int, Alike> readings_;  // a histogram by the logarithm, in thousandths, as readings are too many to keep

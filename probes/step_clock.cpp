@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 Seconds since(Clock::time_point start) { return Seconds{std::chrono::duration<double>(Clock::now() - start).count()}; }
 
 double median(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
+  std::ranges::sort(v);
   const std::size_t n = v.size();
   return n % 2 == 1 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
 }
@@ -31,7 +31,7 @@ double StepClock::length() const {
 }
 
 std::vector<int> StepClock::one_step() {
-  const auto answers = static_cast<std::ptrdiff_t>(ops_.answers().size());
+  const auto answers = std::ssize(ops_.answers());
   auto emitted = generator_.step();
   if (!context_) history_.emplace_back(ops_.answers().begin() + answers, ops_.answers().end());
   return emitted;
@@ -44,7 +44,7 @@ void StepClock::warm_up(int n) {
 
 bool StepClock::full() const {
   const auto& all = generator_.session().lengths;
-  return *std::max_element(all.begin(), all.end()) > longest_;
+  return *std::ranges::max_element(all) > longest_;
 }
 
 // Takes steps until n of them ran on a free core at its usual clock, or three times n; then the least disturbed are
@@ -81,8 +81,8 @@ bool StepClock::measure(int n, Step step) {
     good += judged.undisturbed(usual);
     before = after;
   }
-  std::stable_sort(all.begin(), all.end(), [](const Tried& a, const Tried& b) { return a.distance < b.distance; });
-  all.resize(std::min(all.size(), static_cast<std::size_t>(std::max(good, (n + 1) / 2))));
+  std::ranges::stable_sort(all, [](const Tried& a, const Tried& b) { return a.distance < b.distance; });
+  all.resize(std::min(all.size(), at(std::max(good, (n + 1) / 2))));
   for (const Tried& t : all) t.record(t.factor);
   return all.empty() || all.back().distance < std::log(kNotAgain) / 2;
 }
@@ -155,7 +155,7 @@ std::vector<StepClock::OpTime> StepClock::ops(int n) {
 InTurn steps_in_turn(StepClock& plain, StepClock& method, int turns, Seconds time_budget) {
   constexpr int kMostSteps = 20, kMostClocked = 5;
   const auto within_budget = [&](const TimedSteps& one) {
-    return one.time.value > 0 ? static_cast<int>(std::clamp(time_budget / one.time, 1.0, 1.0 * kMostSteps)) : 1;
+    return one.time.value > 0 ? to_int(std::clamp(time_budget / one.time, 1.0, 1.0 * kMostSteps)) : 1;
   };
   const int plain_steps = within_budget(plain.steps(1)), method_steps = within_budget(method.steps(1));
   InTurn all;

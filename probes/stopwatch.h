@@ -24,7 +24,7 @@ class Stopwatch {
   static double read(clockid_t clock) {
     timespec t{};
     clock_gettime(clock, &t);
-    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+    return to_double(t.tv_sec) + 1e-9 * to_double(t.tv_nsec);
   }
   double thread_, wall_;
 };

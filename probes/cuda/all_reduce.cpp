@@ -54,15 +54,14 @@ void AllReduceProbe::measure(MeasuredPoint& p, Seconds time_budget) {
 
 void AllReduceProbe::measure_linked(MeasuredPoint& p, Seconds time_budget) {
   const int ranks = p.at("ranks");
-  const std::size_t bytes = static_cast<std::size_t>(p.at("kib")) * 1024, values = bytes / sizeof(bf16);
-  if (!fits(2.0 * static_cast<double>(bytes), p)) return;
+  const std::size_t bytes = at(p.at("kib")) * 1024, values = bytes / sizeof(bf16);
+  if (!fits(2.0 * to_double(bytes), p)) return;
   std::vector<std::unique_ptr<Rank>> all;
   std::vector<Nccl::Message> messages;
   for (int r = 0; r < ranks; ++r) {
     must(cudaSetDevice(r), "choosing a device");
     Rank& rank = *all.emplace_back(std::make_unique<Rank>(r, bytes));
-    cuda::fill_noise(reinterpret_cast<bf16*>(rank.from.data()), static_cast<std::int64_t>(values), noise_of(r),
-                     rank.stream);
+    cuda::fill_noise(reinterpret_cast<bf16*>(rank.from.data()), to_int64(values), noise_of(r), rank.stream);
     messages.push_back({rank.from.data(), rank.to.data(), rank.stream});
   }
   must(cudaSetDevice(0), "choosing a device");
@@ -77,7 +76,7 @@ void AllReduceProbe::measure_linked(MeasuredPoint& p, Seconds time_budget) {
   for (std::size_t i = 0; i < checked; ++i) {
     double sum = 0;
     for (int r = 0; r < ranks; ++r) sum += noise_at(noise_of(r) + values - checked + i);
-    if (!close(static_cast<double>(cuda::to_float(there[i])), sum, ranks)) {
+    if (!close(cuda::to_float(there[i]), sum, ranks)) {
       p.skipped = kDiffers;
       return;
     }
@@ -90,8 +89,7 @@ void AllReduceProbe::measure_linked(MeasuredPoint& p, Seconds time_budget) {
   nccl_->all_reduce(messages, values);
   after.record(all[0]->stream);
   wait();
-  const int nodes =
-      std::clamp(static_cast<int>(kLeastSeconds / std::max(after.seconds_since(before), 1e-7)), 4, kMostNodes);
+  const int nodes = std::clamp(to_int(kLeastSeconds / std::max(after.seconds_since(before), 1e-7)), 4, kMostNodes);
   std::vector<cuda::Capture> captures;
   on_each(all, [&](Rank& r) { captures.emplace_back(r.stream); });
   for (int i = 0; i < nodes; ++i) nccl_->all_reduce(messages, values);
@@ -100,7 +98,7 @@ void AllReduceProbe::measure_linked(MeasuredPoint& p, Seconds time_budget) {
   timer_.take_samples(p, time_budget, [&] {
     // The first rank, whose events are read, starts last, when all others wait for it.
     for (std::size_t r = all.size(); r-- > 0;) {
-      must(cudaSetDevice(static_cast<int>(r)), "choosing a device");
+      must(cudaSetDevice(to_int(r)), "choosing a device");
       if (r == 0) before.record(all[0]->stream);
       graphs[r].run(all[r]->stream);
     }

@@ -49,7 +49,7 @@ template <class Score, class Value>
 std::vector<double> attended(int keys, int columns, Score score, Value value) {
   std::vector<double> weights, result(at(columns), 0.0);
   for (int key = 0; key < keys; ++key) weights.push_back(score(key));
-  const double top = *std::max_element(weights.begin(), weights.end());
+  const double top = *std::ranges::max_element(weights);
   for (double& w : weights) w = std::exp(w - top);
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
   for (int key = 0; key < keys; ++key) {

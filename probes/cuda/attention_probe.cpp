@@ -24,15 +24,14 @@ void probe_attention(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
                                 .value_dim = dim,
                                 .capacity = capacity,
                                 .sms = t.facts.multiprocessors};
-  if (layer_bytes * layers > 1e12 || !fits(layer_bytes * layers + 4.0 * sequences * rows * heads * dim +
-                                               static_cast<double>(cuda::attend_scratch<bf16>(shape)),
-                                           p))
+  if (layer_bytes * layers > 1e12 ||
+      !fits(layer_bytes * layers + 4.0 * sequences * rows * heads * dim + to_double(cuda::attend_scratch<bf16>(shape)),
+            p))
     return;
   constexpr std::uint64_t kCache = 2'000'000'011;
-  const auto layer_values = static_cast<std::size_t>(layer_bytes / sizeof(bf16));
+  const auto layer_values = at(layer_bytes / sizeof(bf16));
   Buffer data(layer_values * at(layers) * sizeof(bf16));
-  cuda::fill_noise(reinterpret_cast<bf16*>(data.data()), static_cast<std::int64_t>(layer_values) * layers, kCache,
-                   t.stream);
+  cuda::fill_noise(reinterpret_cast<bf16*>(data.data()), to_int64(layer_values) * layers, kCache, t.stream);
   const BlockedPass blocked{sequences, rows, context};
   const int words = cuda::ceil_div(rows, 32);
   const auto mask = tree_words(sequences, rows, words);

@@ -21,7 +21,7 @@ constexpr Reason kReasons[]{{kPowerCap, "a power cap"},
                             {kPowerBrake, "a power brake"}};
 
 double at_share(std::vector<double> v, double share) {
-  const auto nth = v.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(v.size() - 1));
+  const auto nth = v.begin() + to_int64(share * to_double(v.size() - 1));
   std::nth_element(v.begin(), nth, v.end());
   return *nth;
 }

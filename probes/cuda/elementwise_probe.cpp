@@ -77,7 +77,7 @@ void probe_rope_append(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   const auto from = q.row(rows - 1), ours = y.row(rows - 1);
   const std::size_t begin = at((heads - 1) * dim), far = at(half);
   for (std::size_t i = 0; i < far; ++i) {
-    const double angle = (kContext + rows - 1) * static_cast<double>(frequencies[i]);
+    const double angle = (kContext + rows - 1) * double{frequencies[i]};
     if (!close(ours[begin + i], from[begin + i] * std::cos(angle) - from[begin + i + far] * std::sin(angle), 2)) {
       p.skipped = kDiffers;
       return;

@@ -86,8 +86,7 @@ void probe_experts(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
                     up_size = 2 * product(s.hidden, s.inner) * at(s.experts), down_size = up_size / 2,
                     size = router_size + up_size + down_size;
   const std::size_t scratch_bytes = cuda::expert_scratch<bf16>(s);
-  if (!fits(2.0 * static_cast<double>(size) * copies + 4.0 * s.rows * s.hidden + static_cast<double>(scratch_bytes), p))
-    return;
+  if (!fits(2.0 * to_double(size) * copies + 4.0 * s.rows * s.hidden + to_double(scratch_bytes), p)) return;
   const Matrix<bf16> x(s.rows, s.hidden), y(s.rows, s.hidden);
   const Buffer weights(size * at(copies) * sizeof(bf16)), scratch = t.zeros(scratch_bytes);
   t.fill(x, kInputs);
@@ -99,7 +98,7 @@ void probe_experts(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   for (int copy = 0; copy < copies; ++copy) {
     bf16* to = of_copy(copy);
     for (const auto& [values, from] : {std::pair{router_size, kRouter}, {up_size, kGateUp}, {down_size, kDown}}) {
-      cuda::fill_noise(to, static_cast<std::int64_t>(values), from, t.stream);
+      cuda::fill_noise(to, to_int64(values), from, t.stream);
       to += values;
     }
   }

@@ -15,11 +15,10 @@ void probe_gemm(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   auto* weights = reinterpret_cast<bf16*>(w.data());
   constexpr std::uint64_t kWeights = 1'000'000'007;
   t.fill(x, 1);
-  cuda::fill_noise(weights, static_cast<std::int64_t>(product(in, out)) * copies, kWeights, t.stream);
+  cuda::fill_noise(weights, to_int64(product(in, out)) * copies, kWeights, t.stream);
   const cuda::GemmShape shape{rows, in, out, in, out, true, false};
   const auto operands = [&](int copy) {
-    return cuda::GemmOperands{x.data(), weights + static_cast<std::ptrdiff_t>(product(in, out)) * copy, nullptr,
-                              y.data()};
+    return cuda::GemmOperands{x.data(), weights + to_int64(product(in, out)) * copy, nullptr, y.data()};
   };
   t.blas.prepare(shape, operands(0));
   t.blas.run(shape, operands(0));
@@ -27,7 +26,7 @@ void probe_gemm(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   const int r = rows - 1;
   const auto result = y.row(r);
   for (int sample = 0; sample < 32; ++sample) {
-    const int c = static_cast<int>(std::int64_t{sample} * 2654435761 % out);
+    const int c = to_int(std::int64_t{sample} * 2654435761 % out);
     double sum = 0;
     for (int i = 0; i < in; ++i)
       sum += noise_at(1 + product(r, in) + at(i)) * noise_at(kWeights + product(i, out) + at(c));

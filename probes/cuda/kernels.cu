@@ -14,16 +14,16 @@ constexpr int kThreads = 512, kBlocksPerSm = 4, kAdditions = 20000;
 
 template <class T>
 __global__ void fill_kernel(T* to, std::int64_t n, std::uint64_t from) {
-  const auto step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (auto i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += step)
+  const auto step = std::int64_t{gridDim.x} * blockDim.x;
+  for (auto i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step)
     to[i] = from_float<T>(noise(from + static_cast<std::uint64_t>(i)));
 }
 
 __global__ void read_kernel(const uint4* from, std::int64_t n, unsigned* result) {
   unsigned all = 0;
-  const auto step = static_cast<std::int64_t>(gridDim.x) * kThreads;
+  const auto step = std::int64_t{gridDim.x} * kThreads;
 #pragma unroll 4
-  for (auto i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < n; i += step) {
+  for (auto i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x; i < n; i += step) {
     const uint4 v = from[i];
     all ^= v.x ^ v.y ^ v.z ^ v.w;
   }
@@ -32,9 +32,9 @@ __global__ void read_kernel(const uint4* from, std::int64_t n, unsigned* result)
 }
 
 __global__ void copy_kernel(const uint4* from, std::int64_t n, uint4* to) {
-  const auto step = static_cast<std::int64_t>(gridDim.x) * kThreads;
+  const auto step = std::int64_t{gridDim.x} * kThreads;
 #pragma unroll 4
-  for (auto i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < n; i += step) to[i] = from[i];
+  for (auto i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x; i < n; i += step) to[i] = from[i];
 }
 
 __global__ void reference_kernel(float* result) {
@@ -60,12 +60,12 @@ int read_blocks(int multiprocessors) { return kBlocksPerSm * multiprocessors; }
 
 void read_memory(const void* from, std::int64_t bytes, int multiprocessors, unsigned* result, cudaStream_t stream) {
   launch(read_kernel, grid_of(read_blocks(multiprocessors)), grid_of(kThreads), 0, stream,
-         static_cast<const uint4*>(from), bytes / static_cast<std::int64_t>(sizeof(uint4)), result);
+         static_cast<const uint4*>(from), bytes / std::int64_t{sizeof(uint4)}, result);
 }
 
 void copy_memory(const void* from, std::int64_t bytes, int multiprocessors, void* to, cudaStream_t stream) {
   launch(copy_kernel, grid_of(read_blocks(multiprocessors)), grid_of(kThreads), 0, stream,
-         static_cast<const uint4*>(from), bytes / static_cast<std::int64_t>(sizeof(uint4)), static_cast<uint4*>(to));
+         static_cast<const uint4*>(from), bytes / std::int64_t{sizeof(uint4)}, static_cast<uint4*>(to));
 }
 
 void run_clock_reference(int multiprocessors, float* result, cudaStream_t stream) {

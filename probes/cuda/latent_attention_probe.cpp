@@ -25,13 +25,13 @@ void probe_latent_attention(CudaTimer& t, MeasuredPoint& p, Seconds time_budget)
                                 .sms = t.facts.multiprocessors,
                                 .shared = t.facts.shared};
   const std::size_t scratch_bytes = cuda::latent_scratch<bf16>(shape);
-  if (!fits(2.0 * static_cast<double>(layer_values) * layers + 2.0 * sequences * rows * heads * (rank + dim) +
-                static_cast<double>(scratch_bytes),
+  if (!fits(2.0 * to_double(layer_values) * layers + 2.0 * sequences * rows * heads * (rank + dim) +
+                to_double(scratch_bytes),
             p))
     return;
   const Buffer data(layer_values * at(layers) * sizeof(bf16)), scratch = t.zeros(scratch_bytes);
   auto* cached = reinterpret_cast<bf16*>(data.data());
-  cuda::fill_noise(cached, static_cast<std::int64_t>(layer_values) * layers, kCache, t.stream);
+  cuda::fill_noise(cached, to_int64(layer_values) * layers, kCache, t.stream);
   const BlockedPass blocked{sequences, rows, context};
   const cuda::CacheView<bf16> cache{cached, blocked.tables.data(), blocked.blocks_per_kv_slot, blocked.blocks, 1, dim,
                                     0};
@@ -61,7 +61,7 @@ void probe_latent_attention(CudaTimer& t, MeasuredPoint& p, Seconds time_budget)
   const auto score = [&](int key) {
     double dot = 0;
     for (int c = 0; c < dim; ++c) dot += query[at(c)] * value(key, c);
-    return dot * static_cast<double>(scale);
+    return dot * scale;
   };
   if (!are_close(y.row(row), head * rank, attended(context + rows, rank, score, value))) {
     p.skipped = kDiffers;

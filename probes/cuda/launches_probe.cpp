@@ -34,7 +34,7 @@ void probe_launches(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
 }
 
 void probe_transfer(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
-  const auto bytes = static_cast<std::size_t>(p.at("bytes"));
+  const auto bytes = at(p.at("bytes"));
   const bool up = p.op == "upload";
   const Buffer device = t.zeros(bytes);
   const Pinned host(bytes);

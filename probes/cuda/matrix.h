@@ -26,7 +26,7 @@ inline constexpr const char* kDiffers = "its result differs from the reference";
 inline bool close(double ours, double reference, double size) {
   return std::abs(ours - reference) <= kTolerance * size;
 }
-inline double stored(float v) { return static_cast<double>(cuda::to_float(cuda::from_float<bf16>(v))); }
+inline double stored(float v) { return cuda::to_float(cuda::from_float<bf16>(v)); }
 inline double noise_at(std::uint64_t i) { return stored(noise(i)); }
 inline std::size_t product(int a, int b) { return at(a) * at(b); }
 
@@ -44,7 +44,7 @@ struct Matrix {
     std::vector<double> result;
     for (const T v : values) {
       if constexpr (std::is_same_v<T, int>) result.push_back(v);
-      else result.push_back(static_cast<double>(cuda::to_float(v)));
+      else result.push_back(cuda::to_float(v));
     }
     return result;
   }

@@ -9,26 +9,24 @@ namespace draftline {
 void probe_memory(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   const std::int64_t bytes = std::int64_t{p.at("kib")} * 1024;
   const bool copy = p.op == "copy";
-  if (!fits(static_cast<double>(bytes) * (copy ? 2 : 1), p)) return;
-  const Buffer from(static_cast<std::size_t>(bytes)), to(copy ? static_cast<std::size_t>(bytes) : 16);
+  if (!fits(to_double(bytes) * (copy ? 2 : 1), p)) return;
+  const Buffer from(at(bytes)), to(copy ? at(bytes) : 16);
   const Matrix<int> result(cuda::read_blocks(t.facts.multiprocessors), 1);
   cuda::fill_noise(reinterpret_cast<float*>(from.data()), bytes / 4, 3, t.stream);
   const auto read = [&](std::int64_t n) {
     cuda::read_memory(from.data(), n, t.facts.multiprocessors, reinterpret_cast<unsigned*>(result.data()), t.stream);
   };
   const std::int64_t checked = std::min<std::int64_t>(bytes, 1 << 16);
-  std::vector<std::uint32_t> there(static_cast<std::size_t>(checked / 4));
+  std::vector<std::uint32_t> there(at(checked / 4));
   unsigned all = 0;
   if (copy) {
     cuda::copy_memory(from.data(), bytes, t.facts.multiprocessors, to.data(), t.stream);
     t.stream.wait();
-    must(cudaMemcpy(there.data(), to.data() + bytes - checked, static_cast<std::size_t>(checked),
-                    cudaMemcpyDeviceToHost),
-         "reading back");
+    must(cudaMemcpy(there.data(), to.data() + bytes - checked, at(checked), cudaMemcpyDeviceToHost), "reading back");
   } else {
     read(checked);
     t.stream.wait();
-    for (int b = 0; b < result.rows; ++b) all ^= static_cast<unsigned>(static_cast<std::int64_t>(result.row(b)[0]));
+    for (int b = 0; b < result.rows; ++b) all ^= static_cast<unsigned>(to_int64(result.row(b)[0]));
   }
   for (std::size_t i = 0; i < there.size(); ++i) {
     const auto at = static_cast<std::uint64_t>(copy ? (bytes - checked) / 4 : 0) + i;

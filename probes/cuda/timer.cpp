@@ -20,7 +20,7 @@ bool fits(double bytes, MeasuredPoint& p) {
   constexpr double kShare = 0.8;
   std::size_t free = 0, total = 0;
   must(cudaMemGetInfo(&free, &total), "asking for free memory");
-  if (bytes <= kShare * static_cast<double>(free)) return true;
+  if (bytes <= kShare * to_double(free)) return true;
   p.skipped = "its data need more memory than the device has free";
   return false;
 }
@@ -28,7 +28,7 @@ bool fits(double bytes, MeasuredPoint& p) {
 int nodes_of_sample(double seconds_of_one, int copies) {
   constexpr double kLeastSeconds = 1e-3;
   constexpr int kMostNodes = 1024;
-  const int rounds = std::max(1, static_cast<int>(kLeastSeconds / (seconds_of_one * copies)));
+  const int rounds = std::max(1, to_int(kLeastSeconds / (seconds_of_one * copies)));
   return std::min(copies * rounds, std::max(copies, kMostNodes));
 }
 

@@ -40,7 +40,7 @@ struct CudaTimer {
 
   template <class T>
   void fill(const Matrix<T>& m, std::uint64_t from) {
-    cuda::fill_noise(m.data(), static_cast<std::int64_t>(product(m.rows, m.cols)), from, stream);
+    cuda::fill_noise(m.data(), to_int64(product(m.rows, m.cols)), from, stream);
   }
   Buffer zeros(std::size_t bytes) const;
 

@@ -13,7 +13,7 @@ namespace draftline {
 void probe_argmax(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   const int rows = p.at("rows"), columns = p.at("columns");
   const std::size_t bytes = cuda::choose_scratch(rows, columns, 1, t.facts.multiprocessors);
-  if (!fits(2.0 * rows * columns + static_cast<double>(bytes), p)) return;
+  if (!fits(2.0 * rows * columns + to_double(bytes), p)) return;
   const Matrix<bf16> x(rows, columns);
   const Matrix<int> y(rows, 1);
   t.fill(x, 5);
@@ -24,8 +24,7 @@ void probe_argmax(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   run(0);
   t.stream.wait();
   const auto values = x.row(rows - 1);
-  if (static_cast<std::ptrdiff_t>(y.row(rows - 1)[0]) !=
-      std::max_element(values.begin(), values.end()) - values.begin()) {
+  if (to_int64(y.row(rows - 1)[0]) != std::ranges::max_element(values) - values.begin()) {
     p.skipped = kDiffers;
     return;
   }
@@ -39,7 +38,7 @@ void probe_top_k(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
     return;
   }
   const std::size_t bytes = cuda::choose_scratch(rows, columns, k, t.facts.multiprocessors);
-  if (!fits(2.0 * rows * columns + 8.0 * rows * k + static_cast<double>(bytes), p)) return;
+  if (!fits(2.0 * rows * columns + 8.0 * rows * k + to_double(bytes), p)) return;
   const Matrix<bf16> x(rows, columns);
   const Matrix<int> ids(rows, k);
   const Matrix<float> log_probs(rows, k);
@@ -60,7 +59,7 @@ void probe_top_k(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   double sum = 0;
   for (const double v : values) sum += std::exp(v);
   for (std::size_t i = 0; i < chosen.size(); ++i)
-    if (static_cast<int>(chosen[i]) != order[i] || !close(logs[i], value(order[i]) - std::log(sum), std::log(sum))) {
+    if (to_int(chosen[i]) != order[i] || !close(logs[i], value(order[i]) - std::log(sum), std::log(sum))) {
       p.skipped = kDiffers;
       return;
     }
@@ -89,13 +88,13 @@ void probe_sample(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   const std::vector<float> logits(row.begin(), row.end());
   std::vector<double> expected(logits.size());
   warp(logits, sampling, expected);
-  const double most = *std::max_element(expected.begin(), expected.end());
+  const double most = *std::ranges::max_element(expected);
   int apart = 0;
   for (std::size_t i = 0; i < ours.size(); ++i) apart += !close(ours[i], expected[i], most);
   // A token at the edge of the nucleus may be in or out, as sums are rounded in another order.
   const int border = sampling.top_p < 1 ? 1 : 0;
   const double token = tokens.row(rows - 1)[0];
-  if (apart > border || !(token >= 0 && token < columns) || ours[static_cast<std::size_t>(token)] <= 0) {
+  if (apart > border || !(token >= 0 && token < columns) || ours[at(token)] <= 0) {
     p.skipped = kDiffers;
     return;
   }

@@ -42,7 +42,7 @@ TEST_CASE("cells that co-runners disturbed are measured once more at the end, an
   const FreshFolder folder;
   const std::filesystem::path data = std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data";
   const Networks networks(data);
-  Validation unused({}, {}, networks.all(), networks.find(), 0.7);
+  Validation unused({}, {}, networks.all(), networks.find(), {.rate = 0.7});
   FullDevice device;
   GridAsked asked = three_cells(folder, "cpu");
   ClockReference::Readings so_far;
@@ -71,7 +71,7 @@ TEST_CASE("cells that co-runners disturbed are measured once more at the end, an
 TEST_CASE("a cell at which the device failed is tried last by the next run, and the file says so") {
   const FreshFolder folder;
   const Networks networks(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data");
-  Validation unused({}, {}, networks.all(), networks.find(), 0.7);
+  Validation unused({}, {}, networks.all(), networks.find(), {.rate = 0.7});
   FullDevice device;
   const GridAsked asked = three_cells(folder, "cuda");
   CoreMonitor core({}, {});
@@ -90,7 +90,7 @@ TEST_CASE("a cell at which the device failed is tried last by the next run, and 
 TEST_CASE("a bug in one cell leaves that cell out, with its reason, and no other") {
   const FreshFolder folder;
   const Networks networks(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data");
-  Validation unused({}, {}, networks.all(), networks.find(), 0.7);
+  Validation unused({}, {}, networks.all(), networks.find(), {.rate = 0.7});
   FullDevice device;
   device.wrong_at = 2;
   const GridAsked asked = three_cells(folder, "cpu");

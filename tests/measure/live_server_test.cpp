@@ -36,10 +36,10 @@ class FixedMeter : public StepMeter {
 
 class FixedDecoding : public Decoding {
  public:
-  explicit FixedDecoding(const Networks& networks) : Decoding(networks, "cpu-small", {}) {
+  explicit FixedDecoding(const Networks& networks) : Decoding({networks, "cpu-small", {}}) {
     constexpr int kSlots = 2, kCapacity = 64;
     auto decoder = std::make_unique<Decoder>(
-        Decoder::Options{.target = networks.at("cpu-small"), .slots = kSlots, .capacity = kCapacity}, spec(),
+        Decoder::Options{.target = networks.at("cpu-small"), .slots = kSlots, .capacity = kCapacity}, MethodSpec(),
         networks.find(), [&](const WeightStore& store) -> std::unique_ptr<Backend> {
           return std::make_unique<CpuBackend>(store, weights_, CpuBackend::Options{});
         });

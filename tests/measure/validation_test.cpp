@@ -12,7 +12,8 @@ using namespace draftline;
 namespace {
 
 struct World : SmallOnCpu {
-  Validation validation{device, engine, {{"net", target}}, [](const NamedNetwork&) { return TransformerShape{}; }, 0.5};
+  Validation validation{
+      device, engine, {{"net", target}}, [](const NamedNetwork&) { return TransformerShape{}; }, {.rate = 0.5}};
 };
 
 MeasuredCell cell(const MethodSpec& method, int batch, double plain, double step, double length = 100) {
@@ -61,9 +62,11 @@ TEST_CASE("what is compared is what `run` predicts: the predictor's own price of
 TEST_CASE("a cell is predicted for the machine as it was beside it") {
   World w;
   const MemoryTimes probed{Seconds{1e-3}, Seconds{1e-2}};
-  Validation there{
-      w.device,    w.engine, {{"net", w.target}}, [](const NamedNetwork&) { return TransformerShape{}; }, 0.5,
-      DType::fp32, probed};
+  Validation there{w.device,
+                   w.engine,
+                   {{"net", w.target}},
+                   [](const NamedNetwork&) { return TransformerShape{}; },
+                   {0.5, DType::fp32, probed}};
   MeasuredCell m = cell(kHeads, 4, 1, 1);
   const ValidationCell unknown = there.compare(m);
   m.memory = probed;

@@ -194,7 +194,7 @@ class Steps {
   }
   double seconds(const std::string& method, int draft_length, int batch, std::optional<PaidCost> paid) {
     stack_.pay(paid);
-    return stack_.step(*setting_, table_, *shape_, method, draft_length, batch, {}).time.value;
+    return stack_.step(*setting_, table_, *shape_, {method, draft_length, batch}).time.value;
   }
   double issue() const { return setting_->engine.issue.value; }
 

@@ -9,7 +9,6 @@
 #include <set>
 #include <stdexcept>
 
-#include "papers/all_papers.h"
 #include "tests/core/messages.h"
 
 using namespace draftline;
@@ -19,7 +18,7 @@ namespace {
 const Paper& paper(const std::string& name) {  // a test asks for few of them
   static std::map<std::string, Paper> known;
   auto it = known.find(name);
-  if (it == known.end()) it = known.emplace(name, predict_inferred_paper(DRAFTLINE_SOURCE_DIR "/data", name)).first;
+  if (it == known.end()) it = known.emplace(name, predict_paper(DRAFTLINE_SOURCE_DIR "/data", name)).first;
   return it->second;
 }
 const PaperTable& table(const std::string& of, const std::string& name) {

@@ -55,8 +55,8 @@ struct ErrorRanges {
 
 TEST_CASE("README prints the ranges of errors in the papers' tables") {
   const std::string data = DRAFTLINE_SOURCE_DIR "/data", readme = read_text_file(DRAFTLINE_SOURCE_DIR "/README.md");
-  const Paper specformer = predict_inferred_paper(data, "specformer"), s3d = predict_inferred_paper(data, "s3d"),
-              space = predict_inferred_paper(data, "space"), clover = predict_inferred_paper(data, "clover");
+  const Paper specformer = predict_paper(data, "specformer"), s3d = predict_paper(data, "s3d"),
+              space = predict_paper(data, "space"), clover = predict_paper(data, "clover");
   ErrorRanges all, fitted;
   all.add(specformer, "table1", speedup_of({"specformer"}));
   all.add(specformer, "table1", speedup_of({"hass", "eagle3"}));

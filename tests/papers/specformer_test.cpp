@@ -13,7 +13,7 @@ using namespace draftline;
 namespace {
 
 const Paper& specformer() {
-  static const Paper paper = predict_inferred_paper(DRAFTLINE_SOURCE_DIR "/data", "specformer");
+  static const Paper paper = predict_paper(DRAFTLINE_SOURCE_DIR "/data", "specformer");
   return paper;
 }
 const PaperTable& table(const std::string& name) {

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "papers/all_papers.h"
+#include "papers/inferred_paper.h"
 #include "tests/catch.h"
 
 using namespace draftline;
