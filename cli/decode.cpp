@@ -244,7 +244,7 @@ class DecodeCommand {
   MethodSpec method_;
   int slots_;
   DecodedWeights weights_;
-  int longest_ = 0, capacity_ = 0, states_ = Transformer::kMostStates;
+  int longest_ = 0, capacity_ = 0, states_ = TransformerOptions{}.states;
   std::shared_ptr<const Device> limits_;
   std::shared_ptr<cuda::ProductChoices> algorithms_;
   InputFiles algorithms_before_;

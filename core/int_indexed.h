@@ -29,6 +29,11 @@ constexpr std::uint32_t low_word(std::integral auto v) { return static_cast<std:
 template <class Items>
 requires requires(const Items& items) { std::size(items); }
 constexpr int count(const Items& items) { return to_int(std::size(items)); }
+// The steps between two iterators.
+template <class Iterator>
+constexpr int steps(Iterator from, Iterator to) {
+  return to_int(to - from);
+}
 
 // An array with a value for each value of an enumeration, which counts from 0.
 template <class Enum, class T, std::size_t size>

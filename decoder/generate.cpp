@@ -8,14 +8,15 @@
 
 namespace draftline {
 
-Tensor target_pass(Ops& ops, const Transformer& target, const Method& method, Stream& x, PassRef pass, int first_layer,
-                   std::map<int, Tensor>& auxiliary_states) {
-  for (const int t : method.auxiliary_layers()) auxiliary_states[t] = {};
-  target.run(ops, x, pass, layers_between(first_layer, target.shape.layers()), &auxiliary_states,
+TargetStates target_pass(Ops& ops, const Transformer& target, const Method& method, Stream& x, PassRef pass,
+                         int first_layer) {
+  TargetStates s;
+  for (const int t : method.auxiliary_layers()) s.auxiliary[t] = {};
+  target.run(ops, x, pass, layers_between(first_layer, target.shape.layers()), &s.auxiliary,
              ops.rows(pass).prompts ? method.selection() : nullptr);
-  const Tensor y = target.final_norm(ops, x);
-  if (auxiliary_states.contains(target.shape.layers())) auxiliary_states[target.shape.layers()] = y;
-  return y;
+  s.normed = target.final_norm(ops, x);
+  if (s.auxiliary.contains(target.shape.layers())) s.auxiliary[target.shape.layers()] = s.normed;
+  return s;
 }
 
 Generator::Generator(Ops& ops, const Transformer& target, Method& method, const Sampling& sampling)
@@ -54,7 +55,7 @@ void Generator::assume_length(int mean) {
     const auto whole = at(session_.lengths[s]) + 1;  // the root included
     std::vector<int> front;
     for (std::size_t i = known.size(); i < whole; ++i) front.push_back(known[i % known.size()]);
-    if (known.size() > whole) text.erase(text.begin(), text.end() - static_cast<std::ptrdiff_t>(whole));
+    if (known.size() > whole) text.erase(text.begin(), text.end() - whole);
     text.insert(text.begin(), front.begin(), front.end());
   }
   ops_.upload(session_.slots.lengths, session_.lengths);
@@ -87,7 +88,7 @@ void Generator::join(const std::vector<std::vector<int>>& prompts, const std::ve
   std::vector<int> tokens, after, last, sizes;  // `after`: the row of [tokens, bonus] with the token after each
   for (const auto& p : prompts) {
     check(!p.empty(), "join: a prompt holds at least one token");
-    for (std::size_t i = 1; i <= p.size(); ++i) after.push_back(static_cast<int>(tokens.size() + i));
+    for (int i = 1; i <= count(p); ++i) after.push_back(count(tokens) + i);
     tokens.insert(tokens.end(), p.begin(), p.end());
     last.push_back(count(tokens) - 1);
     sizes.push_back(count(p));
@@ -104,8 +105,9 @@ void Generator::join(const std::vector<std::vector<int>>& prompts, const std::ve
   c.fed = ops_.input("prompt", tokens);
   c.last = c.last_row = ops_.input("prompt.last", last);
   Stream x{target_.embed(ops_, c.fed)};
-  const Tensor y = target_pass(ops_, target_, method_, x, ops_.pass({c.rows, fresh.slots}), 0, c.auxiliary_states);
-  const Tensor logits = target_.logits(ops_, ops_.gather(y, c.last));
+  TargetStates states = target_pass(ops_, target_, method_, x, ops_.pass({c.rows, fresh.slots}));
+  c.auxiliary_states = std::move(states.auxiliary);
+  const Tensor logits = target_.logits(ops_, ops_.gather(states.normed, c.last));
   c.logits = logits;
   // A row's position follows from the tail that it attends to, as committed lengths are still 0.
   c.bonus = fresh.sampling.greedy() ? ops_.argmax(logits)
@@ -129,7 +131,7 @@ void Generator::leave(int slot) {
   free_kv_slots_.push_back(kv_slot_[to]);
   if (to != from) {
     ops_.phase = Phase::commit;
-    ops_.move_slot(static_cast<int>(from), static_cast<int>(to));
+    ops_.move_slot(session_.sequences - 1, slot);
     ops_.flush(false);
     session_.text[to] = std::move(session_.text[from]);
     session_.lengths[to] = session_.lengths[from];
@@ -153,8 +155,9 @@ std::vector<int> Generator::step() {
   Committed c;
   c.fed = p.tokens;
   c.rows = ops_.uniform(s.sequences, p.depth + 1);
-  const Tensor logits =
-      target_.logits(ops_, target_pass(ops_, target_, method_, x, pass, p.first_layer, c.auxiliary_states));
+  TargetStates states = target_pass(ops_, target_, method_, x, pass, p.first_layer);
+  c.auxiliary_states = std::move(states.auxiliary);
+  const Tensor logits = target_.logits(ops_, states.normed);
   c.logits = logits;
   Tensor counts;
   const auto record_verdict = [&](const VerdictTensors& v) {
@@ -221,18 +224,18 @@ void generate(Generator& generator, const std::vector<std::vector<int>>& prompts
               const std::function<void(std::size_t)>& progress, std::vector<Generated>& done) {
   done.assign(prompts.size(), {});
   std::vector<std::size_t> prompt_of;  // the index of the prompt in each batch slot
-  std::size_t next = 0, finished = 0;
+  std::size_t finished = 0;
+  int next = 0;
   const auto ends = [&](const std::vector<int>& text, std::size_t from) {
-    return std::find_first_of(text.begin() + static_cast<std::ptrdiff_t>(from), text.end(), limits.end_of_text.begin(),
-                              limits.end_of_text.end());
+    return std::find_first_of(text.begin() + from, text.end(), limits.end_of_text.begin(), limits.end_of_text.end());
   };
   while (finished < prompts.size()) {
     std::vector<std::vector<int>> newcomers;
     std::vector<int> ids;
-    for (; next < prompts.size() && prompt_of.size() < at(limits.batch_size); ++next) {
-      newcomers.push_back(prompts[next]);
-      ids.push_back(static_cast<int>(next));
-      prompt_of.push_back(next);
+    for (; next < count(prompts) && count(prompt_of) < limits.batch_size; ++next) {
+      newcomers.push_back(prompts[at(next)]);
+      ids.push_back(next);
+      prompt_of.push_back(at(next));
     }
     const bool prefill = !newcomers.empty();
     int tokens = 0;
@@ -245,16 +248,17 @@ void generate(Generator& generator, const std::vector<std::vector<int>>& prompts
       tokens = std::accumulate(emitted.begin(), emitted.end(), 0);
     }
     if (limits.after_turn) limits.after_turn(prefill, tokens);
-    for (std::size_t slot = prompt_of.size(); slot-- > 0;) {
-      const auto& text = generator.session().text[slot];
-      const std::size_t prompt = prompts[prompt_of[slot]].size(), most = prompt + at(limits.new_tokens);
+    for (int slot = count(prompt_of); slot-- > 0;) {
+      const auto& text = generator.session().text[at(slot)];
+      std::size_t& mine = prompt_of[at(slot)];
+      const std::size_t prompt = prompts[mine].size(), most = prompt + at(limits.new_tokens);
       auto end = ends(text, prompt);
       if (end == text.end() && text.size() < most) continue;
       if (end != text.end()) ++end;
-      end = std::min(end, text.begin() + static_cast<std::ptrdiff_t>(std::min(most, text.size())));
-      done[prompt_of[slot]].tokens.assign(text.begin() + static_cast<std::ptrdiff_t>(prompt), end);
-      generator.leave(static_cast<int>(slot));
-      prompt_of[slot] = prompt_of.back();
+      end = std::min(end, text.begin() + (std::min(most, text.size())));
+      done[mine].tokens.assign(text.begin() + prompt, end);
+      generator.leave(slot);
+      mine = prompt_of.back();
       prompt_of.pop_back();
       ++finished;
     }

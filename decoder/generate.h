@@ -10,10 +10,12 @@
 
 namespace draftline {
 
-// Runs the target from `first_layer` on and returns the states after its final norm, [rows, hidden];
-// `auxiliary_states` receives the auxiliary hidden states that the method reads.
-Tensor target_pass(Ops&, const Transformer& target, const Method&, Stream&, PassRef, int first_layer,
-                   std::map<int, Tensor>& auxiliary_states);
+struct TargetStates {
+  Tensor normed;                    // after the final norm, [rows, hidden]
+  std::map<int, Tensor> auxiliary;  // the hidden states that the method reads, by layer
+};
+// Runs the target from `first_layer` on.
+TargetStates target_pass(Ops&, const Transformer& target, const Method&, Stream&, PassRef, int first_layer = 0);
 
 // Lengths for sequences that are measured together, shortest first: they differ around `mean`, as those of a server do.
 // Equal ones would be too fast: a CPU's branch predictor learns when a loop of constant length ends.

@@ -30,34 +30,33 @@ LatentWeights make_latent(WeightStore& store, const std::string& prefix, const L
 }
 
 // y: the layer's input; queries: their normalised latent. -> the tokens that each row attends to.
-static Tensor indexed_tokens(Ops& ops, Tensor y, Tensor queries, const IndexerWeights& w, const Indexer& i,
-                             const Rope& rope, PassRef pass, Cache cache, int layer) {
+static Tensor indexed_tokens(Ops& ops, Tensor y, Tensor queries, const IndexerWeights& w, const LatentHeads& a,
+                             const LayerPass& at) {
+  const Indexer& i = *a.dims.indexer;
   const Tensor both = ops.linear(y, w.key_and_weights);
-  const Tensor k =
-      ops.layer_norm(columns(both, 0, i.head_dim), w.k_norm, w.k_norm_bias, static_cast<float>(i.norm_epsilon));
-  const Tensor q = ops.index_append(ops.linear(queries, w.q_up), k, rope, pass, cache, layer);
-  return ops.select_tokens(q, columns(both, i.head_dim, i.heads), pass, cache, layer);
+  const Tensor k = ops.layer_norm(columns(both, 0, i.head_dim), w.k_norm, w.k_norm_bias, single(i.norm_epsilon));
+  const Tensor q = ops.index_append(ops.linear(queries, w.q_up), k, a.rope, at);
+  return ops.select_tokens(q, columns(both, i.head_dim, i.heads), at);
 }
 
-Tensor latent_attention(Ops& ops, Tensor y, const LatentWeights& w, const LatentHeads& a, PassRef pass, Cache cache,
-                        int layer, std::optional<Tensor>& chosen) {
+Tensor latent_attention(Ops& ops, Tensor y, const LatentWeights& w, const LatentHeads& a, const LayerPass& at,
+                        std::optional<Tensor>& chosen) {
   const LatentAttention& l = a.dims;
-  const auto epsilon = static_cast<float>(l.norm_epsilon);
-  const auto scale = static_cast<float>(a.query_scale.value_or(1 / std::sqrt(static_cast<double>(a.head_dim()))));
+  const auto epsilon = single(l.norm_epsilon);
+  const auto scale = single(a.query_scale.value_or(1 / std::sqrt(1.0 * a.head_dim())));
   const Tensor down = ops.linear(y, w.down);
   const int queries = w.down.out - l.kv_rank - l.rope_dim;
   Tensor q = columns(down, 0, queries), q_latent;
   if (w.q_up) q = ops.linear(q_latent = ops.rms_norm(q, *w.q_norm, epsilon), *w.q_up);
   const Tensor latent = ops.rms_norm(columns(down, queries, l.kv_rank), w.kv_norm, epsilon);
   const LatentAppend rotated =
-      ops.latent_append(q, latent, columns(down, queries + l.kv_rank, l.rope_dim), l, a.rope, pass, cache, layer);
-  if (w.indexer) chosen = indexed_tokens(ops, y, q_latent, *w.indexer, *l.indexer, a.rope, pass, cache, layer);
-  const int most_absorbed = bits_of(cache.dtype) < 16 ? l.most_absorbed_8bit : l.most_absorbed;
-  if (!chosen && ops.rows(pass).prompts && ops.rows(pass).widest > most_absorbed)
-    return ops.expanded_attend(q, ops.linear(latent, w.kv_up), rotated, scale, pass);
+      ops.latent_append(q, latent, columns(down, queries + l.kv_rank, l.rope_dim), l, a.rope, at);
+  if (w.indexer) chosen = indexed_tokens(ops, y, q_latent, *w.indexer, a, at);
+  const int most_absorbed = bits_of(at.cache.dtype) < 16 ? l.most_absorbed_8bit : l.most_absorbed;
+  if (!chosen && ops.rows(at.pass).prompts && ops.rows(at.pass).widest > most_absorbed)
+    return ops.expanded_attend(q, ops.linear(latent, w.kv_up), rotated, scale, at.pass);
   const Tensor absorbed = ops.absorb_queries(q, w.absorbed, l);
-  return ops.expand_values(ops.latent_attend(absorbed, rotated.q_rope, scale, pass, cache, layer, chosen), w.absorbed,
-                           l);
+  return ops.expand_values(ops.latent_attend(absorbed, rotated.q_rope, scale, at, chosen), w.absorbed, l);
 }
 
 }  // namespace draftline

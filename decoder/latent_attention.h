@@ -32,7 +32,7 @@ LatentWeights make_latent(WeightStore&, const std::string& prefix, const LatentH
 
 // y [n, inputs] -> [n, heads * value_dim]; `layer` of a latent cache. `chosen`: the tokens that the rows attend to. A
 // layer with an indexer sets it; one that shares the choice of a layer before it reads it.
-Tensor latent_attention(Ops&, Tensor y, const LatentWeights&, const LatentHeads&, PassRef, Cache, int layer,
+Tensor latent_attention(Ops&, Tensor y, const LatentWeights&, const LatentHeads&, const LayerPass&,
                         std::optional<Tensor>& chosen);
 
 }  // namespace draftline

@@ -142,10 +142,11 @@ LayerWeights make_layer(WeightStore& store, const std::string& prefix, const Lay
   return std::move(w);
 }
 
-static float epsilon_of(const LayerWeights& w) { return static_cast<float>(w.shape.norm_epsilon); }
+static float epsilon_of(const LayerWeights& w) { return single(w.shape.norm_epsilon); }
 
-static Tensor head_attention(Ops& ops, Tensor y, const LayerWeights& w, const HeadAttention& a, PassRef pass,
-                             Cache cache, int layer, int ranks, const std::optional<EntryChoice>& choice) {
+static Tensor head_attention(Ops& ops, Tensor y, const LayerWeights& w, const LayerPass& at, int ranks,
+                             const std::optional<EntryChoice>& choice) {
+  const HeadAttention& a = *w.shape.heads();
   const AttentionHeads& h = a.heads;
   const int q_cols = h.q_columns(), k_cols = h.k_columns(), v_cols = h.v_columns();
   const int values_at = h.values_are_keys ? q_cols : q_cols + k_cols;
@@ -163,29 +164,28 @@ static Tensor head_attention(Ops& ops, Tensor y, const LayerWeights& w, const He
   }
   Tensor v = columns(qkv, values_at, v_cols);
   if (a.value_norm) v = ops.rms_norm(v, {}, epsilon, h.value_dim);
-  const Tensor rotated = ops.rope_append(q, k, v, a.rope, pass, cache, layer);
-  Tensor attended = ops.attend(rotated, pass, cache, layer, a.query_scale, w.sinks);
-  if (choice)
-    ops.select_entries(rotated, pass, cache, choice->ring, layer, choice->window, choice->pool, a.query_scale);
+  const Tensor rotated = ops.rope_append(q, k, v, a.rope, at);
+  Tensor attended = ops.attend(rotated, at, a.query_scale, w.sinks);
+  if (choice) ops.select_entries(rotated, at, choice->ring, choice->window, choice->pool, a.query_scale);
   if (a.output_gate) attended = ops.sigmoid_mul(attended, columns(qkv, h.projected_columns(), h.result_columns()));
   return ops.sum_over_ranks(ops.linear(attended, w.o, w.o_bias), ranks);
 }
 
-Tensor self_attention(Ops& ops, Tensor y, const LayerWeights& w, PassRef pass, Cache cache, int layer, int ranks,
-                      const std::optional<EntryChoice>& choice, std::optional<Tensor>* chosen) {
-  if (const HeadAttention* a = w.shape.heads()) return head_attention(ops, y, w, *a, pass, cache, layer, ranks, choice);
+Tensor self_attention(Ops& ops, Tensor y, const LayerWeights& w, const LayerPass& at, int ranks,
+                      const Choices& choices) {
+  if (w.shape.heads() != nullptr) return head_attention(ops, y, w, at, ranks, choices.entries);
   std::optional<Tensor> own;
-  const Tensor values = latent_attention(ops, y, *w.latent, std::get<LatentHeads>(w.shape.attention), pass, cache,
-                                         layer, chosen != nullptr ? *chosen : own);
+  const Tensor values = latent_attention(ops, y, *w.latent, std::get<LatentHeads>(w.shape.attention), at,
+                                         choices.tokens != nullptr ? *choices.tokens : own);
   return ops.sum_over_ranks(ops.linear(values, w.o), ranks);
 }
 
-Tensor delta_net(Ops& ops, Tensor y, const LayerWeights& w, PassRef pass, StateCache cache, int layer, int ranks) {
+Tensor delta_net(Ops& ops, Tensor y, const LayerWeights& w, const StatePass& at, int ranks) {
   const DeltaNet& d = std::get<DeltaNet>(w.shape.attention);
   const DeltaNetWeights& own = w.delta_net.value();
   const Tensor qkvz = ops.linear(y, w.qkv), gates = ops.linear(y, own.gates);
-  const Tensor qkv = ops.convolve(columns(qkvz, 0, d.convolved_columns()), own.convolution, pass, cache, layer);
-  const Tensor values = ops.gated_delta_rule(qkv, gates, own.a_log, own.dt_bias, pass, cache, layer);
+  const Tensor qkv = ops.convolve(columns(qkvz, 0, d.convolved_columns()), own.convolution, at);
+  const Tensor values = ops.gated_delta_rule(qkv, gates, own.a_log, own.dt_bias, at);
   const Tensor z = columns(qkvz, d.convolved_columns(), d.value_columns());
   const Tensor normed = ops.gated_rms_norm(values, z, own.norm, epsilon_of(w), d.value_dim);
   return ops.sum_over_ranks(ops.linear(normed, w.o), ranks);

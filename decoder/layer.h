@@ -48,14 +48,16 @@ struct EntryChoice {  // as of Ops::select_entries
   Cache ring;
   int window, pool;
 };
-// An attention sublayer without its norm: y [n, inputs] -> [n, hidden], summed over tensor-parallel ranks. `choice`: of
-// a pass of prompts, the entries that go into a ring too. `chosen`: as in latent_attention(), if several layers run one
-// after another; null: the layer stands alone.
-Tensor self_attention(Ops&, Tensor y, const LayerWeights&, PassRef, Cache, int layer, int ranks = 1,
-                      const std::optional<EntryChoice>& choice = {}, std::optional<Tensor>* chosen = nullptr);
+struct Choices {
+  std::optional<EntryChoice> entries = {};  // of a pass of prompts, those that go into a ring too
+  // `chosen` of latent_attention(), if several layers run one after another; null: the layer stands alone.
+  std::optional<Tensor>* tokens = nullptr;
+};
+// An attention sublayer without its norm: y [n, inputs] -> [n, hidden], summed over tensor-parallel ranks.
+Tensor self_attention(Ops&, Tensor y, const LayerWeights&, const LayerPass&, int ranks = 1, const Choices& = {});
 // A gated delta network as a sublayer without its norm: y [n, hidden] -> [n, hidden], summed over tensor-parallel
 // ranks.
-Tensor delta_net(Ops&, Tensor y, const LayerWeights&, PassRef, StateCache, int layer, int ranks = 1);
+Tensor delta_net(Ops&, Tensor y, const LayerWeights&, const StatePass&, int ranks = 1);
 // An MLP sublayer without its norm: y [n, hidden] -> [n, hidden], summed over tensor-parallel ranks. `sequences`: that
 // the rows belong to, which decides how many experts they touch; 0: not known, each row chooses by itself.
 // `residual`: the stream before the norm whose result is y, which experts beside a dense MLP read.

@@ -28,8 +28,6 @@ Tensor Ops::temp(int rows, int cols, DType dtype) {
   return t;
 }
 
-// ---- memory
-
 Tensor Ops::persistent(const std::string& name, int rows, int cols, DType dtype) {
   auto [it, fresh] = named_.try_emplace({name, rows, cols});
   if (fresh) it->second = make_persistent(rows, cols, dtype, {});
@@ -67,7 +65,7 @@ Tensor Ops::input(const std::string& name, std::span<const int> data) {
 }
 
 Tensor Ops::upload(Tensor to, std::span<const int> data) {
-  check(to.elements() == static_cast<double>(data.size()), "upload: as many values as the buffer holds");
+  check(to.values() == data.size(), "upload: as many values as the buffer holds");
   backend_.stage(data);
   emit(Upload{to});
   return to;
@@ -116,8 +114,6 @@ PassRef Ops::pass(Pass p) {
   return {count(tape_.passes) - 1, epoch_};
 }
 
-// ---- data movement
-
 Tensor Ops::gather(std::vector<Tensor> parts, std::optional<Tensor> index, int shift, int span) {
   int cols = 0;
   for (const Tensor& p : parts) cols += p.cols;
@@ -140,8 +136,6 @@ void Ops::store(Tensor to, Tensor x) {
         "store: into a persistent buffer of equal shape");
   emit(Store{x, to});
 }
-
-// ---- choosing tokens
 
 Tensor Ops::argmax(Tensor logits) {
   if (teacher != nullptr) return teacher->best(logits);
@@ -190,7 +184,7 @@ SelectTree Ops::select_tree(std::vector<Tensor> tokens, std::vector<Tensor> scor
 
 Tensor Ops::clip_top_k(Tensor log_probs, double top_p, double least_share) {
   const Tensor y = temp(log_probs.rows, log_probs.cols, log_probs.dtype);
-  return emit(ClipTopK{log_probs, static_cast<float>(top_p), static_cast<float>(least_share), y}).y;
+  return emit(ClipTopK{log_probs, single(top_p), single(least_share), y}).y;
 }
 
 Tensor Ops::walk_candidates(const TopK& top, Tensor gate, Tensor root, Tensor before, Tensor after) {
@@ -207,8 +201,6 @@ FollowPath Ops::follow_path(Tensor last, const Rows& items, const Rows& to, int 
   return emit(FollowPath{last, items.cu_seqlens, to.cu_seqlens, items.total, own, ints(to.total), ints(last.rows)});
 }
 
-// ---- verification and the cache
-
 VerdictTensors Ops::verdict(int sequences, int depth) {
   const int b = sequences, n = b * (depth + 1);
   return {.path = ints(n), .next = ints(n), .counts = ints(b), .last = ints(b), .last_row = ints(b), .bonus = ints(b)};
@@ -222,29 +214,14 @@ VerdictTensors Ops::verify_greedy(Tensor predicted, const DraftRows& v) {
 
 VerdictTensors Ops::verify_sampled(Tensor logits, const DraftRows& v, std::optional<Tensor> q, AcceptRule rule,
                                    const BatchSlots& slots, const Sampling& sampling) {
-  return emit(VerifySampled{.logits = logits,
-                            .tokens = v.tokens,
-                            .parents = v.parents,
-                            .cu_seqlens = v.rows.cu_seqlens,
-                            .q = q,
-                            .rule = rule,
-                            .slots = slots,
-                            .sampling = sampling,
-                            .depth = v.depth,
-                            .verdict = verdict(v.rows.sequences(), v.depth)})
+  const VerdictTensors y = verdict(v.rows.sequences(), v.depth);
+  return emit(VerifySampled{logits, v.tokens, v.parents, v.rows.cu_seqlens, q, rule, slots, sampling, v.depth, y})
       .verdict;
 }
 
 VerdictTensors Ops::verify_relaxed(Tensor logits, const DraftRows& v, const Sampling& sampling, const Relaxed& rule) {
-  return emit(VerifyRelaxed{.logits = logits,
-                            .tokens = v.tokens,
-                            .parents = v.parents,
-                            .cu_seqlens = v.rows.cu_seqlens,
-                            .sampling = sampling,
-                            .rule = rule,
-                            .depth = v.depth,
-                            .verdict = verdict(v.rows.sequences(), v.depth)})
-      .verdict;
+  const VerdictTensors y = verdict(v.rows.sequences(), v.depth);
+  return emit(VerifyRelaxed{logits, v.tokens, v.parents, v.rows.cu_seqlens, sampling, rule, v.depth, y}).verdict;
 }
 
 Tensor Ops::force_accepted(Tensor predicted, const DraftRows& v, Tensor wanted, int vocabulary) {

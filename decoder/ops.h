@@ -90,34 +90,32 @@ class Ops {
                             int sequences = 0, std::optional<Tensor> routed = {});
   // q [n, heads * head_dim] -> the same, rotated; k [n, kv_heads * head_dim] and v [n, kv_heads * value_dim] go to the
   // cache. Bug if n is not the pass's total.
-  Tensor rope_append(Tensor q, Tensor k, Tensor v, const Rope&, PassRef, Cache, int layer);
+  Tensor rope_append(Tensor q, Tensor k, Tensor v, const Rope&, const LayerPass&);
   // The rotation alone, by a row's position; `cache`: whose heads q has.
   Tensor rotate(Tensor q, const Rope&, PassRef, Cache cache);
   // Puts k, rotated, and v into the cache as rope_append() does, without queries.
-  void append(Tensor k, Tensor v, const Rope&, PassRef, Cache, int layer);
+  void append(Tensor k, Tensor v, const Rope&, const LayerPass&);
   // q [n, heads * head_dim] x the cache -> [n, heads * value_dim]; sinks [1, heads]; scale: none: 1 / sqrt(head_dim).
   // Bug if n is not the pass's total, or the sinks are not the heads'
-  Tensor attend(Tensor q, PassRef, Cache, int layer, std::optional<double> scale = {},
-                std::optional<Weight> sinks = {});
+  Tensor attend(Tensor q, const LayerPass&, std::optional<double> scale = {}, std::optional<Weight> sinks = {});
   // Latent attention, as decoder/op.h says. Bug if columns differ from the dimensions, rows from the pass.
-  LatentAppend latent_append(Tensor q, Tensor latent, Tensor shared_key, const LatentAttention&, const Rope&, PassRef,
-                             Cache, int layer);
+  LatentAppend latent_append(Tensor q, Tensor latent, Tensor shared_key, const LatentAttention&, const Rope&,
+                             const LayerPass&);
   Tensor absorb_queries(Tensor q, Weight kv_b, const LatentAttention&);
   Tensor expand_values(Tensor x, Weight kv_b, const LatentAttention&);
-  Tensor latent_attend(Tensor q, Tensor q_rope, float scale, PassRef, Cache, int layer,
-                       std::optional<Tensor> tokens = {});
-  Tensor index_append(Tensor q, Tensor k, const Rope&, PassRef, Cache, int layer);
-  Tensor select_tokens(Tensor q, Tensor weights, PassRef, Cache, int layer);
+  Tensor latent_attend(Tensor q, Tensor q_rope, float scale, const LayerPass&, std::optional<Tensor> tokens = {});
+  Tensor index_append(Tensor q, Tensor k, const Rope&, const LayerPass&);
+  Tensor select_tokens(Tensor q, Tensor weights, const LayerPass&);
   Tensor expanded_attend(Tensor q, Tensor kv, const LatentAppend& rotated, float scale, PassRef);  // of whole prompts
   // [n, heads * head_dim] each -> the same; Bug if `group` does not divide n
   Tensor group_attend(Tensor q, Tensor k, Tensor v, int group, int head_dim, bool causal = false);
   // [n, c] each -> [n, c], each `width` columns alone; Bug if shapes differ or w is no [1, width]
   Tensor gated_rms_norm(Tensor x, Tensor gate, Weight w, float epsilon, int width);
   // [n, convolved columns] -> the same; InputErrors if the pass's rows are a tree, as of gated_delta_rule()
-  Tensor convolve(Tensor x, Weight w, PassRef, StateCache, int layer);
+  Tensor convolve(Tensor x, Weight w, const StatePass&);
   // [n, convolved columns], [n, 2 heads] -> [n, value columns]. A sequence's rows follow each other, so a tree of them
   // has no order of states: InputErrors. Bug if shapes differ.
-  Tensor gated_delta_rule(Tensor qkv, Tensor gates, Weight a_log, Weight dt_bias, PassRef, StateCache, int layer);
+  Tensor gated_delta_rule(Tensor qkv, Tensor gates, Weight a_log, Weight dt_bias, const StatePass&);
   Tensor sum_over_ranks(Tensor y, int ranks);     // [n, c], in place; no op on one rank
   Tensor gather_over_ranks(Tensor x, int ranks);  // [n, c] -> [n, c * ranks]; no op on one rank
   // [n, c] -> [n * ranks, c]: rows of all devices for their experts, by all_gather or all_to_all, which sends `copies`
@@ -172,7 +170,7 @@ class Ops {
   void keep_entries(Cache from, Cache to, Tensor last, const Rows&, const BatchSlots&);
   // q [n, heads * head_dim] of whole prompts; scale: none: 1 / sqrt(head_dim). Bug if the ring holds no more than
   // `window` entries, or has sinks, or for latents.
-  void select_entries(Tensor q, PassRef, Cache from, Cache to, int layer, int window, int pool,
+  void select_entries(Tensor q, const LayerPass& from, Cache to, int window, int pool,
                       std::optional<double> scale = {});
 
   // ---- the host's side

@@ -8,7 +8,7 @@ namespace draftline {
 template <class T>
 const T& Ops::emit(T op) {
   hasher_(static_cast<int>(Op{std::in_place_type<T>}.index()));
-  hasher_(static_cast<int>(phase));
+  hasher_(phase);
   const auto mix = [this](const auto& field) {
     hasher_(field);
     if constexpr (std::is_same_v<std::decay_t<decltype(field)>, PassRef>)

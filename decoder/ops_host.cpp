@@ -16,7 +16,7 @@ std::vector<int> Ops::decide(std::optional<Tensor> from, const Rule& rule, const
 void Ops::look_up(int trees) {
   tape_.looks_up = true;
   tape_.trees += trees;
-  hasher_.hash.add(static_cast<std::uint64_t>(trees));
+  hasher_.hash.add(trees);
 }
 
 std::vector<int> Ops::fetch(Tensor from) {

@@ -7,7 +7,7 @@
 namespace draftline {
 
 Tensor Ops::embed(Weight table, Tensor ids, double scale) {
-  return emit(Embed{table, ids, static_cast<float>(scale), temp(ids.rows, table.out)}).y;
+  return emit(Embed{table, ids, single(scale), temp(ids.rows, table.out)}).y;
 }
 
 Tensor Ops::linear(Tensor x, Weight w, std::optional<Weight> bias) {
@@ -77,7 +77,7 @@ Tensor Ops::add_scaled(Tensor a, Tensor b, Weight scale) {
   return emit(AddScaled{a, b, scale, temp(a.rows, a.cols)}).y;
 }
 
-Tensor Ops::soft_cap(Tensor x, double cap) { return emit(SoftCap{x, static_cast<float>(cap), temp(x.rows, x.cols)}).y; }
+Tensor Ops::soft_cap(Tensor x, double cap) { return emit(SoftCap{x, single(cap), temp(x.rows, x.cols)}).y; }
 
 Tensor Ops::grouped_conv(Tensor x, Tensor delta, Weight base, int block) {
   check(x.rows == delta.rows && x.rows % block == 0, "grouped_conv: whole blocks");
@@ -103,7 +103,8 @@ Tensor Ops::mixture_of_experts(Tensor x, const ExpertWeights& w, const Experts& 
       .y;
 }
 
-Tensor Ops::rope_append(Tensor q, Tensor k, Tensor v, const Rope& rope, PassRef p, Cache c, int layer) {
+Tensor Ops::rope_append(Tensor q, Tensor k, Tensor v, const Rope& rope, const LayerPass& at) {
+  const auto& [p, c, layer] = at;
   check(q.rows == tape_.pass(p).rows.total && k.cols == c.kv_heads * c.head_dim && v.cols == c.value_columns(),
         "rope_append: rows of the pass, columns of the cache");
   return emit(RopeAppend{q, k, v, rope, p, c, layer, temp(q.rows, q.cols)}).y;
@@ -115,20 +116,25 @@ Tensor Ops::rotate(Tensor q, const Rope& rope, PassRef p, Cache c) {
   return emit(RopeAppend{q, none, none, rope, p, c, 0, temp(q.rows, q.cols)}).y;
 }
 
-void Ops::append(Tensor k, Tensor v, const Rope& rope, PassRef p, Cache c, int layer) {
-  rope_append(temp(k.rows, 0), k, v, rope, p, c, layer);
+void Ops::append(Tensor k, Tensor v, const Rope& rope, const LayerPass& at) {
+  rope_append(temp(k.rows, 0), k, v, rope, at);
 }
 
-Tensor Ops::attend(Tensor q, PassRef p, Cache c, int layer, std::optional<double> scale, std::optional<Weight> sinks) {
+static float scale_or_usual(std::optional<double> scale, const Cache& c) {
+  return scale ? single(*scale) : 1 / std::sqrt(single(c.head_dim));
+}
+
+Tensor Ops::attend(Tensor q, const LayerPass& at, std::optional<double> scale, std::optional<Weight> sinks) {
+  const auto& [p, c, layer] = at;
   check(q.rows == tape_.pass(p).rows.total, "attend: rows of the pass");
   check(!sinks || sinks->out == q.cols / c.head_dim, "attend: a sink for each head");
-  const float usual = 1 / std::sqrt(static_cast<float>(c.head_dim));
-  const float factor = scale ? static_cast<float>(*scale) : usual;
-  return emit(Attend{q, p, c, layer, factor, sinks, temp(q.rows, q.cols / c.head_dim * c.value_dim)}).y;
+  const Tensor y = temp(q.rows, q.cols / c.head_dim * c.value_dim);
+  return emit(Attend{q, p, c, layer, scale_or_usual(scale, c), sinks, y}).y;
 }
 
 LatentAppend Ops::latent_append(Tensor q, Tensor latent, Tensor shared_key, const LatentAttention& dims,
-                                const Rope& rope, PassRef p, Cache c, int layer) {
+                                const Rope& rope, const LayerPass& at) {
+  const auto& [p, c, layer] = at;
   const int columns = dims.nope_dim + dims.rope_dim, heads = q.cols / columns;
   check(q.rows == tape_.pass(p).rows.total && q.cols == heads * columns && latent.cols == c.latent &&
             shared_key.cols == dims.rope_dim,
@@ -153,22 +159,24 @@ Tensor Ops::expand_values(Tensor x, Weight kv_b, const LatentAttention& dims) {
   return emit(ExpandValues{x, kv_b, dims, temp(x.rows, heads * dims.value_dim)}).y;
 }
 
-Tensor Ops::index_append(Tensor q, Tensor k, const Rope& rope, PassRef p, Cache c, int layer) {
+Tensor Ops::index_append(Tensor q, Tensor k, const Rope& rope, const LayerPass& at) {
+  const auto& [p, c, layer] = at;
   check(q.rows == tape_.pass(p).rows.total && k.rows == q.rows && c.indexer && k.cols == c.indexer->head_dim &&
             q.cols % k.cols == 0,
         "index_append: rows of the pass, whole heads, the key of the cache");
   return emit(IndexAppend{q, k, rope, p, c, layer, temp(q.rows, q.cols)}).y;
 }
 
-Tensor Ops::select_tokens(Tensor q, Tensor weights, PassRef p, Cache c, int layer) {
+Tensor Ops::select_tokens(Tensor q, Tensor weights, const LayerPass& at) {
+  const auto& [p, c, layer] = at;
   check(q.rows == tape_.pass(p).rows.total && weights.rows == q.rows && c.indexer &&
             q.cols == weights.cols * c.indexer->head_dim,
         "select_tokens: rows of the pass, a weight for each head");
   return emit(SelectTokens{q, weights, p, c, layer, temp(q.rows, c.indexer->top_k, DType::int32)}).y;
 }
 
-Tensor Ops::latent_attend(Tensor q, Tensor q_rope, float scale, PassRef p, Cache c, int layer,
-                          std::optional<Tensor> tokens) {
+Tensor Ops::latent_attend(Tensor q, Tensor q_rope, float scale, const LayerPass& at, std::optional<Tensor> tokens) {
+  const auto& [p, c, layer] = at;
   check(tokens || !c.indexer, "latent_attend: the tokens of an indexer, where there is one");
   check(
       q.rows == tape_.pass(p).rows.total && c.latent > 0 && q.cols / c.latent == q_rope.cols / (c.head_dim - c.latent),
@@ -185,14 +193,13 @@ Tensor Ops::expanded_attend(Tensor q, Tensor kv, const LatentAppend& rotated, fl
       .y;
 }
 
-void Ops::select_entries(Tensor q, PassRef p, Cache from, Cache to, int layer, int window, int pool,
-                         std::optional<double> scale) {
+void Ops::select_entries(Tensor q, const LayerPass& at, Cache to, int window, int pool, std::optional<double> scale) {
+  const auto& [p, from, layer] = at;
   check(rows(p).prompts && q.rows == rows(p).total, "select_entries: rows of whole prompts");
   check(to.window.ring && to.window.sinks == 0 && to.window.tokens > window && to.layers == from.layers &&
             to.columns() == from.columns() && from.latent == 0,
         "select_entries: into a ring of layers of the same shape, with room for more than the window");
-  const float usual = 1 / std::sqrt(static_cast<float>(from.head_dim));
-  emit(SelectEntries{q, p, from, to, layer, window, pool, scale ? static_cast<float>(*scale) : usual});
+  emit(SelectEntries{q, p, from, to, layer, window, pool, scale_or_usual(scale, from)});
 }
 
 Tensor Ops::group_attend(Tensor q, Tensor k, Tensor v, int group, int head_dim, bool causal) {
@@ -217,7 +224,8 @@ void Ops::check_chain(PassRef ref, const StateCache& c) const {
                       std::to_string(c.states - 1) + " at once are kept for each sequence");
 }
 
-Tensor Ops::convolve(Tensor x, Weight w, PassRef p, StateCache c, int layer) {
+Tensor Ops::convolve(Tensor x, Weight w, const StatePass& at) {
+  const auto& [p, c, layer] = at;
   check(x.rows == tape_.pass(p).rows.total && x.cols == c.net.convolved_columns() && w.out == x.cols &&
             w.in == c.net.kernel,
         "convolve: rows of the pass, columns of the network");
@@ -225,8 +233,8 @@ Tensor Ops::convolve(Tensor x, Weight w, PassRef p, StateCache c, int layer) {
   return emit(Convolve{x, w, p, c, layer, temp(x.rows, x.cols)}).y;
 }
 
-Tensor Ops::gated_delta_rule(Tensor qkv, Tensor gates, Weight a_log, Weight dt_bias, PassRef p, StateCache c,
-                             int layer) {
+Tensor Ops::gated_delta_rule(Tensor qkv, Tensor gates, Weight a_log, Weight dt_bias, const StatePass& at) {
+  const auto& [p, c, layer] = at;
   check(qkv.rows == tape_.pass(p).rows.total && qkv.cols == c.net.convolved_columns() && gates.rows == qkv.rows &&
             gates.cols == 2 * c.net.value_heads,
         "gated_delta_rule: rows of the pass, columns of the network");

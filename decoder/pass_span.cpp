@@ -45,7 +45,7 @@ Span span_of(const PassRows& p, double length, Window w) {
 }
 
 PassSpan::PassSpan(const SegmentRun& run, int pass) {
-  const std::size_t index = draftline::at(pass);  // not PassSpan::at()
+  const auto index = draftline::at(pass);
   const Pass& p = run.tape->passes[index];
   const auto &rows_each = run.rows[index], &ahead = run.ahead[index];
   for (std::size_t b = 0; b < rows_each.size(); ++b) {

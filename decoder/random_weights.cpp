@@ -19,14 +19,14 @@ void RandomWeights::load(const std::string& name, int in, int out, std::span<flo
     return;
   }
   const NormalTerm t = term(name, in);
-  for (float& v : to) v = static_cast<float>(t.mean + t.spread * rng.normal());
+  for (float& v : to) v = single(t.mean + t.spread * rng.normal());
   static_cast<void>(out);
 }
 
 NormalTerm RandomWeights::term(const std::string& name, int in) const {
   const double size = scale_ ? scale_(name) : 1.0;
   const bool norm = name.ends_with("norm"), bias = ends_with_any(name, {"bias", ".b"});
-  const double spread = name.ends_with("embedding") ? 1 : norm || bias ? 0.1 : 1 / std::sqrt(static_cast<double>(in));
+  const double spread = name.ends_with("embedding") ? 1 : norm || bias ? 0.1 : 1 / std::sqrt(1.0 * in);
   return {seed_, Rng(seed_, name).stream(), norm ? 1.0 : 0.0, spread * size};
 }
 
@@ -43,7 +43,7 @@ void PerturbedWeights::load(const std::string& name, int in, int out, std::span<
   std::vector<float> noise(to.size());
   random_.load(name, in, out, noise);
   const float mean = own.ends_with("norm") ? 1.0F : 0.0F;
-  for (std::size_t i = 0; i < to.size(); ++i) to[i] += static_cast<float>(noise_) * (noise[i] - mean);
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] += single(noise_) * (noise[i] - mean);
 }
 
 std::vector<NormalTerm> PerturbedWeights::formula(const std::string& name, int in, int out) {
@@ -52,7 +52,7 @@ std::vector<NormalTerm> PerturbedWeights::formula(const std::string& name, int i
   auto terms = base_.formula(own, in, out);
   if (terms.empty() || noise_ == 0) return terms;
   for (NormalTerm t : random_.formula(name, in, out)) {
-    t.scale = static_cast<float>(noise_);
+    t.scale = single(noise_);
     t.minus = own.ends_with("norm") ? 1.0F : 0.0F;
     terms.push_back(t);
   }

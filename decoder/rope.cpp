@@ -42,8 +42,7 @@ double stretched(double w, int pair, const Rope& rope) {
     }
     case RopeScaling::Kind::yarn: return blended(w, s.factor, kept_by_yarn(pair, rope));
     case RopeScaling::Kind::proportional: return pair < std::floor(s.turned * rope.columns / 2) ? w / s.factor : 0;
-    case RopeScaling::Kind::longrope:
-      return w / (s.long_text ? s.long_factors : s.short_factors).at(static_cast<std::size_t>(pair));
+    case RopeScaling::Kind::longrope: return w / (s.long_text ? s.long_factors : s.short_factors).at(at(pair));
   }
   return w;
 }
@@ -53,14 +52,14 @@ double stretched(double w, int pair, const Rope& rope) {
 std::vector<float> rope_frequencies(const Rope& rope) {
   std::vector<float> f;
   for (int i = 0; i < rope.columns; i += 2) {
-    const double w = std::pow(rope.theta, -static_cast<double>(i) / rope.columns);
-    f.push_back(static_cast<float>(rope.scaling ? stretched(w, i / 2, rope) : w));
+    const double w = std::pow(rope.theta, -1.0 * i / rope.columns);
+    f.push_back(single(rope.scaling ? stretched(w, i / 2, rope) : w));
   }
   return f;
 }
 
 float query_growth(const QueryGrowth& g, int position) {
-  return static_cast<float>(1 + g.scale * std::log1p(std::floor((1.0 * position + g.offset) / g.every)));
+  return single(1 + g.scale * std::log1p(std::floor((1.0 * position + g.offset) / g.every)));
 }
 
 }  // namespace draftline

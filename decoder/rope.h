@@ -10,7 +10,7 @@
 namespace draftline {
 
 std::vector<float> rope_frequencies(const Rope&);  // [columns / 2]
-inline float attention_factor(const Rope& r) { return r.scaling ? static_cast<float>(r.scaling->attention_factor) : 1; }
+inline float attention_factor(const Rope& r) { return r.scaling ? single(r.scaling->attention_factor) : 1; }
 float query_growth(const QueryGrowth&, int position);
 
 }  // namespace draftline

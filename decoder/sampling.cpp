@@ -16,7 +16,7 @@ namespace draftline {
 static void keep_top_k(std::span<double> weights, std::size_t k) {
   if (k >= weights.size()) return;
   std::vector<double> sorted(weights.begin(), weights.end());
-  const auto kth = sorted.begin() + static_cast<std::ptrdiff_t>(k - 1);
+  const auto kth = sorted.begin() + (k - 1);
   std::nth_element(sorted.begin(), kth, sorted.end(), std::greater<>());
   for (double& w : weights)
     if (w < *kth) w = 0;
@@ -65,19 +65,20 @@ void warp(std::span<const float> logits, const Sampling& sampling, std::span<dou
 template <class T>
 static int draw_from(std::span<const T> weights, double u) {
   double sum = 0;
-  for (const T w : weights) sum += static_cast<double>(w);
+  for (const T w : weights) sum += w;
   check(sum > 0 && std::isfinite(sum), "draw: weights that are no distribution");
   check(u >= 0 && u < 1, "draw: a uniform lies in [0, 1)");
   const double target = u * sum;  // may round up to the sum itself
   double upto = 0;
-  std::size_t last = 0;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    if (!(weights[i] > 0)) continue;
-    upto += static_cast<double>(weights[i]);
-    if (upto > target) return static_cast<int>(i);
+  int last = 0;
+  for (int i = 0; i < count(weights); ++i) {
+    const double w = weights[at(i)];
+    if (!(w > 0)) continue;
+    upto += w;
+    if (upto > target) return i;
     last = i;
   }
-  return static_cast<int>(last);
+  return last;
 }
 
 int draw(std::span<const double> weights, double u) { return draw_from(weights, u); }
@@ -87,7 +88,7 @@ int sample(std::span<const float> logits, const Sampling& sampling, double u, st
   std::vector<double> p(logits.size());
   warp(logits, sampling, p);
   check(q.size() == p.size(), "sample: one probability for each logit");
-  std::transform(p.begin(), p.end(), q.begin(), [](double v) { return static_cast<float>(v); });
+  std::transform(p.begin(), p.end(), q.begin(), [](double v) { return single(v); });
   return draw(std::span<const float>(q), u);
 }
 

@@ -20,7 +20,7 @@ std::string_view op_key(const Op& op, const Tape& tape) {
       op);
 }
 
-std::size_t declared_bytes(const Tensor& t) { return static_cast<std::size_t>(t.bytes().value); }
+std::size_t declared_bytes(const Tensor& t) { return whole(t.bytes()); }
 
 std::vector<TempUse> temp_uses(const Tape& tape, std::size_t (*stored_bytes)(const Tensor&)) {
   std::vector<TempUse> temps(tape.temps.size());
@@ -51,7 +51,7 @@ ArenaPlan plan_arena(const std::vector<TempUse>& temps) {
     const std::size_t need = (temp.bytes + kAlignment - 1) / kAlignment * kAlignment;
     std::size_t at = 0, where = 0;
     for (; where < live.size() && live[where].begin < at + need; ++where) at = live[where].end;
-    live.insert(live.begin() + static_cast<std::ptrdiff_t>(where), Block{at, at + need, temp.last});
+    live.insert(live.begin() + where, Block{at, at + need, temp.last});
     plan.offset[k] = at;
     plan.size = std::max(plan.size, at + need);
   }

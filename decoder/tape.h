@@ -40,7 +40,8 @@ void each_tensor(const Tape& tape, const T& op, F f) {
       f(s.lengths, false);
     };
     if constexpr (std::is_same_v<U, Out>) {
-      f(static_cast<const Tensor&>(field), true);
+      const Tensor& written = field;
+      f(written, true);
     } else if constexpr (std::is_same_v<U, Tensor>) {
       f(field, false);
     } else if constexpr (std::is_same_v<U, std::optional<Tensor>>) {
@@ -121,18 +122,18 @@ struct TapeHasher {
   Fingerprint hash;
   void operator()(int v) { hash.add(v); }
   void operator()(bool v) { hash.add(v); }
-  void operator()(float v) { hash.add(static_cast<double>(v)); }
+  void operator()(float v) { hash.add(double{v}); }
   void operator()(double v) { hash.add(v); }
   template <class E>
   requires std::is_enum_v<E>
-  void operator()(E v) { hash.add(static_cast<int>(v)); }
+  void operator()(E v) { hash.add(number(v)); }
   void operator()(const Tensor& t) {  // everything but the epoch, which differs from step to step
     hash.add(pack(t.id, t.offset));
     hash.add(pack(t.rows, t.cols));
-    hash.add(pack(t.stride, static_cast<int>(t.home) << 8 | static_cast<int>(t.dtype)));
+    hash.add(pack(t.stride, 256 * number(t.home) + number(t.dtype)));
   }
   void operator()(const Weight& w) {
-    hash.add(pack(w.id, static_cast<int>(w.dtype)));
+    hash.add(pack(w.id, number(w.dtype)));
     hash.add(pack(w.in, w.out));
   }
   void operator()(const Cache& c) {
@@ -160,7 +161,7 @@ struct TapeHasher {
   }
   void operator()(const ExpertChoice& c) {
     hash.add(pack(c.experts, c.per_token));
-    hash.add(pack(static_cast<int>(c.score), c.normalise + 2 * c.weighs_inputs));
+    hash.add(pack(number(c.score), c.normalise + 2 * c.weighs_inputs));
     hash.add(pack(c.groups, c.groups_per_token));
     hash.add(c.scale);
   }
@@ -169,7 +170,7 @@ struct TapeHasher {
     for (const auto& each : {w.choice_bias, w.router_bias, w.gate_up_bias, w.down_bias}) (*this)(each);
   }
   void operator()(const Relaxed& r) {
-    hash.add(static_cast<int>(r.kind));
+    (*this)(r.kind);
     hash.add(r.epsilon);
     hash.add(r.delta);
   }
@@ -185,7 +186,7 @@ struct TapeHasher {
   }
   template <class T>
   void operator()(const std::vector<T>& v) {
-    hash.add(static_cast<std::uint64_t>(v.size()));
+    hash.add(v.size());
     for (const T& x : v) (*this)(x);
   }
   void operator()(const Pass& p) {
@@ -198,6 +199,10 @@ struct TapeHasher {
   }
 
  private:
+  template <class E>
+  static int number(E v) {
+    return static_cast<int>(v);
+  }
   static std::uint64_t pack(int high, int low) {
     return static_cast<std::uint64_t>(static_cast<std::uint32_t>(high)) << 32 | static_cast<std::uint32_t>(low);
   }

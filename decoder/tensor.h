@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/errors.h"
+#include "core/int_indexed.h"
 #include "decoder/weights.h"
 #include "model/transformers/dtype.h"
 #include "model/transformers/transformer_shape.h"
@@ -20,7 +21,8 @@ struct Tensor {
   int rows = 0, cols = 0, stride = 0, offset = 0, id = -1, epoch = 0;
   Home home = Home::temp;
   DType dtype = DType::fp32;
-  double elements() const { return static_cast<double>(rows) * cols; }
+  double elements() const { return 1.0 * rows * cols; }
+  std::size_t values() const { return at(rows) * at(cols); }
   Bytes bytes() const { return bytes_of(dtype, elements()); }
 };
 
@@ -46,8 +48,7 @@ inline Tensor row_range(Tensor t, int from, int n) {
   return t;
 }
 inline Tensor reshape(Tensor t, int rows, int cols) {
-  check(t.stride == t.cols && t.elements() == static_cast<double>(rows) * cols,
-        "reshape: a contiguous tensor of that size");
+  check(t.stride == t.cols && t.elements() == 1.0 * rows * cols, "reshape: a contiguous tensor of that size");
   t.rows = rows;
   t.cols = t.stride = cols;
   return t;
@@ -109,8 +110,9 @@ struct StateCache {
 // Which rows of a pass belong to which sequence. The total is part of the shape; how many rows each sequence has is
 // data on the device, so that a ragged plan keeps its tape.
 struct Rows {
-  std::vector<int> each;  // rows of each sequence, for accounting on the host alone; 0: it takes no part in the pass
-  Tensor cu_seqlens;      // int32 [sequences + 1]: rows of all sequences before this one
+  // Rows of each sequence, for accounting on the host alone; 0: it takes no part in the pass.
+  std::vector<int> each = {};
+  Tensor cu_seqlens = {};  // int32 [sequences + 1]: rows of all sequences before this one
   int total = 0, widest = 0;
   bool prompts = false;  // whole prompts: nothing is cached before them
   int sequences() const { return cu_seqlens.rows - 1; }
@@ -149,5 +151,14 @@ struct Pass {
 struct PassRef {
   int index = -1, epoch = 0;
 };
+// A pass over one layer of a cache.
+template <class C>
+struct PassOver {
+  PassRef pass;
+  C cache;
+  int layer;
+};
+using LayerPass = PassOver<Cache>;
+using StatePass = PassOver<StateCache>;
 
 }  // namespace draftline

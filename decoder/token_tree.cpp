@@ -84,8 +84,6 @@ std::vector<int> tree_mask_of(std::span<const TokenTree> trees) {
   return all;
 }
 
-// ---- rank trees
-
 static std::string text_of(const std::vector<int>& path) {
   std::string text;
   for (const int rank : path) text += (text.empty() ? "" : ", ") + std::to_string(rank);

@@ -12,20 +12,20 @@ std::vector<LayerUse> layers_between(int from, int to) {
 }
 
 Transformer::Transformer(const TransformerShape& s, WeightStore& store, Ops& ops, int capacity,
-                         const std::string& prefix, int tensor_parallel, int most_states)
-    : shape(s), ranks(tensor_parallel), all_(layers_between(0, s.layers())) {
+                         const TransformerOptions& options)
+    : shape(s), ranks(options.ranks), all_(layers_between(0, s.layers())) {
   // The choice of factors is vLLM's: by the longest text that may come, as keys in the cache can't be rotated again.
   for (LayerShape& layer : shape.kinds)
     if (Rope* rope = layer.rope();
         rope != nullptr && rope->scaling && rope->scaling->kind == RopeScaling::Kind::longrope)
       rope->scaling->long_text = capacity > rope->scaling->original_context;
-  embedding = store.embedding(prefix + "embedding", s.vocabulary, s.hidden);
+  embedding = store.embedding(options.prefix + "embedding", s.vocabulary, s.hidden);
   for (int i = 0; i < s.layers(); ++i)
-    layers.push_back(make_layer(store, prefix + "layers." + std::to_string(i) + ".", shape.layer(i)));
-  final_norm_weight = store.vector(prefix + "final_norm", s.hidden);
-  if (s.norm == NormKind::layer) final_norm_bias = store.vector(prefix + "final_norm_bias", s.hidden);
-  head = store.lm_head(prefix + "lm_head", s.hidden, s.vocabulary, s.tied_embeddings);
-  add_caches(ops, capacity, most_states);
+    layers.push_back(make_layer(store, options.prefix + "layers." + std::to_string(i) + ".", shape.layer(i)));
+  final_norm_weight = store.vector(options.prefix + "final_norm", s.hidden);
+  if (s.norm == NormKind::layer) final_norm_bias = store.vector(options.prefix + "final_norm_bias", s.hidden);
+  head = store.lm_head(options.prefix + "lm_head", s.hidden, s.vocabulary, s.tied_embeddings);
+  add_caches(ops, capacity, options.states);
 }
 
 namespace {
@@ -53,12 +53,11 @@ void Transformer::add_caches(Ops& ops, int capacity, int most_states) {
   for (std::size_t i = 0; i < layers.size(); ++i)
     (layers[i].shape.delta_net() != nullptr ? recurrent : alike[form_of(layers[i].shape)]).push_back(i);
   for (const auto& [form, all] : alike) {
-    caches.push_back(make_cache(ops, layers[all.front()].shape, static_cast<int>(all.size()), capacity));
+    caches.push_back(make_cache(ops, layers[all.front()].shape, count(all), capacity));
     for (int place = 0; const std::size_t i : all) cache_of_layer_[i] = {caches.back(), place++};
   }
   if (recurrent.empty()) return;
-  states =
-      ops.state_cache(static_cast<int>(recurrent.size()), *layers[recurrent.front()].shape.delta_net(), most_states);
+  states = ops.state_cache(count(recurrent), *layers[recurrent.front()].shape.delta_net(), most_states);
   for (int place = 0; const std::size_t i : recurrent) cache_of_layer_[i].layer = place++;
 }
 
@@ -87,18 +86,18 @@ void Transformer::commit(Ops& ops, Tensor path, const Rows& rows, const BatchSlo
 
 Tensor Transformer::attention(Ops& ops, Tensor y, int layer, PassRef pass, const PromptSelection* selection,
                               std::optional<Tensor>& chosen) const {
-  const auto index = static_cast<std::size_t>(layer);
+  const auto index = at(layer);
   const LayerCache& at = cache_of_layer_[index];
   if (layers[index].shape.delta_net() != nullptr)
-    return delta_net(ops, y, layers[index], pass, *states, at.layer, ranks);
+    return delta_net(ops, y, layers[index], {pass, *states, at.layer}, ranks);
   if (layers[index].shape.shares_choice() && !chosen)
     throw InputErrors(shape.name + ": layer " + std::to_string(layer) +
                       " reads the tokens that an indexer before it chose, and no layer with one has run");
-  std::optional<EntryChoice> choice;
+  Choices choices{.tokens = &chosen};
   if (selection != nullptr)
     for (const RingOf& r : selection->rings)
-      if (r.whole.id == at.cache.id) choice = {r.ring, selection->window, selection->pool};
-  return self_attention(ops, y, layers[index], pass, at.cache, at.layer, ranks, choice, &chosen);
+      if (r.whole.id == at.cache.id) choices.entries = {r.ring, selection->window, selection->pool};
+  return self_attention(ops, y, layers[index], {pass, at.cache, at.layer}, ranks, choices);
 }
 
 void Transformer::run(Ops& ops, Stream& x, PassRef pass, std::span<const LayerUse> use,
@@ -109,8 +108,8 @@ void Transformer::run(Ops& ops, Stream& x, PassRef pass, std::span<const LayerUs
   };
   std::optional<Tensor> chosen;  // by the last indexer
   for (const LayerUse& u : use) {
-    const LayerWeights& w = layers[static_cast<std::size_t>(u.layer)];
-    const auto epsilon = static_cast<float>(w.shape.norm_epsilon);
+    const LayerWeights& w = layers[at(u.layer)];
+    const auto epsilon = single(w.shape.norm_epsilon);
     const auto post_norm = [&](Tensor y, const std::optional<Weight>& weight) {
       return weight ? ops.rms_norm(y, weight, epsilon) : y;
     };
@@ -140,7 +139,7 @@ Tensor Transformer::logits(Ops& ops, Tensor normed) const {
 }
 
 Tensor Transformer::final_norm(Ops& ops, Stream& x) const {
-  return norm(ops, x, final_norm_weight, final_norm_bias, static_cast<float>(shape.norm_epsilon));
+  return norm(ops, x, final_norm_weight, final_norm_bias, single(shape.norm_epsilon));
 }
 
 }  // namespace draftline

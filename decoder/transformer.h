@@ -19,15 +19,17 @@ struct LayerUse {  // which sublayers of a layer are run: Self-Spec skips sublay
 };
 std::vector<LayerUse> layers_between(int from, int to);
 
+struct TransformerOptions {
+  std::string prefix = "";  // begins the names of its weights, so that several networks may share a store
+  int ranks = 1;
+  int states = 65;  // that a recurrent layer holds of each sequence, one more than the most rows that a pass verifies
+};
+
 class Transformer {
  public:
   // `shape`: the share of one rank (shard() of model/transformers/transformer_shape) if ranks > 1. `capacity`: cache
-  // entries per sequence. `prefix`: begins the names of its weights, so that several networks may share a store.
-  // `states`: how many states a recurrent layer holds of each sequence, one more than the most rows that a pass
-  // verifies.
-  Transformer(const TransformerShape& shape, WeightStore&, Ops&, int capacity, const std::string& prefix = "",
-              int ranks = 1, int states = kMostStates);
-  static constexpr int kMostStates = 65;
+  // entries per sequence.
+  Transformer(const TransformerShape& shape, WeightStore&, Ops&, int capacity, const TransformerOptions& = {});
 
   // Runs layers on the stream. auxiliary_states[i] gets the state that enters layer i (layers = before the final norm).
   // `selection`: of a pass of prompts, what each layer puts into rings. InputErrors if a layer shares the choice of an
@@ -58,7 +60,7 @@ class Transformer {
     Cache cache;
     int layer = 0;
   };
-  LayerCache cache_of(int layer) const { return cache_of_layer_.at(static_cast<std::size_t>(layer)); }
+  LayerCache cache_of(int layer) const { return cache_of_layer_.at(at(layer)); }
   // This network with rings in place of some of its caches: it reads and appends to the rings, and shares the other
   // caches with this one.
   Transformer over(const std::vector<RingOf>&) const;

@@ -15,8 +15,6 @@ std::span<const float> MatrixView::operator[](int row) const {
   return {data + row * stride, at(cols)};
 }
 
-// ---- decisions
-
 static bool normalise(std::span<double> weights) {  // false: nothing to normalise
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
   if (!(sum > 0)) return false;
@@ -28,9 +26,9 @@ static bool normalise(std::span<double> weights) {  // false: nothing to normali
 // against which the next child is judged.
 static Decision decide_recursive(const Node& node, Coin& coin, bool replaced) {
   std::vector<double> q;
-  for (std::size_t i = 0; i < node.children.size(); ++i) {
-    const Candidate& child = node.children[i];
-    const Decision yes{.child = static_cast<int>(i), .token = child.token};
+  for (int i = 0; i < count(node.children); ++i) {
+    const Candidate& child = node.children[at(i)];
+    const Decision yes{.child = i, .token = child.token};
     if (replaced || i == 0) {
       check(child.q.size() == node.p.size(), "a draft that was drawn needs its distribution");
       q.assign(child.q.begin(), child.q.end());
@@ -52,8 +50,8 @@ static Decision decide_recursive(const Node& node, Coin& coin, bool replaced) {
 }
 
 static Decision decide_point_mass(const Node& node, Coin& coin) {
-  for (std::size_t i = 0; i < node.children.size(); ++i) {
-    const Decision yes{.child = static_cast<int>(i), .token = node.children[i].token};
+  for (int i = 0; i < count(node.children); ++i) {
+    const Decision yes{.child = i, .token = node.children[at(i)].token};
     double& p = node.p[at(yes.token)];
     if (coin.accept(std::min(1.0, p))) return yes;
     p = 0;
@@ -67,7 +65,7 @@ static Decision decide_by_draw(const Node& node, Coin& coin) {
   const auto hit = std::find_if(node.children.begin(), node.children.end(),
                                 [&](const Candidate& child) { return child.token == token; });
   if (hit == node.children.end()) return {.child = std::nullopt, .token = token};
-  return {.child = static_cast<int>(hit - node.children.begin()), .token = token};
+  return {.child = steps(node.children.begin(), hit), .token = token};
 }
 
 Decide decision_of(AcceptRule rule) {
@@ -81,8 +79,6 @@ Decide decision_of(AcceptRule rule) {
   check(false, "no such accept rule");
   return {};
 }
-
-// ---- the walk
 
 // Walks down from the root: those children of a level's rows that `survivors` returns are the next level. Returns the
 // deepest level that is not empty.
@@ -131,18 +127,18 @@ void force_accepted(const TreeView& tree, std::span<const int> predicted, int wa
     deepest = std::max(deepest, depth[r]);
   }
   const int goal = std::clamp(wanted - 1, 0, deepest);
-  const auto leaf = std::find(depth.begin(), depth.end(), goal) - depth.begin();
+  const int leaf = steps(depth.begin(), std::find(depth.begin(), depth.end(), goal));
   for (std::size_t r = 0; r < n; ++r) {
     forced[r] = predicted[r];
     if (depth[r] < 0) continue;
     const auto drafted = [&](int token) {  // by a child of this row
       for (std::size_t c = r + 1; c < n; ++c)
-        if (tree.parents[c] == static_cast<int>(r) && tree.tokens[c] == token) return true;
+        if (tree.parents[c] >= 0 && at(tree.parents[c]) == r && tree.tokens[c] == token) return true;
       return false;
     };
     for (int tries = 0; tries < vocabulary && drafted(forced[r]); ++tries) forced[r] = (forced[r] + 1) % vocabulary;
   }
-  for (auto r = static_cast<int>(leaf); tree.parents[at(r)] >= 0;) {
+  for (int r = leaf; tree.parents[at(r)] >= 0;) {
     const int parent = tree.parents[at(r)];
     forced[at(parent)] = tree.tokens[at(r)];
     r = parent;
@@ -280,7 +276,7 @@ Verdict verify_relaxed(const TreeView& tree, const MatrixView& target, const Sam
   const int best = *std::max_element(deepest.begin(), deepest.end(),
                                      [&](int a, int b) { return log_likelihood[at(a)] < log_likelihood[at(b)]; });
   warp(target[best], {}, p);
-  return {path_to(tree, best), static_cast<int>(std::max_element(p.begin(), p.end()) - p.begin())};
+  return {path_to(tree, best), steps(p.begin(), std::max_element(p.begin(), p.end()))};
 }
 
 }  // namespace draftline

@@ -8,7 +8,7 @@ namespace draftline {
 double Weight::scale_bits(int count) const {
   if (format == nullptr) return 0;
   const int rows = in / count;
-  return 8 * format->scales.of(rows, out).value / (static_cast<double>(rows) * out);
+  return 8 * format->scales.of(rows, out).value / (1.0 * rows * out);
 }
 
 Weight WeightStore::get(const std::string& name, int in, int out, DType dtype, bool resident) {

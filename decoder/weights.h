@@ -14,11 +14,16 @@
 
 namespace draftline {
 
+// The scalars of ops are in single precision.
+constexpr float single(double v) { return static_cast<float>(v); }
+// A size that accounting has as a double.
+constexpr std::size_t whole(Bytes b) { return static_cast<std::size_t>(b.value); }
+
 struct Weight {  // a handle that owns nothing
   int id = -1, in = 0, out = 0;
   DType dtype = DType::fp32;
   const LinearFormat* format = nullptr;  // of a matrix; the store keeps it
-  double elements() const { return static_cast<double>(in) * out; }
+  double elements() const { return 1.0 * in * out; }
   // Bits of scales for each of `count` matrices' weights, one below the other.
   double scale_bits(int count = 1) const;
   Scaling scaling() const { return format == nullptr ? Scaling::rows : format->scaling(); }

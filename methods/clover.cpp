@@ -56,7 +56,7 @@ class Clover : public Method {
       return;
     }
     Stream x{ops.gather(hidden, c.path)};
-    add_attention(ops, x, augment_, ops.pass({c.rows, s.slots}), {cache_}, target_.ranks);
+    add_attention(ops, x, augment_, {ops.pass({c.rows, s.slots}), cache_, 0}, target_.ranks);
     x = {ops.gather(x.value(ops), c.last)};
     add_mlp(ops, x, augment_, target_.ranks);
     ops.store(state(ops, s), x.value(ops));

@@ -15,7 +15,7 @@ Decoder::Decoder(const Options& o, const MethodSpec& spec, const FindTransformer
     : weights(o.precision),
       backend(make_backend(weights)),
       ops(*backend, o.precision.activations, o.slots * o.positions_per_slot, o.slots, o.precision.kv_cache),
-      target(shard(o.target, o.parallel), weights, ops, o.capacity, "", o.parallel.tensor(), o.states),
+      target(shard(o.target, o.parallel), weights, ops, o.capacity, {.ranks = o.parallel.tensor(), .states = o.states}),
       target_bytes(weights.bytes()),
       method(make_method({ops, weights, target, o.capacity, spec, o.accepted}, find, o.drafter)),
       generator(ops, target, *method, o.sampling) {}

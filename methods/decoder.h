@@ -19,10 +19,10 @@ class Decoder {
     int slots = 1, capacity = 1;  // batch slots; KV cache entries per sequence
     Parallelism parallel = {};
     Sampling sampling = {};
-    RankAcceptance accepted = {};           // [levels][ranks], for building optimal trees; empty if unknown
-    int positions_per_slot = 1;             // positions of a text that are traced together (trace/position_batch)
-    FindDrafter drafter = {};               // null: no drafter's folder can be read
-    int states = Transformer::kMostStates;  // recurrent states per sequence and layer
+    RankAcceptance accepted = {};              // [levels][ranks], for building optimal trees; empty if unknown
+    int positions_per_slot = 1;                // positions of a text that are traced together (trace/position_batch)
+    FindDrafter drafter = {};                  // null: no drafter's folder can be read
+    int states = TransformerOptions{}.states;  // recurrent states per sequence and layer
   };
   using MakeBackend = std::function<std::unique_ptr<Backend>(const WeightStore&)>;
 

@@ -110,7 +110,7 @@ class Gemma4Assistant : public Method {
       if (a.window && !a.window->chunked) ++cache.window.tokens;
       const Tensor q =
           ops.rms_norm(ops.linear(x.norm(ops, l.norms[0], epsilon_), l.q), l.q_norm, epsilon_, a.heads.head_dim);
-      const Tensor seen = ops.attend(ops.rotate(q, a.rope, here, cache), before, cache, in_cache, a.query_scale);
+      const Tensor seen = ops.attend(ops.rotate(q, a.rope, here, cache), {before, cache, in_cache}, a.query_scale);
       x.push(ops, ops.rms_norm(ops.sum_over_ranks(ops.linear(seen, l.o), target_.ranks), l.norms[1], epsilon_));
       const Tensor wide = ops.gelu_mul(ops.linear(x.norm(ops, l.norms[2], epsilon_), l.gate_up));
       x.push(ops, ops.rms_norm(ops.sum_over_ranks(ops.linear(wide, l.down), target_.ranks), l.norms[3], epsilon_));

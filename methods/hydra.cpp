@@ -68,7 +68,7 @@ class Hydra : public Method {
       return;
     }
     Stream x{ops.gather(hidden, c.path)};
-    add_attention(ops, x, prefix_, ops.pass({c.rows, s.slots}), {cache_}, target_.ranks);
+    add_attention(ops, x, prefix_, {ops.pass({c.rows, s.slots}), cache_, 0}, target_.ranks);
     add_mlp(ops, x, prefix_, target_.ranks);
     ops.store(state(ops, s), ops.gather(x.value(ops), c.last));
   }

@@ -94,7 +94,7 @@ class Kangaroo : public Method {
   }
   Tensor adapt(Ops& ops, Tensor hidden, PassRef pass) const {
     Stream x{hidden};
-    add_attention(ops, x, adapter_, pass, {cache_}, target_.ranks);
+    add_attention(ops, x, adapter_, {pass, cache_, 0}, target_.ranks);
     return x.norm(ops, norm_, epsilon_of(shape_));
   }
   const Transformer& target_;

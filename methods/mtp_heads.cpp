@@ -27,7 +27,7 @@ class MtpHeads : public Method {
     const PassRef pass = ops.pass({c.rows, s.slots});
     for (int i = 0; i < depth(); ++i) {
       Stream x{trunk};
-      add_attention(ops, x, layers_[i], pass, {cache_, i}, target_.ranks);
+      add_attention(ops, x, layers_[i], {pass, cache_, i}, target_.ranks);
       x = {ops.gather(x.value(ops), c.last)};  // the MLP needs only the last row
       add_mlp(ops, x, layers_[i], target_.ranks);
       ops.store(state(ops, s, i), target_.final_norm(ops, x));

@@ -67,7 +67,7 @@ class MtpSequential : public FeatureDrafter {
   Tensor forward(Ops& ops, Tensor hidden, Tensor tokens, PassRef pass) const override {
     const Tensor embedded = ops.rms_norm(embed(ops, tokens), token_norm_, epsilon());
     Stream x{ops.linear(ops.gather(std::vector{embedded, ops.rms_norm(hidden, state_norm_, epsilon())}), join_)};
-    add_attention(ops, x, layer_, pass, {cache_}, target_.ranks);
+    add_attention(ops, x, layer_, {pass, cache_, 0}, target_.ranks);
     add_mlp(ops, x, layer_, target_.ranks, ops.sequences(pass));
     return drafter_.normed_state ? x.norm(ops, out_norm_, epsilon()) : x.value(ops);
   }

@@ -68,7 +68,7 @@ class SpecFormer : public Method {
     std::vector<Tensor> hooks;
     for (const int layer : auxiliary_layers()) hooks.push_back(c.auxiliary_states.at(layer));
     Stream x{ops.linear(ops.rms_norm(ops.gather(hooks, c.path), hook_norm_, epsilon(), shape_.hidden), down_)};
-    add_attention(ops, x, context_, ops.pass({c.rows, s.slots}), {cache_}, target_.ranks);
+    add_attention(ops, x, context_, {ops.pass({c.rows, s.slots}), cache_, 0}, target_.ranks);
     ops.store(state(ops, s), ops.gather(x.value(ops), c.last));
   }
 

@@ -122,7 +122,7 @@ void probe_attention(MeasuredPoint& p, Seconds time_budget, ClockReference& refe
     const Tensor q = b.random("q" + std::to_string(n), sequences * n, heads * dim, from);
     const Tensor k = b.random("k" + std::to_string(n), sequences * n, kv_heads * dim, from + 1000000007);
     const Tensor v = b.random("v" + std::to_string(n), sequences * n, kv_heads * dim, from + 2000000011);
-    for (int layer = 0; layer < layers; ++layer) ops.rope_append(q, k, v, still, pass, cache, layer);
+    for (int layer = 0; layer < layers; ++layer) ops.rope_append(q, k, v, still, {pass, cache, layer});
     return q;
   };
   if (context > 0) {
@@ -136,7 +136,7 @@ void probe_attention(MeasuredPoint& p, Seconds time_budget, ClockReference& refe
   const auto pass = [&] { return ops.pass({ops.uniform(sequences, rows), slots, tree_mask}); };
   const Tensor q = append(rows, 77, pass());
   b.finish();
-  const auto y = b.value_of(ops.attend(q, pass(), cache, 0));
+  const auto y = b.value_of(ops.attend(q, {pass(), cache, 0}));
 
   // Computes the last head of the last row of the last sequence in double.
   const auto queries = b.value_of(q);
@@ -166,7 +166,7 @@ void probe_attention(MeasuredPoint& p, Seconds time_budget, ClockReference& refe
       p.skipped = "its result differs from the reference";
       return;
     }
-  for (int layer = 0; layer < layers; ++layer) ops.attend(q, pass(), cache, layer);
+  for (int layer = 0; layer < layers; ++layer) ops.attend(q, {pass(), cache, layer});
   time_layers(p, time_budget, reference, b, *b.finish(), layers);
 }
 
@@ -224,7 +224,7 @@ void probe_rope_append(MeasuredPoint& p, Seconds time_budget, ClockReference& re
   b.finish();
   const auto op = [&](int layer) {
     const PassRef pass = ops.pass({ops.uniform(sequences, rows), slots, {}});
-    return ops.rope_append(q, k, v, Rope{.theta = kTheta, .columns = dim}, pass, cache, layer);
+    return ops.rope_append(q, k, v, Rope{.theta = kTheta, .columns = dim}, {pass, cache, layer});
   };
   const auto result = b.value_of(op(layers - 1));
   const auto from = b.value_of(q);

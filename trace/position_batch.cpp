@@ -91,12 +91,12 @@ void PositionBatch::take(const std::vector<Text>& texts, int from, const std::ve
   c.path = c.last = c.last_row = ops_.constant(rows);
   c.next = c.bonus = s.root;
   Stream x{target_.embed(ops_, c.fed)};
-  const Tensor y =
-      target_pass(ops_, target_, method_, x, ops_.pass({ops_.uniform(texts_, each_), slots}), 0, c.auxiliary_states);
+  TargetStates states = target_pass(ops_, target_, method_, x, ops_.pass({ops_.uniform(texts_, each_), slots}));
+  c.auxiliary_states = std::move(states.auxiliary);
   std::optional<Tensor> predicted;
   if (doubted) {
     predicted = ops_.persistent("forced.predicted", all, 1, DType::int32);
-    ops_.store(*predicted, ops_.argmax(target_.logits(ops_, y)));
+    ops_.store(*predicted, ops_.argmax(target_.logits(ops_, states.normed)));
   }
   ops_.phase = Phase::draft;
   drafting_ = false;

@@ -58,7 +58,7 @@ void add_markov_head(const CheckpointFiles& files, const DrafterConfig& d, Block
   all.stored.push_back(stored_matrix("w2", markov + "markov_w2.weight", rank, d.vocabulary > 0 ? d.vocabulary : words));
   const std::string confidence = files.has("confidence_proj.weight") ? "confidence_proj." : "confidence_head.proj.";
   const StoredTensor* head = files.find(confidence + "weight");
-  if (head != nullptr && head->shape == std::vector{std::uint64_t{1}, static_cast<std::uint64_t>(inputs)})
+  if (head != nullptr && head->shape == std::vector{std::uint64_t{1}, std::uint64_t(inputs)})
     all.stored.push_back(stored_matrix("confidence", confidence + "weight", inputs, 1));
   else all.zeros.emplace_back("confidence");
   for (const char* part : {"weight", "bias"}) all.unread.push_back(confidence + part);
@@ -68,7 +68,7 @@ void add_markov_head(const CheckpointFiles& files, const DrafterConfig& d, Block
 
 BlockDrafterWeights block_drafter_weights(const CheckpointFiles& files, const DrafterConfig& d) {
   const int columns = d.layer.hidden;
-  const int states = d.auxiliary_layers.empty() ? d.layers : static_cast<int>(d.auxiliary_layers.size());
+  const int states = d.auxiliary_layers.empty() ? d.layers : count(d.auxiliary_layers);
   BlockDrafterWeights all;
   all.stored = {stored_matrix("fc", "fc.weight", states * columns, columns),
                 stored_vector("state_norm", "hidden_norm.weight", columns),

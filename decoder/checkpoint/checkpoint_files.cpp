@@ -104,7 +104,7 @@ std::uint64_t CheckpointFiles::fingerprint() const {
         for (const auto v : values) add(v);
       }
     };
-    if (SafetensorsFile::can_read(t)) sample(std::vector<float>(), [&](float v) { sum.add(static_cast<double>(v)); });
+    if (SafetensorsFile::can_read(t)) sample(std::vector<float>(), [&](float v) { sum.add(double{v}); });
     else if (SafetensorsFile::has_bytes(t)) sample(std::vector<std::uint8_t>(), [&](std::uint8_t v) { sum.add(v); });
   }
   return sum.value();

@@ -117,8 +117,7 @@ void DrafterFolder::add_eagle(const HuggingFaceFolder& target, TensorCheck& chec
 }
 
 int DrafterFolder::joined_columns() const {
-  return static_cast<int>(config_.auxiliary_layers.empty() ? 3 : config_.auxiliary_layers.size()) *
-         config_.layer.hidden;
+  return (config_.auxiliary_layers.empty() ? 3 : count(config_.auxiliary_layers)) * config_.layer.hidden;
 }
 
 void DrafterFolder::add_eagle3(const HuggingFaceFolder& target, TensorCheck& check) {
@@ -160,18 +159,18 @@ void DrafterFolder::read_ids(const HuggingFaceFolder& target, TensorCheck& check
                  " tokens are drafted");
     return;
   }
-  const auto rows = static_cast<std::uint64_t>(config_.vocabulary);
+  const std::uint64_t rows = config_.vocabulary;
   if (stored->shape != std::vector{rows})
     return check.fail(files_.place("d2t") + ": its shape is " + shape_text(stored->shape) +
                       ", but config.json makes it " + shape_text({rows}));
   std::vector<std::int64_t> offsets(rows);
   files_.file_of("d2t").read("d2t", 0, offsets);
-  std::vector<bool> taken(static_cast<std::size_t>(words));
-  for (std::uint64_t i = 0; i < rows; ++i) {
-    const std::int64_t offset = offsets[i], most = std::int64_t{words} - 1 - static_cast<std::int64_t>(i);
-    if (offset < -static_cast<std::int64_t>(i) || offset > most)
+  std::vector<bool> taken(at(words));
+  for (int i = 0; i < config_.vocabulary; ++i) {
+    const std::int64_t offset = offsets[at(i)];
+    if (offset < -i || offset > words - 1 - i)
       return check.fail(files_.place("d2t") + ": value " + std::to_string(i) + " leads out of the target's vocabulary");
-    const auto id = static_cast<std::size_t>(static_cast<std::int64_t>(i) + offset);
+    const std::size_t id = i + offset;
     if (taken[id])
       return check.fail(files_.place("d2t") + ": value " + std::to_string(i) + " leads to token " + std::to_string(id) +
                         ", as one before it does");
@@ -185,26 +184,26 @@ void DrafterFolder::read_ids(const HuggingFaceFolder& target, TensorCheck& check
 // Rows of masks have a learned vector in place of the target's states. It passes the same projection and norm as they
 // do, once, when it is loaded.
 void DrafterFolder::load_mask_state(std::span<float> to) const {
-  const auto joined = static_cast<std::size_t>(joined_columns()), columns = to.size();
+  const auto joined = at(joined_columns()), columns = to.size();
   const StoredValues values(files_, config_.network.checkpoint);
-  const auto loaded = [&](const char* name, std::size_t in, std::size_t out) {
-    std::vector<float> weight(in * out);
-    load_stored(values, weights_, name, static_cast<int>(in), static_cast<int>(out), weight);
+  const auto loaded = [&](const char* name, int in, int out) {
+    std::vector<float> weight(at(in) * at(out));
+    load_stored(values, weights_, name, in, out, weight);
     return weight;
   };
-  std::vector<float> mask = loaded("mask_hidden", 1, joined);
+  std::vector<float> mask = loaded("mask_hidden", 1, joined_columns());
   if (config_.norm_before_fc) {
     double squares = 0;
-    for (const float x : mask) squares += static_cast<double>(x) * x;
-    const double scale = 1 / std::sqrt(squares / static_cast<double>(joined) + config_.layer.norm_epsilon);
-    const std::vector<float> norm = loaded("fusion_norm", 1, joined);
-    for (std::size_t i = 0; i < joined; ++i) mask[i] = static_cast<float>(mask[i] * scale * norm[i]);
+    for (const float x : mask) squares += double{x} * x;
+    const double scale = 1 / std::sqrt(squares / joined_columns() + config_.layer.norm_epsilon);
+    const std::vector<float> norm = loaded("fusion_norm", 1, joined_columns());
+    for (std::size_t i = 0; i < joined; ++i) mask[i] = single(mask[i] * scale * norm[i]);
   }
-  const std::vector<float> fc = loaded("fc", joined, columns);
+  const std::vector<float> fc = loaded("fc", joined_columns(), count(to));
   for (std::size_t c = 0; c < columns; ++c) {
     double sum = 0;
-    for (std::size_t i = 0; i < joined; ++i) sum += static_cast<double>(mask[i]) * fc[i * columns + c];
-    to[c] = static_cast<float>(sum);
+    for (std::size_t i = 0; i < joined; ++i) sum += double{mask[i]} * fc[i * columns + c];
+    to[c] = single(sum);
   }
 }
 

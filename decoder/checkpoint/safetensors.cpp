@@ -233,7 +233,7 @@ SafetensorsFile::SafetensorsFile(std::filesystem::path path, const Files& files)
   const auto opened = files.open(path_);
   std::istream& in = *opened;
   in.seekg(0, std::ios::end);
-  const auto size = static_cast<std::uint64_t>(in.tellg());
+  const std::uint64_t size = in.tellg();
   if (!in.seekg(0)) refuse("cannot be read");
   std::array<char, kLengthBytes> length_bytes{};
   if (size < kLengthBytes || !in.read(length_bytes.data(), kLengthBytes))
@@ -248,7 +248,7 @@ SafetensorsFile::SafetensorsFile(std::filesystem::path path, const Files& files)
     refuse("its header would be " + std::to_string(length) + " bytes, but only " + std::to_string(size - kLengthBytes) +
            " follow: the file is cut short, or no safetensors file");
   std::string header(length, '\0');
-  if (!in.read(header.data(), static_cast<std::streamsize>(length))) refuse("cannot be read");
+  if (!in.read(header.data(), length)) refuse("cannot be read");
   for (std::size_t i = 0; i < header.size();) {
     const std::size_t step = utf8_length(std::string_view(header).substr(i, 4));
     if (step == 0) refuse("the header is not UTF-8, at its byte " + std::to_string(i));
@@ -293,14 +293,13 @@ void SafetensorsFile::each_value(const std::string& name, std::uint64_t first, s
                                  Take take) const {
   const auto opened = files_->open(path_);
   std::istream& in = *opened;
-  in.seekg(static_cast<std::streamoff>(data_ + tensors_.find(name)->second.begin +
-                                       first * static_cast<std::uint64_t>(width)));
+  in.seekg(data_ + tensors_.find(name)->second.begin + first * width);
   constexpr std::uint64_t kChunk = std::uint64_t{1} << 16;
   std::vector<char> bytes;
   for (std::uint64_t done = 0; done < count;) {
     const std::uint64_t now = std::min(kChunk, count - done);
-    bytes.resize(now * static_cast<std::uint64_t>(width));
-    if (!in.read(bytes.data(), static_cast<std::streamsize>(bytes.size())))
+    bytes.resize(now * width);
+    if (!in.read(bytes.data(), bytes.size()))
       throw InputErrors(place(name) + ": its data could not be read: the file has changed or the disk fails");
     for (const char* from = bytes.data(); from != bytes.data() + bytes.size(); from += width) take(from, done++);
   }

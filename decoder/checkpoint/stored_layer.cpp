@@ -79,11 +79,15 @@ static void add_indexer(const LatentAttention& l, int hidden, const std::string&
 
 // Rows of a stored matrix whose groups of rows, one for each head or so, hold several of ours one after the other: the
 // part of each group that begins at `from`.
-static void add_groups(Parts& parts, const std::string& tensor, int in, int groups, int rows_each, int from, int rows) {
-  for (int g = 0; g < groups; ++g) {
-    StoredPart p{tensor, in, rows};
-    p.skipped = g * rows_each + from;
-    p.rows = groups * rows_each;
+struct RowGroups {
+  std::string tensor;
+  int in, count, rows_each;
+};
+static void add_groups(Parts& parts, const RowGroups& groups, int from, int rows) {
+  for (int g = 0; g < groups.count; ++g) {
+    StoredPart p{groups.tensor, groups.in, rows};
+    p.skipped = g * groups.rows_each + from;
+    p.rows = groups.count * groups.rows_each;
     parts.push_back(p);
   }
 }
@@ -91,10 +95,11 @@ static void add_groups(Parts& parts, const std::string& tensor, int in, int grou
 // Each head's queries are stored before the gates of its output; ours are the gates of all heads, behind the values.
 static Parts gated_parts(const AttentionHeads& h, const std::string& theirs, int in) {
   Parts parts;
-  add_groups(parts, theirs + "q_proj.weight", in, h.heads, 2 * h.head_dim, 0, h.head_dim);
+  const RowGroups heads{theirs + "q_proj.weight", in, h.heads, 2 * h.head_dim};
+  add_groups(parts, heads, 0, h.head_dim);
   parts.push_back({theirs + "k_proj.weight", in, h.k_columns()});
   parts.push_back({theirs + "v_proj.weight", in, h.v_columns()});
-  add_groups(parts, theirs + "q_proj.weight", in, h.heads, 2 * h.head_dim, h.head_dim, h.head_dim);
+  add_groups(parts, heads, h.head_dim, h.head_dim);
   return parts;
 }
 
@@ -105,13 +110,14 @@ static void add_attention(const DeltaNet& d, const StoredLayer& layer, Weights& 
   Parts qkvz, gates;
   if (layer.architecture.is("Qwen3NextForCausalLM")) {  // by key head: q, k, then v and z of its value heads; b and a
     const int group = heads / d.key_heads, v = group * d.value_dim, each = 2 * (d.key_dim + v);
-    const std::string both = theirs + "in_proj_qkvz.weight", pair = theirs + "in_proj_ba.weight";
-    add_groups(qkvz, both, hidden, d.key_heads, each, 0, d.key_dim);
-    add_groups(qkvz, both, hidden, d.key_heads, each, d.key_dim, d.key_dim);
-    add_groups(qkvz, both, hidden, d.key_heads, each, 2 * d.key_dim, v);
-    add_groups(qkvz, both, hidden, d.key_heads, each, 2 * d.key_dim + v, v);
-    add_groups(gates, pair, hidden, d.key_heads, 2 * group, 0, group);
-    add_groups(gates, pair, hidden, d.key_heads, 2 * group, group, group);
+    const RowGroups both{theirs + "in_proj_qkvz.weight", hidden, d.key_heads, each},
+        pair{theirs + "in_proj_ba.weight", hidden, d.key_heads, 2 * group};
+    add_groups(qkvz, both, 0, d.key_dim);
+    add_groups(qkvz, both, d.key_dim, d.key_dim);
+    add_groups(qkvz, both, 2 * d.key_dim, v);
+    add_groups(qkvz, both, 2 * d.key_dim + v, v);
+    add_groups(gates, pair, 0, group);
+    add_groups(gates, pair, group, group);
   } else {
     qkvz = {{theirs + "in_proj_qkv.weight", hidden, convolved}, {theirs + "in_proj_z.weight", hidden, values}};
     gates = {{theirs + "in_proj_b.weight", hidden, heads}, {theirs + "in_proj_a.weight", hidden, heads}};
@@ -144,7 +150,7 @@ static void add_attention(const HeadAttention& a, const StoredLayer& layer, Weig
     if (layer.architecture.is("Phi3ForCausalLM")) return {{theirs + "qkv_proj." + kind, in, q + k + v}};
     const StoredPart::Pairs pairs{layer.architecture.pairs_heads() ? h.head_dim : 0};
     StoredPart values{theirs + "v_proj." + kind, in, v};
-    values.times = static_cast<float>(a.value_scale);
+    values.times = single(a.value_scale);
     Parts parts{rotated(theirs + "q_proj." + kind, in, q, pairs), rotated(theirs + "k_proj." + kind, in, k, pairs)};
     if (!h.values_are_keys) parts.push_back(values);
     return parts;
@@ -194,7 +200,7 @@ static void add_shared_expert(const Experts& e, const StoredLayer& layer, const 
 // One tensor [experts, out, in] for all experts, each of which lies in it as a matrix of its own would.
 static Parts stacked_parts(const std::string& tensor, int experts, int in, int out, StoredPart::Pairs pairs = {}) {
   Parts parts;
-  add_groups(parts, tensor, in, experts, out, 0, out);
+  add_groups(parts, {tensor, in, experts, out}, 0, out);
   for (StoredPart& p : parts) p.stacked = experts, p.pairs = pairs;
   return parts;
 }
@@ -239,15 +245,14 @@ static void add_beside_mlp(const Experts& e, const StoredLayer& layer, Weights& 
   norm("experts_norm", "pre_feedforward_layernorm_2");
   norm("experts_post_norm", "post_feedforward_layernorm_2");
   StoredPart router{layer.theirs + "router.scale", 1, hidden};
-  router.times = 1 / std::sqrt(static_cast<float>(hidden));
+  router.times = 1 / std::sqrt(single(hidden));
   all.push_back(side_by_side(layer.ours + "router_norm", 1, hidden, {router}));
   all.push_back(stored_vector(layer.ours + "router.expert_scale", layer.theirs + "router.per_expert_scale", e.count));
 }
 
 // Whether the experts of a tensor are stored [in, out]. Where both are equal they are taken for [out, in].
 static bool inputs_first(const StoredTensor* stacked, int in, int out) {
-  return in != out && stacked != nullptr && stacked->shape.size() == 3 &&
-         stacked->shape[1] == static_cast<std::uint64_t>(in);
+  return in != out && stacked != nullptr && stacked->shape.size() == 3 && stacked->shape[1] == at(in);
 }
 
 static void add_experts(const Experts& e, const StoredLayer& layer, bool beside_mlp, Weights& all) {

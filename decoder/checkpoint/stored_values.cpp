@@ -25,17 +25,17 @@ float float_of_fp8(std::uint8_t bits) {
 
 float float_of_fp4(int bits) {
   constexpr std::array kSizes{0.0F, 0.5F, 1.0F, 1.5F, 2.0F, 3.0F, 4.0F, 6.0F};
-  const float size = kSizes[static_cast<std::size_t>(bits & 7)];
+  const float size = kSizes[at(bits & 7)];
   return (bits & 8) != 0 ? -size : size;
 }
 
 // How many blocks of `size` cover n; size 0: one.
 std::uint64_t blocks(std::uint64_t n, int size) {
-  const auto each = static_cast<std::uint64_t>(size);
+  const std::uint64_t each = size;
   return each == 0 ? 1 : n / each + (n % each != 0 ? 1 : 0);
 }
 
-std::uint64_t block_of(std::uint64_t at, int size) { return size == 0 ? 0 : at / static_cast<std::uint64_t>(size); }
+std::uint64_t block_of(std::uint64_t at, int size) { return size == 0 ? 0 : at / size; }
 
 }  // namespace
 

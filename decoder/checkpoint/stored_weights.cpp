@@ -17,11 +17,9 @@ int StoredPart::column_of(int stored) const {
 
 std::vector<std::uint64_t> StoredPart::stored_shape() const {
   const int inputs = of == 0 ? in : of, all_rows = rows == 0 ? (transposed ? out : in) : rows;
-  const auto i = static_cast<std::uint64_t>(transposed ? inputs : all_rows),
-             o = static_cast<std::uint64_t>(transposed ? all_rows : out);
+  const std::uint64_t i = transposed ? inputs : all_rows, o = transposed ? all_rows : out;
   if (convolution) return {o, 1, i};
-  if (const auto n = static_cast<std::uint64_t>(stacked); n > 0)
-    return transposed ? std::vector{n, o / n, i} : std::vector{n, i / n, o};
+  if (const std::uint64_t n = stacked; n > 0) return transposed ? std::vector{n, o / n, i} : std::vector{n, i / n, o};
   if (!transposed) return {i, o};
   return in == 1 ? std::vector{o} : std::vector{o, i};
 }
@@ -62,8 +60,6 @@ StoredWeight stored_norm(std::string_view architecture, const std::string& name,
   return side_by_side(name, 1, n, {part});
 }
 
-// ---- what a checkpoint has
-
 bool TensorCheck::enough() const { return mistakes_.size() >= kMostMessages; }
 
 void TensorCheck::expect(const std::vector<StoredWeight>& weights) {
@@ -90,42 +86,38 @@ void TensorCheck::finish() {
   throw InputErrors(std::move(mistakes_));
 }
 
-// ---- values
-
 // One contiguous run of values.
 static void copy_as_stored(const StoredValues& from, const StoredPart& p, std::span<float> values) {
-  const auto columns = static_cast<std::uint64_t>(p.out);
-  from.read(p.tensor, static_cast<std::uint64_t>(p.transposed ? 0 : p.skipped) * columns, columns, values);
+  const std::uint64_t columns = p.out;
+  from.read(p.tensor, (p.transposed ? 0 : p.skipped) * columns, columns, values);
   if (p.times != 1 || p.plus != 0)
     for (float& v : values) v = v * p.times + p.plus;
   if (p.pairs.every == 0) return;
-  const auto wide = static_cast<std::size_t>(p.out);
-  for (std::size_t row = 0; row < values.size(); row += wide) {
-    const std::vector<float> stored(values.begin() + static_cast<std::ptrdiff_t>(row),
-                                    values.begin() + static_cast<std::ptrdiff_t>(row + wide));
-    for (std::size_t i = 0; i < wide; ++i)
-      values[row + static_cast<std::size_t>(p.column_of(static_cast<int>(i)) - p.column)] = stored[i];
+  const auto wide = at(p.out);
+  for (std::size_t first = 0; first < values.size(); first += wide) {
+    const std::span<float> row = values.subspan(first, wide);
+    const std::vector<float> stored(row.begin(), row.end());
+    for (int i = 0; i < p.out; ++i) row[at(p.column_of(i) - p.column)] = stored[at(i)];
   }
 }
 
 static void copy(const StoredValues& from, const StoredPart& p, std::span<float> to, int columns) {
-  const auto in = static_cast<std::size_t>(p.in), stride = static_cast<std::size_t>(columns);
+  const auto in = at(p.in), stride = at(columns);
   if (!p.transposed || p.in == 1) {
-    const auto first = static_cast<std::size_t>(p.row) * stride + static_cast<std::size_t>(p.column);
-    return copy_as_stored(from, p, to.subspan(first, in * static_cast<std::size_t>(p.out)));
+    const auto first = at(p.row) * stride + at(p.column);
+    return copy_as_stored(from, p, to.subspan(first, in * at(p.out)));
   }
   // Several stored rows are read at a time, so that most values are written in contiguous runs.
   constexpr int kRows = 64;
-  const auto of = p.of == 0 ? in : static_cast<std::size_t>(p.of), skip = static_cast<std::size_t>(p.first);
+  const auto of = p.of == 0 ? in : at(p.of), skip = at(p.first);
   std::vector<float> rows;
   for (int first = 0; first < p.out; first += kRows) {
-    const auto now = static_cast<std::size_t>(std::min(kRows, p.out - first));
+    const auto now = at(std::min(kRows, p.out - first));
     rows.resize(now * of);
-    from.read(p.tensor, static_cast<std::uint64_t>(p.skipped + first) * of, of, rows);
-    float* corner = to.data() + static_cast<std::size_t>(p.row) * stride;
+    from.read(p.tensor, (p.skipped + first) * of, of, rows);
+    float* corner = to.data() + at(p.row) * stride;
     std::array<std::size_t, kRows> column;
-    for (std::size_t r = 0; r < now; ++r)
-      column[r] = static_cast<std::size_t>(p.column_of(first + static_cast<int>(r)));
+    for (int r = 0; r < std::min(kRows, p.out - first); ++r) column[at(r)] = at(p.column_of(first + r));
     for (std::size_t i = 0; i < in; ++i)
       for (std::size_t r = 0; r < now; ++r) corner[i * stride + column[r]] = p.times * rows[r * of + skip + i];
   }
@@ -139,7 +131,7 @@ void load_stored(const StoredValues& values, const std::vector<StoredWeight>& we
   if (it->in != in || it->out != out)
     throw InputErrors(where + " is [" + std::to_string(it->in) + ", " + std::to_string(it->out) + "], but [" +
                       std::to_string(in) + ", " + std::to_string(out) + "] was asked for");
-  check(to.size() == static_cast<std::size_t>(in) * static_cast<std::size_t>(out), "room for the weight");
+  check(to.size() == at(in) * at(out), "room for the weight");
   for (const StoredPart& part : it->parts) copy(values, part, to, out);
 }
 

@@ -82,35 +82,44 @@ struct Panels {
   std::ptrdiff_t stride;  // from one panel to the next
 };
 
-// Adds factor[r][i] x line i over the lines of each panel, in order; the sums of row r go to to[r * to_stride + panel].
+// Rows of factors or of sums, and from one to the next.
+template <class T>
+struct PanelRows {
+  T* data;
+  std::ptrdiff_t stride;
+  T* row(int r) const { return data + r * stride; }
+};
+
+// Adds factor[r][i] x line i over the lines of each panel, in order; the sums of row r go to its places in `to`, one
+// for each panel.
 template <int R, int C>
-__attribute__((always_inline)) inline void add_lines(const float* factor, std::ptrdiff_t factor_stride, const Panels& p,
-                                                     int first, float times, PanelLine* to, std::ptrdiff_t to_stride) {
+__attribute__((always_inline)) inline void add_lines(const PanelRows<const float>& factor, const Panels& p, int first,
+                                                     float times, const PanelRows<PanelLine>& to) {
   Vector acc[C][R] = {};
   const PanelLine* at = p.line + first * p.stride;
   for (int i = 0; i < p.lines; ++i)
     for (int c = 0; c < C; ++c) {
       const Vector line = *reinterpret_cast<const Vector*>(at + c * p.stride + i);
-      for (int r = 0; r < R; ++r) acc[c][r] += factor[r * factor_stride + i] * line;
+      for (int r = 0; r < R; ++r) acc[c][r] += factor.row(r)[i] * line;
     }
   for (int c = 0; c < C; ++c)
-    for (int r = 0; r < R; ++r) *reinterpret_cast<Vector*>(to + r * to_stride + first + c) = acc[c][r] * times;
+    for (int r = 0; r < R; ++r) *reinterpret_cast<Vector*>(to.row(r) + first + c) = acc[c][r] * times;
 }
 
-WIDEST_VECTORS void add_panels(int rows, const float* factor, std::ptrdiff_t factor_stride, const Panels& p, int panels,
-                               float times, PanelLine* to, std::ptrdiff_t to_stride) {
+WIDEST_VECTORS void add_panels(int rows, const PanelRows<const float>& factor, const Panels& p, int panels, float times,
+                               const PanelRows<PanelLine>& to) {
   const int at_once = rows == 1 ? 4 : rows == 2 ? 2 : 1;
   for (int first = 0; first < panels; first += at_once) {
     const int left = std::min(at_once, panels - first);
     switch (rows * 10 + left) {
-      case 11: add_lines<1, 1>(factor, factor_stride, p, first, times, to, to_stride); break;
-      case 12: add_lines<1, 2>(factor, factor_stride, p, first, times, to, to_stride); break;
-      case 13: add_lines<1, 3>(factor, factor_stride, p, first, times, to, to_stride); break;
-      case 14: add_lines<1, 4>(factor, factor_stride, p, first, times, to, to_stride); break;
-      case 21: add_lines<2, 1>(factor, factor_stride, p, first, times, to, to_stride); break;
-      case 22: add_lines<2, 2>(factor, factor_stride, p, first, times, to, to_stride); break;
-      case 31: add_lines<3, 1>(factor, factor_stride, p, first, times, to, to_stride); break;
-      default: add_lines<4, 1>(factor, factor_stride, p, first, times, to, to_stride); break;
+      case 11: add_lines<1, 1>(factor, p, first, times, to); break;
+      case 12: add_lines<1, 2>(factor, p, first, times, to); break;
+      case 13: add_lines<1, 3>(factor, p, first, times, to); break;
+      case 14: add_lines<1, 4>(factor, p, first, times, to); break;
+      case 21: add_lines<2, 1>(factor, p, first, times, to); break;
+      case 22: add_lines<2, 2>(factor, p, first, times, to); break;
+      case 31: add_lines<3, 1>(factor, p, first, times, to); break;
+      default: add_lines<4, 1>(factor, p, first, times, to); break;
     }
   }
 }
@@ -179,7 +188,7 @@ void CpuBackend::attend(const O& o, int heads, float scale, const float* sinks, 
         };
         const int most = keys_of(rows - 1);
         for (int j = 0; j < rows; ++j) query(row_of(j), head_of(j), s.queries.data() + j * d);
-        add_panels(rows, s.queries.data(), d, keys, panels_for(most), scale, s.scores.data(), stride);
+        add_panels(rows, {s.queries.data(), d}, keys, panels_for(most), scale, {s.scores.data(), stride});
         for (int j = 0; j < rows; ++j) {
           float* score = floats(s.scores) + j * stride * kPanel;
           const int own = keys_of(j), first_own = window.first_key(position_of(j));
@@ -189,7 +198,7 @@ void CpuBackend::attend(const O& o, int heads, float scale, const float* sinks, 
           counts_.flops += 2.0 * (d + values_d) * (base + own - (p.tree_mask ? from : first_own));
         }
         const Panels values{cache.values(o.layer, p.kv_slots[b], head) + base, most, cache.capacity()};
-        add_panels(rows, floats(s.scores), stride * kPanel, values, blocks, 1, s.sums.data(), blocks);
+        add_panels(rows, {floats(s.scores), stride * kPanel}, values, blocks, 1, {s.sums.data(), blocks});
         for (int j = 0; j < rows; ++j)
           std::copy_n(floats(s.sums) + j * blocks * kPanel, values_d, result(row_of(j), head_of(j)));
       }
@@ -227,11 +236,11 @@ void CpuBackend::run(const ExpandedAttend& o) {
   const PassView p = view(o.pass);
   float* y = out(o.y);
   const int heads = o.q_rope.cols / l.rope_dim, d = l.nope_dim + l.rope_dim, expanded = l.nope_dim + l.value_dim;
-  counts_.read += bytes_of(o.q.dtype, static_cast<double>(o.q.rows) * heads * l.nope_dim).value;
+  counts_.read += bytes_of(o.q.dtype, 1.0 * o.q.rows * heads * l.nope_dim).value;
   std::vector<float> score;
   for (int b = 0; b < p.pass.rows.sequences(); ++b)
     for (int first = p.cu_seqlens[b], r = first; r < p.cu_seqlens[b + 1]; ++r) {
-      counts_.read += bytes_of(o.kv.dtype, static_cast<double>(heads) * (d + l.value_dim)).value;
+      counts_.read += bytes_of(o.kv.dtype, 1.0 * heads * (d + l.value_dim)).value;
       score.resize(at(r - first + 1));
       for (int h = 0; h < heads; ++h) {
         const float *own = q + r * o.q.stride + h * d, *turned = q_rope + r * o.q_rope.stride + h * l.rope_dim;
@@ -254,7 +263,7 @@ void CpuBackend::run(const GroupAttend& o) {
   const float *q = in(o.q), *k = in(o.k), *v = in(o.v);
   float* y = out(o.y);
   const int d = o.head_dim, heads = o.q.cols / d, group = heads / (o.k.cols / d);
-  const float scale = 1 / std::sqrt(static_cast<float>(d));
+  const float scale = 1 / std::sqrt(single(d));
   std::vector<float> score;
   for (int r = 0; r < o.q.rows; ++r) {
     const int first = r / o.group * o.group, keys = o.causal ? r - first + 1 : o.group;

@@ -8,6 +8,7 @@
 
 #include "core/int_indexed.h"
 #include "decoder/cpu/lines.h"
+#include "decoder/weights.h"
 
 namespace draftline {
 
@@ -18,7 +19,7 @@ struct Turn {
     cosine.resize(frequency.size());
     sine.resize(frequency.size());
     for (std::size_t i = 0; i < frequency.size(); ++i) {
-      const float angle = static_cast<float>(position) * frequency[i];
+      const float angle = single(position) * frequency[i];
       cosine[i] = factor * std::cos(angle);
       sine[i] = factor * std::sin(angle);
     }

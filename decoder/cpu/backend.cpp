@@ -9,17 +9,15 @@
 
 namespace draftline {
 
-static std::size_t stored_bytes(const Tensor& t) { return static_cast<std::size_t>(t.elements()) * sizeof(float); }
-static std::size_t stored_words(const Tensor& t) { return static_cast<std::size_t>(t.elements()); }
+static std::size_t stored_bytes(const Tensor& t) { return t.values() * sizeof(float); }
+static std::size_t stored_words(const Tensor& t) { return t.values(); }
 
 CpuBackend::CpuBackend(const WeightStore& store, WeightSource& source, const Options& options)
     : store_(store), source_(source), options_(options) {}
 
-// ---- memory
-
 void CpuBackend::make_persistent(const Tensor& t, std::span<const int> initial) {
   auto& buffer = persistent_.emplace_back(stored_words(t), kPoison);
-  std::transform(initial.begin(), initial.end(), buffer.begin(), [](int v) { return static_cast<std::uint32_t>(v); });
+  std::transform(initial.begin(), initial.end(), buffer.begin(), [](int v) -> std::uint32_t { return v; });
 }
 
 void CpuBackend::make_cache(const Cache& c, int kv_slots, int capacity) {
@@ -88,11 +86,9 @@ CpuBackend::PassView CpuBackend::view(PassRef ref) {
 int CpuBackend::PassView::visible_tail(int row, int index) const {
   if (tree_mask == nullptr) return pass.tail + index + 1;
   int n = 0;
-  for (int w = 0; w < words; ++w) n += std::popcount(static_cast<unsigned>(tree_mask[row * words + w]));
+  for (int w = 0; w < words; ++w) n += std::popcount(unsigned(tree_mask[row * words + w]));
   return n;
 }
-
-// ---- running
 
 void CpuBackend::emitted(const Op& op, const Tape& tape) {
   if (options_.mode != Mode::immediate) return;
@@ -155,8 +151,6 @@ void CpuBackend::run(const Quantise&) { check(false, "the CPU decoder computes i
 void CpuBackend::run(const SumOverRanks&) { check(false, "the CPU decoder runs on one rank"); }
 void CpuBackend::run(const GatherOverRanks&) { check(false, "the CPU decoder runs on one rank"); }
 void CpuBackend::run(const ExchangeRows&) { check(false, "the CPU decoder runs on one rank"); }
-
-// ---- data movement
 
 void CpuBackend::run(const Gather& o) {
   std::uint32_t* y = words(o.y);

@@ -75,9 +75,8 @@ class CpuBackend : public Backend {
   std::uint32_t* words(const Tensor&);
   const float* in(const Tensor&);  // in() and ids() count the tensor's bytes as read, out() and out_ids() as written
   const int* ids(const Tensor&);
-  const float* read_only(const Tensor& t) {
-    return reinterpret_cast<const float*>(words(t));
-  }  // counted by the op itself
+  // Counted by the op itself.
+  const float* read_only(const Tensor& t) { return reinterpret_cast<const float*>(words(t)); }
   float* out(const Tensor&);
   int* out_ids(const Tensor&);
   const float* weight(const Weight&, bool counted = true);

@@ -89,7 +89,7 @@ void CpuBackend::run(const GatedDeltaRule& o) {
   const int keys = net.key_dim, values = net.value_dim, group = net.value_heads / net.key_heads;
   const auto size = at(keys) * at(values);
   const bool prompts = p.pass.rows.prompts;
-  const float scale = 1 / std::sqrt(static_cast<float>(keys));
+  const float scale = 1 / std::sqrt(single(keys));
   std::vector<float> state(size), q(at(keys)), k(q), change(at(values));
   for (int b = 0; b < p.pass.rows.sequences(); ++b) {
     const int first = p.cu_seqlens[b], n = p.cu_seqlens[b + 1] - first, position = p.lengths[b] + p.pass.tail;
@@ -112,7 +112,7 @@ void CpuBackend::run(const GatedDeltaRule& o) {
                           .beta = beta,
                           .y = y + (first + r) * o.y.stride + head * values};
         delta_step(state.data(), row, keys, values, change.data());
-        counts_.flops += 6.0 * static_cast<double>(size);
+        counts_.flops += 6.0 * keys * values;
         if (!prompts || r == n - 1) std::ranges::copy(state, state_of(r, head).begin());
       }
     }

@@ -19,7 +19,7 @@ static void rms_norm_row(const float* x, IntSpan<const float> w, int columns, in
   for (int g = 0; g < columns; g += width) {
     float sum = 0;
     for (int i = 0; i < width; ++i) sum += x[g + i] * x[g + i];
-    const float scale = 1 / std::sqrt(sum / static_cast<float>(width) + epsilon);
+    const float scale = 1 / std::sqrt(sum / single(width) + epsilon);
     for (int i = 0; i < width; ++i) y[g + i] = x[g + i] * scale;
     if (w.size() == 0) continue;
     const float* w_here = w.begin() + g % w.size();
@@ -60,7 +60,7 @@ void CpuBackend::run(const AddRmsNorm& o) {
 void CpuBackend::run(const LayerNorm& o) {
   const float *x = in(o.x), *w = weight(o.w), *bias = weight(o.bias);
   float* y = out(o.y);
-  const auto n = static_cast<float>(o.x.cols);
+  const auto n = single(o.x.cols);
   for (int r = 0; r < o.x.rows; ++r) {
     const float* from = row(x, o.x, r);
     float mean = 0, variance = 0;

@@ -24,8 +24,8 @@ class Router {
     const double top = *std::max_element(logit.begin(), logit.end());
     double sum = 0;
     for (std::size_t e = 0; e < logit.size(); ++e) {
-      score_[e] = c_.score == Experts::Score::sigmoid ? 1 / (1 + std::exp(-static_cast<double>(logit[e])))
-                                                      : std::exp(static_cast<double>(logit[e]) - top);
+      score_[e] = c_.score == Experts::Score::sigmoid ? 1 / (1 + std::exp(-double{logit[e]}))
+                                                      : std::exp(double{logit[e]} - top);
       sum += score_[e];
       rank_[e] = score_[e] + (bias_ != nullptr ? bias_[e] : 0.0);
     }
@@ -38,7 +38,7 @@ class Router {
     whole_ = of_all ? sum : raw && !c_.normalise ? 1 : kept;
   }
   int expert(int j) const { return order_[at(j)]; }
-  float share(int j) const { return static_cast<float>(c_.scale * (score_[at(expert(j))] / whole_)); }
+  float share(int j) const { return single(c_.scale * (score_[at(expert(j))] / whole_)); }
 
  private:
   std::size_t count() const { return at(c_.experts); }
@@ -98,7 +98,7 @@ void CpuBackend::run(const MixtureOfExperts& o) {
   std::vector<float> logit(at(experts)), wide(at(inner)), input(at(hidden));
   std::vector<bool> touched(logit.size());
   const double expert = 3.0 * hidden * inner;
-  counts_.read += static_cast<double>(hidden) * experts * bits_of(w.router.dtype) / 8;
+  counts_.read += 1.0 * hidden * experts * bits_of(w.router.dtype) / 8;
   for (int r = 0; r < o.x.rows; ++r) {
     const float *row = x + std::ptrdiff_t{r} * o.x.stride,
                 *seen = routed + std::ptrdiff_t{r} * o.routed.value_or(o.x).stride;

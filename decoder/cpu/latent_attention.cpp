@@ -7,19 +7,13 @@
 
 namespace draftline {
 
-namespace {
-
-int heads_of(const Weight& kv_b, const LatentAttention& l) { return kv_b.out / (l.nope_dim + l.value_dim); }
-
-}  // namespace
-
 void CpuBackend::run(const AbsorbQueries& o) {
   const LatentAttention& l = o.dims;
   const float *q = read_only(o.q), *w = weight(o.kv_b, false);
   float* y = out(o.y);
-  const int heads = heads_of(o.kv_b, l), of_head = l.nope_dim + l.value_dim;
+  const int heads = o.y.cols / l.kv_rank, of_head = l.nope_dim + l.value_dim;
   for (int h = 0; h < heads; ++h) {
-    counts_.read += static_cast<double>(l.kv_rank) * l.nope_dim * bits_of(o.kv_b.dtype) / 8;
+    counts_.read += 1.0 * l.kv_rank * l.nope_dim * bits_of(o.kv_b.dtype) / 8;
     for (int r = 0; r < o.q.rows; ++r) {
       const float* query = q + r * o.q.stride + h * (l.nope_dim + l.rope_dim);
       for (int c = 0; c < l.kv_rank; ++c) {
@@ -38,9 +32,9 @@ void CpuBackend::run(const ExpandValues& o) {
   const LatentAttention& l = o.dims;
   const float *x = in(o.x), *w = weight(o.kv_b, false);
   float* y = out(o.y);
-  const int heads = heads_of(o.kv_b, l), of_head = l.nope_dim + l.value_dim;
+  const int heads = o.y.cols / l.value_dim, of_head = l.nope_dim + l.value_dim;
   for (int h = 0; h < heads; ++h) {
-    counts_.read += static_cast<double>(l.kv_rank) * l.value_dim * bits_of(o.kv_b.dtype) / 8;
+    counts_.read += 1.0 * l.kv_rank * l.value_dim * bits_of(o.kv_b.dtype) / 8;
     for (int r = 0; r < o.x.rows; ++r) {
       const float* latent = x + r * o.x.stride + h * l.kv_rank;
       float* to = y + r * o.y.stride + h * l.value_dim;

@@ -24,7 +24,7 @@ std::vector<float> pooled(const std::vector<float>& x, int width) {
   for (int i = 0; i < n; ++i) {
     float sum = 0;
     for (int j = std::max(0, i - before); j < std::min(n, i - before + width); ++j) sum += x[at(j)];
-    y[at(i)] = sum / static_cast<float>(width);
+    y[at(i)] = sum / single(width);
   }
   return y;
 }

@@ -104,7 +104,7 @@ void CpuBackend::attend_to_tokens(const LatentAttend& o) {
     for (int i = 0; i < n; ++i) {
       const int r = first + i;
       const int* own = tokens + std::ptrdiff_t{r} * o.tokens->stride;
-      const auto chosen = static_cast<std::size_t>(std::find(own, own + o.tokens->cols, -1) - own);
+      const auto chosen = at(std::find(own, own + o.tokens->cols, -1) - own);
       pairs += std::min(o.tokens->cols, causal ? before + i + 1 : before + n);
       score.resize(chosen);
       for (int h = 0; h < heads; ++h) {
@@ -126,7 +126,7 @@ void CpuBackend::attend_to_tokens(const LatentAttend& o) {
     }
     counts_.flops += 2.0 * heads * (o.cache.head_dim + rank) * pairs;
     const Bytes latent = bytes_of(o.cache.dtype, o.cache.columns());
-    counts_.read += std::min(pairs, static_cast<double>(n == 0 ? 0 : before + n)) * latent.value;
+    counts_.read += std::min(pairs, 1.0 * (n == 0 ? 0 : before + n)) * latent.value;
   }
 }
 

@@ -19,7 +19,7 @@ void CpuBackend::run(const Argmax& o) {
   for (int r = 0; r < o.x.rows; ++r) {
     const float* logits = x + std::ptrdiff_t{r} * o.x.stride;
     check_finite(logits[0]);
-    y[r] = static_cast<int>(std::max_element(logits, logits + o.x.cols) - logits);
+    y[r] = steps(logits, std::max_element(logits, logits + o.x.cols));
   }
 }
 
@@ -72,8 +72,6 @@ void CpuBackend::run(const ClipTopK& o) {
   }
 }
 
-// ---- dynamic trees
-
 void CpuBackend::run(const ExpandTree& o) {
   const int *id = ids(o.ids), *node = ids(o.node), *tree_mask = ids(o.tree_mask);
   const float *log_prob = in(o.log_probs), *score = in(o.score);
@@ -98,8 +96,7 @@ void CpuBackend::run(const ExpandTree& o) {
       next_score[to] = scores[b * n + c];
       next_node[to] = o.first_node + c;
       for (int w = 0; w < words; ++w)
-        next_tree_mask[to * words + w] =
-            tree_mask[from * words + w] | (own / 32 == w ? static_cast<int>(1U << (own % 32)) : 0);
+        next_tree_mask[to * words + w] = tree_mask[from * words + w] | (own / 32 == w ? (1U << (own % 32)) : 0);
     }
   }
 }
@@ -148,14 +145,12 @@ void CpuBackend::run(const SelectTree& o) {
         const Candidate& c = pool[best[at(i - 1)]];
         y[to] = c.token;
         // A parent's score is never below its child's, so it was selected too.
-        local = c.parent < 0
-                    ? 0
-                    : 1 + static_cast<int>(std::lower_bound(best.begin(), best.end(), at(c.parent)) - best.begin());
+        local = c.parent < 0 ? 0 : 1 + steps(best.begin(), std::lower_bound(best.begin(), best.end(), at(c.parent)));
       }
       parent[to] = padding ? -2 : local;
       for (int w = 0; w < words; ++w)
-        tree_mask[to * words + w] = (local >= 0 ? tree_mask[(b * o.size + local) * words + w] : 0) |
-                                    (i / 32 == w ? static_cast<int>(1U << (i % 32)) : 0);
+        tree_mask[to * words + w] =
+            (local >= 0 ? tree_mask[(b * o.size + local) * words + w] : 0) | (i / 32 == w ? (1U << (i % 32)) : 0);
     }
   }
 }

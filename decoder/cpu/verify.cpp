@@ -45,69 +45,82 @@ Results results_of(const Verify& o, ValuesOf out) {
   return {out(v.path), out(v.next), out(v.counts), out(v.last), out(v.last_row), out(v.bonus), o.depth};
 }
 
+struct Trees {  // of all sequences
+  const int *tokens, *parents, *cu_seqlens;
+  int sequences;
+  // Calls f(b, first row, tree) for each.
+  template <class F>
+  void each(F f) const {
+    for (int b = 0; b < sequences; ++b) {
+      const int first = cu_seqlens[b];
+      const auto n = at(cu_seqlens[b + 1] - first);
+      f(b, first, TreeView{{tokens + first, n}, {parents + first, n}});
+    }
+  }
+};
+template <class Verify, class Ids>
+Trees trees_of(const Verify& o, Ids ids) {
+  return {ids(o.tokens), ids(o.parents), ids(o.cu_seqlens), o.cu_seqlens.rows - 1};
+}
+
+// The token after a row of a path: that of the next row, or the bonus.
+auto token_after(const int* tokens, int first, const Verdict& v) {
+  return [=, &v](std::size_t i) { return i + 1 < v.path.size() ? tokens[first + v.path[i + 1]] : v.bonus; };
+}
+
 }  // namespace
 
 void CpuBackend::run(const VerifyGreedy& o) {
-  const int *predicted = ids(o.predicted), *tokens = ids(o.tokens), *parents = ids(o.parents),
-            *cu_seqlens = ids(o.cu_seqlens);
+  const int* predicted = ids(o.predicted);
+  const Trees trees = trees_of(o, [&](const Tensor& t) { return ids(t); });
   const Results results = results_of(o, [&](const Out& t) { return out_ids(t); });
-  for (int b = 0; b + 1 < o.cu_seqlens.rows; ++b) {
-    const int first = cu_seqlens[b];
-    const auto n = at(cu_seqlens[b + 1] - first);
-    const Verdict v = verify_greedy({{tokens + first, n}, {parents + first, n}}, {predicted + first, n});
+  trees.each([&](int b, int first, const TreeView& tree) {
+    const Verdict v = verify_greedy(tree, {predicted + first, at(tree.rows())});
     results.put(b, first, v, [&](std::size_t i) { return predicted[first + v.path[i]]; });
-  }
+  });
 }
 
 void CpuBackend::run(const ForceAccepted& o) {
-  const int *predicted = ids(o.predicted), *tokens = ids(o.tokens), *parents = ids(o.parents),
-            *cu_seqlens = ids(o.cu_seqlens);
+  const int* predicted = ids(o.predicted);
+  const Trees trees = trees_of(o, [&](const Tensor& t) { return ids(t); });
   const int* wanted = ids(o.wanted);
   int* y = out_ids(o.y);
-  for (int b = 0; b + 1 < o.cu_seqlens.rows; ++b) {
-    const int first = cu_seqlens[b];
-    const auto n = at(cu_seqlens[b + 1] - first);
-    force_accepted({{tokens + first, n}, {parents + first, n}}, {predicted + first, n}, wanted[b], o.vocabulary,
-                   {y + first, n});
-  }
+  trees.each([&](int b, int first, const TreeView& tree) {
+    const auto n = at(tree.rows());
+    force_accepted(tree, {predicted + first, n}, wanted[b], o.vocabulary, {y + first, n});
+  });
 }
 
 void CpuBackend::run(const VerifySampled& o) {
   const float *logits = in(o.logits), *q = o.q ? in(*o.q) : nullptr;
-  const int *tokens = ids(o.tokens), *parents = ids(o.parents), *cu_seqlens = ids(o.cu_seqlens);
+  const Trees trees = trees_of(o, [&](const Tensor& t) { return ids(t); });
   const int *sequence_ids = ids(o.slots.ids), *lengths = ids(o.slots.lengths);
   const Results results = results_of(o, [&](const Out& t) { return out_ids(t); });
-  for (int b = 0; b + 1 < o.cu_seqlens.rows; ++b) {
-    const int first = cu_seqlens[b], n = cu_seqlens[b + 1] - first, drafts = first - b;
-    const TreeView tree{{tokens + first, at(n)}, {parents + first, at(n)}};
-    const MatrixView target{logits + std::ptrdiff_t{first} * o.logits.stride, n, o.logits.cols, o.logits.stride};
+  trees.each([&](int b, int first, const TreeView& tree) {
+    const MatrixView target{logits + std::ptrdiff_t{first} * o.logits.stride, tree.rows(), o.logits.cols,
+                            o.logits.stride};
     MatrixView draft;
-    if (q) draft = {q + std::ptrdiff_t{drafts} * o.q->stride, n - 1, o.q->cols, o.q->stride};
+    if (q) draft = {q + std::ptrdiff_t{first - b} * o.q->stride, tree.rows() - 1, o.q->cols, o.q->stride};
     UniformCoin coin([&](int depth, int trial) {
-      return uniform_at(options_.seed, static_cast<std::uint64_t>(sequence_ids[b]),
-                        static_cast<std::uint64_t>(lengths[b] + depth),
-                        kVerification + static_cast<std::uint64_t>(trial));
+      return uniform_at(options_.seed, sequence_ids[b], lengths[b] + depth, kVerification + trial);
     });
     const Verdict v = o.rule == AcceptRule::block
                           ? verify_block(tree, target, draft, o.sampling, coin)
                           : verify_sampled(tree, target, draft, o.sampling, decision_of(o.rule), coin);
-    results.put(b, first, v,
-                [&](std::size_t i) { return i + 1 < v.path.size() ? tokens[first + v.path[i + 1]] : v.bonus; });
-  }
+    results.put(b, first, v, token_after(trees.tokens, first, v));
+  });
 }
 
 void CpuBackend::run(const VerifyRelaxed& o) {
   const float* logits = in(o.logits);
-  const int *tokens = ids(o.tokens), *parents = ids(o.parents), *cu_seqlens = ids(o.cu_seqlens);
+  const Trees trees = trees_of(o, [&](const Tensor& t) { return ids(t); });
   const Results results = results_of(o, [&](const Out& t) { return out_ids(t); });
-  for (int b = 0; b + 1 < o.cu_seqlens.rows; ++b) {
-    const int first = cu_seqlens[b], n = cu_seqlens[b + 1] - first;
-    const TreeView tree{{tokens + first, at(n)}, {parents + first, at(n)}};
-    const MatrixView target{logits + std::ptrdiff_t{first} * o.logits.stride, n, o.logits.cols, o.logits.stride};
+  trees.each([&](int b, int first, const TreeView& tree) {
+    const MatrixView target{logits + std::ptrdiff_t{first} * o.logits.stride, tree.rows(), o.logits.cols,
+                            o.logits.stride};
     const Verdict v = verify_relaxed(tree, target, o.sampling, o.rule);
-    results.put(b, first, v,
-                [&](std::size_t i) { return i + 1 < v.path.size() ? tokens[first + v.path[i + 1]] : v.bonus; });
-  }
+    results.put(b, first, v, token_after(trees.tokens, first, v));
+  });
 }
 
 void CpuBackend::run(const Sample& o) {
@@ -117,9 +130,7 @@ void CpuBackend::run(const Sample& o) {
   float* q = out(o.q);
   const auto n = at(o.logits.cols);
   for (int b = 0; b < o.logits.rows; ++b) {
-    const double u =
-        uniform_at(options_.seed, static_cast<std::uint64_t>(sequence_ids[b]),
-                   static_cast<std::uint64_t>(lengths[b] + o.ahead), kDraftDraw + static_cast<std::uint64_t>(o.ahead));
+    const double u = uniform_at(options_.seed, sequence_ids[b], lengths[b] + o.ahead, kDraftDraw + o.ahead);
     tokens[b] = draftline::sample({x + std::ptrdiff_t{b} * o.logits.stride, n}, o.sampling, u,
                                   {q + std::ptrdiff_t{b} * o.q.stride, n});
   }
@@ -132,16 +143,15 @@ void CpuBackend::run(const SampleChildren& o) {
   float* q = out(o.q);
   const int draws = o.tokens.cols, width = o.logits.rows / o.slots.lengths.rows;
   const auto n = at(o.logits.cols);
-  std::vector<double> p(n), u(static_cast<std::size_t>(draws));
+  std::vector<double> p(n), u(at(draws));
   for (int r = 0; r < o.logits.rows; ++r) {
     const int b = r / width;
     warp({x + std::ptrdiff_t{r} * o.logits.stride, n}, o.sampling, p);
     float* row = q + std::ptrdiff_t{r} * o.q.stride;
-    std::transform(p.begin(), p.end(), row, [](double v) { return static_cast<float>(v); });
+    std::transform(p.begin(), p.end(), row, [](double v) { return single(v); });
     for (int i = 0; i < draws; ++i)
-      u[at(i)] = uniform_at(options_.seed, static_cast<std::uint64_t>(sequence_ids[b]),
-                            static_cast<std::uint64_t>(lengths[b] + o.ahead),
-                            kChildDraw + static_cast<std::uint64_t>((r % width) * draws + i));
+      u[at(i)] =
+          uniform_at(options_.seed, sequence_ids[b], lengths[b] + o.ahead, kChildDraw + ((r % width) * draws + i));
     draw_siblings({row, n}, u, o.replaced, {tokens + r * draws, u.size()});
   }
 }

@@ -15,7 +15,7 @@ Kernel RopeAppend::work(const Tape& tape) const {
   return Copy{.read = q.bytes() + k.bytes() + v.bytes() + p.index_bytes(),
               .written = y.bytes() + (appends ? p.rows.total * cache.row_bytes() : Bytes{}),
               .op = ElementOp::rope_append,
-              .elements = static_cast<double>(p.rows.total) * (rope.columns + k.cols),
+              .elements = 1.0 * p.rows.total * (rope.columns + k.cols),
               .format = q.dtype,
               .old_lines = lines};
 }

@@ -60,7 +60,7 @@ Kernel IndexAppend::work(const Tape& tape) const {
   return Copy{.read = q.bytes() + k.bytes() + p.index_bytes(),
               .written = y.bytes() + p.rows.total * cache.indexer->key_bytes(),
               .op = ElementOp::rope_append,
-              .elements = static_cast<double>(p.rows.total) * (q.cols / k.cols + 1) * rope.columns,
+              .elements = 1.0 * p.rows.total * (q.cols / k.cols + 1) * rope.columns,
               .format = q.dtype,
               .old_lines = cpu_lines_appended(p.rows.sequences(), p.rows.total, 1, k.cols, 0)};
 }

@@ -8,7 +8,7 @@ Kernel Gather::work(const Tape&) const {  // reads only the rows that it takes
 }
 
 Kernel Commit::work(const Tape&) const {  // moves every row of the path in every layer, padding too
-  const Bytes moved = static_cast<double>(path.rows) * cache.layers * cache.row_bytes();
+  const Bytes moved = 1.0 * path.rows * cache.layers * cache.row_bytes();
   return Copy{.read = path.bytes() + cu_seqlens.bytes() + kv_slots.bytes() + lengths.bytes() + moved,
               .written = moved,
               .format = cache.dtype};

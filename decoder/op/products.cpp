@@ -4,7 +4,7 @@
 namespace draftline {
 
 Kernel Embed::work(const Tape&) const {
-  return Copy{.read = ids.bytes() + weight_bytes(table.dtype, static_cast<double>(y.rows) * table.out),
+  return Copy{.read = ids.bytes() + weight_bytes(table.dtype, 1.0 * y.rows * table.out),
               .written = y.bytes(),
               .format = y.dtype};
 }

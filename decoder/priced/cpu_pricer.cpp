@@ -7,7 +7,7 @@
 
 namespace draftline {
 
-static Bytes held_bytes(const Gemm& k) { return bytes_of(DType::fp32, static_cast<double>(k.count) * k.in * k.out); }
+static Bytes held_bytes(const Gemm& k) { return bytes_of(DType::fp32, 1.0 * k.count * k.in * k.out); }
 
 static bool varies_on_cpu(const Kernel& kernel) {
   const auto* copy = std::get_if<Copy>(&kernel);
@@ -53,8 +53,6 @@ LastAccess CpuPricer::last_access(const StepOutline::Op& op) {
   return access;
 }
 
-// ---- ops that vary
-
 VaryingOp CpuPricer::varying(const StepOutline::Op& op) {
   const LastAccess last = last_access(op);
   const Kernel& kernel = kind(op).kernel;
@@ -98,8 +96,6 @@ Bytes VaryingOnCpu::cache_bytes(const Span& span) const {
   const Attention* k = attention();
   return k != nullptr ? cpu_cache_bytes(*k, span) : Bytes{};
 }
-
-// ---- all others
 
 struct CpuPricer::TimeOf {
   const CpuPricer& pricer;

@@ -42,7 +42,7 @@ Gemm Pricer::padded(Gemm k) const {
 }
 
 Seconds Pricer::communication(CollectiveCall k) const {
-  if (k.rows > 0) k.message = static_cast<double>(padded(k.rows)) / k.rows * k.message;
+  if (k.rows > 0) k.message = 1.0 * padded(k.rows) / k.rows * k.message;
   return collective_time(device_.links, engine_.links, k, device_.name);
 }
 

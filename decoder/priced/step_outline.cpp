@@ -46,14 +46,13 @@ class AccessCounter {
 
  private:
   static int number(std::vector<int>& known, int id, int& count) {
-    const std::size_t i = at(id);
-    if (known.size() <= i) known.resize(2 * i + 1, -1);
-    return known[i] < 0 ? known[i] = count++ : known[i];
+    if (draftline::count(known) <= id) known.resize(at(2 * id + 1), -1);
+    int& mine = known[at(id)];
+    return mine < 0 ? mine = count++ : mine;
   }
   int layer(int cache, int index) {
-    const std::size_t i = at(cache);
-    if (layers_.size() <= i) layers_.resize(i + 1);
-    return number(layers_[i], index, layers);
+    if (count(layers_) <= cache) layers_.resize(at(cache + 1));
+    return number(layers_[at(cache)], index, layers);
   }
   std::vector<int> weights_;              // by their ids, which a store counts from 0
   std::vector<std::vector<int>> layers_;  // by cache and layer
@@ -74,7 +73,7 @@ class Kinds {
  private:
   int find(const StepOutline::Kind& k) {
     const auto it = std::find(o_.kinds.begin(), o_.kinds.end(), k);
-    const auto at = static_cast<int>(it - o_.kinds.begin());
+    const int at = steps(o_.kinds.begin(), it);
     if (it == o_.kinds.end()) {
       o_.kinds.push_back(k);
       o_.work.push_back(std::holds_alternative<Attention>(k.kernel) ? Work{} : work(k.kernel, {}));

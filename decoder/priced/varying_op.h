@@ -88,7 +88,7 @@ inline Seconds time_of(const Device& d, const VaryingOp& op, const Span& span, c
 // multiplies. `copying`: the device's rate.
 inline Seconds dequantising(const Gemm& k, double weight_traffic, BytesPerSecond copying) {
   if (weight_traffic <= 1) return {};
-  return (weight_traffic - 1) * weight_bytes(k.weights, static_cast<double>(k.count) * k.in * k.out) / copying;
+  return (weight_traffic - 1) * weight_bytes(k.weights, 1.0 * k.count * k.in * k.out) / copying;
 }
 
 }  // namespace draftline

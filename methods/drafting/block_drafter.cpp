@@ -175,7 +175,7 @@ void BlockDrafter::extend(Ops& ops, const Session& s, const Committed& c) {
   const PassRef pass = ops.pass({c.rows, s.slots});
   for (const Layer& l : layers_) {
     const Tensor kv = ops.linear(fused, l.kv);
-    ops.append(keys(ops, l, kv), values(kv), attention().rope, pass, l.cache, l.in_cache);
+    ops.append(keys(ops, l, kv), values(kv), attention().rope, {pass, l.cache, l.in_cache});
   }
 }
 
@@ -214,8 +214,8 @@ Tensor BlockDrafter::states(Ops& ops, const Session& s) const {
                  ops.rms_norm(ops.linear(rows, l.q), *l.rest.q_norm, epsilon(), attention().heads.head_dim);
              const Tensor kv = ops.linear(rows, l.kv);
              const Tensor rotated =
-                 ops.rope_append(q, keys(ops, l, kv), values(kv), attention().rope, pass, l.cache, l.in_cache);
-             const Tensor attended = ops.attend(rotated, pass, l.cache, l.in_cache);
+                 ops.rope_append(q, keys(ops, l, kv), values(kv), attention().rope, {pass, l.cache, l.in_cache});
+             const Tensor attended = ops.attend(rotated, {pass, l.cache, l.in_cache});
              return ops.sum_over_ranks(ops.linear(attended, l.rest.o), target_.ranks);
            }));
     const Tensor z = x.norm(ops, *l.rest.mlp_norm, epsilon());

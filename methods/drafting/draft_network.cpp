@@ -16,7 +16,7 @@ static TransformerShape windowed(TransformerShape s, int window) {
 }
 
 DraftNetwork::DraftNetwork(Context& c, std::optional<int> vocabulary, int window)
-    : network_(windowed(*c.draft, window), c.weights, c.ops, c.capacity, "draft.", c.draft_ranks),
+    : network_(windowed(*c.draft, window), c.weights, c.ops, c.capacity, {.prefix = "draft.", .ranks = c.draft_ranks}),
       head_(network_, c.weights, "draft.reduced.", vocabulary) {}
 
 void DraftNetwork::extend(Ops& ops, const Session& s, const Committed& c) {

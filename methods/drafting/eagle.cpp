@@ -21,7 +21,7 @@ void Eagle::extend(Ops& ops, const Session& s, const Committed& c) {
 
 Tensor Eagle::forward(Ops& ops, Tensor feature, Tensor tokens, PassRef pass) const {
   Stream x{ops.linear(ops.gather(std::vector{embed(ops, tokens), feature}), fc_, fc_bias_)};
-  x.push(ops, self_attention(ops, x.value(ops), layer_, pass, cache_, 0, target_.ranks));
+  x.push(ops, self_attention(ops, x.value(ops), layer_, {pass, cache_, 0}, target_.ranks));
   add_mlp(ops, x, layer_, target_.ranks);
   return x.value(ops);
 }

@@ -45,8 +45,8 @@ Tensor Eagle3Network::forward(Ops& ops, Tensor states, Tensor embedded, PassRef 
   for (int i = 0; i < layers_.size(); ++i) {
     if (i == 0)
       x.push(ops,
-             self_attention(ops, ops.gather(std::vector{tokens, normed}), layers_[0], pass, cache_, 0, target_.ranks));
-    else add_attention(ops, x, layers_[i], pass, {cache_, i}, target_.ranks);
+             self_attention(ops, ops.gather(std::vector{tokens, normed}), layers_[0], {pass, cache_, 0}, target_.ranks));
+    else add_attention(ops, x, layers_[i], {pass, cache_, i}, target_.ranks);
     add_mlp(ops, x, layers_[i], target_.ranks);
   }
   return drafter_.normed_state ? x.norm(ops, out_norm_, epsilon()) : x.value(ops);

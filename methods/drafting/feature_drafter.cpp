@@ -54,10 +54,9 @@ LayerShape native_drafter_layer(const TransformerShape& target) {
   return s;
 }
 
-void add_attention(Ops& ops, Stream& x, const LayerWeights& w, PassRef pass, const Transformer::LayerCache& in,
-                   int ranks) {
+void add_attention(Ops& ops, Stream& x, const LayerWeights& w, const LayerPass& at, int ranks) {
   const Tensor y = x.norm(ops, *w.attention_norm, epsilon_of(w.shape));
-  x.push(ops, self_attention(ops, y, w, pass, in.cache, in.layer, ranks));
+  x.push(ops, self_attention(ops, y, w, at, ranks));
 }
 
 void add_mlp(Ops& ops, Stream& x, const LayerWeights& w, int ranks, int sequences) {

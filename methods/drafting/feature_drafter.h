@@ -27,7 +27,7 @@ LayerShape native_drafter_layer(const TransformerShape& target);
 
 // The sublayers of a drafter's layer, their norms before them, whose results are added to the stream.
 inline float epsilon_of(const LayerShape& s) { return static_cast<float>(s.norm_epsilon); }
-void add_attention(Ops&, Stream&, const LayerWeights&, PassRef, const Transformer::LayerCache&, int ranks);
+void add_attention(Ops&, Stream&, const LayerWeights&, const LayerPass&, int ranks);
 void add_mlp(Ops&, Stream&, const LayerWeights&, int ranks, int sequences = 0);
 
 class FeatureDrafter : public Method {

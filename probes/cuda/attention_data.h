@@ -8,6 +8,7 @@
 
 #include "core/int_indexed.h"
 #include "probes/cuda/matrix.h"
+#include "probes/cuda/op_runner.h"
 
 namespace draftline {
 
@@ -21,12 +22,12 @@ struct BlockedPass {
               cu_seqlens = counting(sequences + 1, rows),
               lengths = uploaded(std::vector<int>(at(sequences), context), 1);
 
-  cuda::PassView pass() const {
-    return {.cu_seqlens = cu_seqlens.read(),
-            .slots = {.kv_slots = kv_slots.read(), .lengths = lengths.read(), .ids = kv_slots.read()},
-            .sequences = sequences,
-            .total = sequences * rows,
-            .widest = rows};
+  Pass pass(cuda::OpRunner& d) const {
+    return {.rows = {.cu_seqlens = d(cu_seqlens), .total = sequences * rows, .widest = rows},
+            .slots = {.kv_slots = d(kv_slots), .lengths = d(lengths), .ids = d(kv_slots)}};
+  }
+  cuda::CacheMemory memory(const Buffer& values) const {
+    return {values.data(), tables.data(), blocks_per_kv_slot, blocks};
   }
   // The block that holds a key of the last sequence.
   int block_of(int key) const { return table[at((sequences - 1) * blocks_per_kv_slot + key / cuda::kBlockTokens)]; }

@@ -29,29 +29,26 @@ void probe_attention(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
             p))
     return;
   constexpr std::uint64_t kCache = 2'000'000'011;
-  const auto layer_values = at(layer_bytes / sizeof(bf16));
+  const auto layer_values = at(to_int64(layer_bytes / sizeof(bf16)));
   Buffer data(layer_values * at(layers) * sizeof(bf16));
   cuda::fill_noise(reinterpret_cast<bf16*>(data.data()), to_int64(layer_values) * layers, kCache, t.stream);
   const BlockedPass blocked{sequences, rows, context};
   const int words = cuda::ceil_div(rows, 32);
   const auto mask = tree_words(sequences, rows, words);
   const auto d_mask = uploaded(mask, words);
-  const cuda::CacheView<bf16> cache{reinterpret_cast<bf16*>(data.data()),
-                                    blocked.tables.data(),
-                                    blocked.blocks_per_kv_slot,
-                                    blocked.blocks,
-                                    kv_heads,
-                                    dim,
-                                    dim};
-  cuda::PassView pass = blocked.pass();
-  if (tree != 0) pass.tree_mask = d_mask.read();
+  cuda::OpRunner d(t.stream);
+  Pass pass = blocked.pass(d);
+  if (tree != 0) pass.tree_mask = d(d_mask);
   const Matrix<bf16> q(sequences * rows, heads * dim), y(sequences * rows, heads * dim);
   t.fill(q, 5);
   const Buffer scratch = t.zeros(cuda::attend_scratch<bf16>(shape));
-  const cuda::Scores scores{.scale = 1 / std::sqrt(static_cast<float>(dim))};
+  d.with.scratch = {scratch.data(), scratch.bytes()};
+  d.with.multiprocessors = t.facts.multiprocessors;
+  const Cache cache = d.cache({.kv_heads = kv_heads, .head_dim = dim, .value_dim = dim}, blocked.memory(data));
+  Attend attend{d(q), d.pass(pass), cache, 0, 1 / std::sqrt(static_cast<float>(dim)), {}, d(y)};
   const auto run = [&](int layer) {
-    cuda::attend<bf16>({q.read(), pass, cache, layer, scores, y.view()}, t.facts.multiprocessors,
-                       {scratch.data(), scratch.bytes()}, t.stream);
+    attend.layer = layer;
+    d.run<bf16>(attend);
   };
   run(0);
   t.stream.wait();

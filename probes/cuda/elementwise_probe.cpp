@@ -4,8 +4,7 @@
 #include <numeric>
 
 #include "core/int_indexed.h"
-#include "decoder/cuda/cache/movement.h"
-#include "decoder/cuda/elementwise/elementwise.h"
+#include "probes/cuda/op_runner.h"
 #include "probes/cuda/ops.h"
 
 namespace draftline {
@@ -20,10 +19,14 @@ void probe_elementwise(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   t.fill(w, 9);
   t.stream.wait();  // a norm reads its scale before it waits for the kernel before it
   constexpr float kEpsilon = 1e-5F;
+  cuda::OpRunner d(t.stream);
+  const Add add{d(x), d(other), d(y)};
+  const SiluMul silu_mul{d(x), d(y)};
+  const RmsNorm rms_norm{d(x), d.weight(w), columns, kEpsilon, d(y)};
   const auto run = [&](int) {
-    if (p.op == "add") cuda::add<bf16>(x.read(), other.read(), y.view(), t.stream);
-    else if (p.op == "silu_mul") cuda::silu_mul<bf16>(x.read(), y.view(), t.stream);
-    else cuda::rms_norm<bf16>(x.read(), w.read(), columns, kEpsilon, y.view(), t.stream);
+    if (p.op == "add") d.run<bf16>(add);
+    else if (p.op == "silu_mul") d.run<bf16>(silu_mul);
+    else d.run<bf16>(rms_norm);
   };
   run(0);
   t.stream.wait();
@@ -62,16 +65,14 @@ void probe_rope_append(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   std::iota(table.begin(), table.end(), 0);
   const auto d_table = uploaded(table, 1), zero = uploaded({0}, 1), lengths = uploaded({kContext}, 1),
              cu_seqlens = uploaded({0, rows}, 1);
-  const cuda::CacheView<bf16> cache{entries.data(), d_table.data(), blocks, blocks, kv_heads, dim, dim};
-  const cuda::PassView pass{.cu_seqlens = cu_seqlens.read(),
-                            .slots = {.kv_slots = zero.read(), .lengths = lengths.read(), .ids = zero.read()},
-                            .sequences = 1,
-                            .total = rows,
-                            .widest = rows};
-  const cuda::Rotation rotation{.frequencies = d_frequencies.data(), .half = half};
-  const auto run = [&](int) {
-    cuda::rope_append<bf16>({q.read(), k.read(), v.read(), rotation, pass, cache, 0, y.view()}, t.stream);
-  };
+  cuda::OpRunner d(t.stream);
+  const PassRef pass = d.pass({.rows = {.cu_seqlens = d(cu_seqlens), .total = rows, .widest = rows},
+                               .slots = {.kv_slots = d(zero), .lengths = d(lengths), .ids = d(zero)}});
+  const Cache cache = d.cache({.kv_heads = kv_heads, .head_dim = dim, .value_dim = dim},
+                              {entries.data(), d_table.data(), blocks, blocks});
+  const Rope rope = d.rope({.columns = 2 * half}, d_frequencies.data());
+  const RopeAppend append{d(q), d(k), d(v), rope, pass, cache, 0, d(y)};
+  const auto run = [&](int) { d.run<bf16>(append); };
   run(0);
   t.stream.wait();
   const auto from = q.row(rows - 1), ours = y.row(rows - 1);

@@ -7,6 +7,7 @@
 
 #include "core/int_indexed.h"
 #include "decoder/cuda/experts/experts.h"
+#include "probes/cuda/op_runner.h"
 #include "probes/cuda/ops.h"
 
 namespace draftline {
@@ -91,10 +92,6 @@ void probe_experts(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   const Buffer weights(size * at(copies) * sizeof(bf16)), scratch = t.zeros(scratch_bytes);
   t.fill(x, kInputs);
   const auto of_copy = [&](int copy) { return reinterpret_cast<bf16*>(weights.data()) + size * at(copy); };
-  const auto pointers = [&](int copy) {
-    const bf16* router = of_copy(copy);
-    return cuda::ExpertPointers<bf16>{router, router + router_size, router + router_size + up_size};
-  };
   for (int copy = 0; copy < copies; ++copy) {
     bf16* to = of_copy(copy);
     for (const auto& [values, from] : {std::pair{router_size, kRouter}, {up_size, kGateUp}, {down_size, kDown}}) {
@@ -102,10 +99,25 @@ void probe_experts(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
       to += values;
     }
   }
-  const auto run = [&](int copy) {
-    cuda::mixture_of_experts<bf16>({x.read(), x.read(), pointers(copy), y.view()}, s, {scratch.data(), scratch.bytes()},
-                                   t.stream);
-  };
+  cuda::OpRunner d(t.stream);
+  d.with.scratch = {scratch.data(), scratch.bytes()};
+  std::vector<MixtureOfExperts> ops;
+  for (int copy = 0; copy < copies; ++copy) {
+    bf16* from = of_copy(copy);
+    const auto weight = [&](int in, int out) {
+      const View<bf16> w{from, in, out, out};
+      from += product(in, out);
+      return d.weight(w);
+    };
+    MixtureOfExperts& op = ops.emplace_back();
+    op.x = d(x);
+    op.y = d(y);
+    op.w.router = weight(s.hidden, s.experts);
+    op.w.gate_up = weight(s.experts * s.hidden, 2 * s.inner);
+    op.w.down = weight(s.experts * s.inner, s.hidden);
+    op.choice = {.experts = s.experts, .per_token = s.per_token};
+  }
+  const auto run = [&](int copy) { d.run<bf16>(ops[at(copy)]); };
   run(0);
   t.stream.wait();
   const int row = s.rows - 1;

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/int_indexed.h"
-#include "decoder/cuda/attention/latent_attention.h"
+#include "decoder/cuda/attention/attention.h"
 #include "probes/cuda/attention_data.h"
 #include "probes/cuda/ops.h"
 
@@ -33,16 +33,20 @@ void probe_latent_attention(CudaTimer& t, MeasuredPoint& p, Seconds time_budget)
   auto* cached = reinterpret_cast<bf16*>(data.data());
   cuda::fill_noise(cached, to_int64(layer_values) * layers, kCache, t.stream);
   const BlockedPass blocked{sequences, rows, context};
-  const cuda::CacheView<bf16> cache{cached, blocked.tables.data(), blocked.blocks_per_kv_slot, blocked.blocks, 1, dim,
-                                    0};
   const Matrix<bf16> q(sequences * rows, heads * rank), q_rope(sequences * rows, heads * rope),
       y(sequences * rows, heads * rank);
   t.fill(q, kQueries);
   t.fill(q_rope, kRotated);
   const float scale = 1 / std::sqrt(static_cast<float>(dim));
+  cuda::OpRunner d(t.stream);
+  d.with.scratch = {scratch.data(), scratch.bytes()};
+  d.with.multiprocessors = t.facts.multiprocessors;
+  d.with.shared = t.facts.shared;
+  const Cache cache = d.cache({.kv_heads = 1, .head_dim = dim, .latent = rank}, blocked.memory(data));
+  LatentAttend attend{d(q), d(q_rope), scale, {}, d.pass(blocked.pass(d)), cache, 0, d(y)};
   const auto run = [&](int layer) {
-    cuda::latent_attend<bf16>({q.read(), q_rope.read(), blocked.pass(), cache, layer, scale, y.view()}, shape,
-                              {scratch.data(), scratch.bytes()}, t.stream);
+    attend.layer = layer;
+    d.run<bf16>(attend);
   };
   run(0);
   t.stream.wait();

@@ -4,23 +4,25 @@
 #include <numeric>
 
 #include "core/int_indexed.h"
-#include "decoder/cuda/sampling/choose.h"
-#include "decoder/cuda/sampling/sample.h"
+#include "probes/cuda/op_runner.h"
 #include "probes/cuda/ops.h"
 
 namespace draftline {
 
 void probe_argmax(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   const int rows = p.at("rows"), columns = p.at("columns");
-  const std::size_t bytes = cuda::choose_scratch(rows, columns, 1, t.facts.multiprocessors);
-  if (!fits(2.0 * rows * columns + to_double(bytes), p)) return;
+  cuda::OpRunner d(t.stream);
+  d.with.multiprocessors = t.facts.multiprocessors;
+  Argmax op{.x = {.rows = rows, .cols = columns}, .y = {}};
+  const std::size_t bytes = d.scratch_bytes<bf16>(op);
+  if (!fits(2.0 * rows * columns + static_cast<double>(bytes), p)) return;
   const Matrix<bf16> x(rows, columns);
   const Matrix<int> y(rows, 1);
   t.fill(x, 5);
   const Buffer scratch = t.zeros(bytes);
-  const auto run = [&](int) {
-    cuda::argmax<bf16>(x.read(), t.facts.multiprocessors, {scratch.data(), scratch.bytes()}, y.view(), t.stream);
-  };
+  d.with.scratch = {scratch.data(), scratch.bytes()};
+  op = {d(x), d(y)};
+  const auto run = [&](int) { d.run<bf16>(op); };
   run(0);
   t.stream.wait();
   const auto values = x.row(rows - 1);
@@ -37,17 +39,19 @@ void probe_top_k(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
     p.skipped = "more tokens are asked for than there are";
     return;
   }
-  const std::size_t bytes = cuda::choose_scratch(rows, columns, k, t.facts.multiprocessors);
-  if (!fits(2.0 * rows * columns + 8.0 * rows * k + to_double(bytes), p)) return;
+  cuda::OpRunner d(t.stream);
+  d.with.multiprocessors = t.facts.multiprocessors;
+  TopK op{.logits = {.rows = rows, .cols = columns}, .ids = Tensor{.rows = rows, .cols = k}, .log_probs = {}};
+  const std::size_t bytes = d.scratch_bytes<bf16>(op);
+  if (!fits(2.0 * rows * columns + 8.0 * rows * k + static_cast<double>(bytes), p)) return;
   const Matrix<bf16> x(rows, columns);
   const Matrix<int> ids(rows, k);
   const Matrix<float> log_probs(rows, k);
   t.fill(x, 5);
   const Buffer scratch = t.zeros(bytes);
-  const auto run = [&](int) {
-    cuda::top_k<bf16>(x.read(), t.facts.multiprocessors, {scratch.data(), scratch.bytes()}, ids.view(),
-                      log_probs.view(), t.stream);
-  };
+  d.with.scratch = {scratch.data(), scratch.bytes()};
+  op = {d(x), d(ids), d(log_probs)};
+  const auto run = [&](int) { d.run<bf16>(op); };
   run(0);
   t.stream.wait();
   const auto values = x.row(rows - 1), chosen = ids.row(rows - 1), logs = log_probs.row(rows - 1);
@@ -77,11 +81,10 @@ void probe_sample(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   std::vector<int> ids(at(rows));
   std::iota(ids.begin(), ids.end(), 0);
   const auto d_ids = uploaded(ids, 1);
-  const cuda::BatchSlotsView slots{d_ids.read(), d_ids.read(), d_ids.read()};
-  const auto run = [&](int) {
-    constexpr std::uint64_t kSeed = 3;
-    cuda::sample<bf16>({x.read(), slots, sampling, kSeed, 0, tokens.view(), q.view()}, t.stream);
-  };
+  cuda::OpRunner d(t.stream);
+  d.with.seed = 3;
+  const Sample op{d(x), {d(d_ids), d(d_ids), d(d_ids)}, sampling, 0, d(tokens), d(q)};
+  const auto run = [&](int) { d.run<bf16>(op); };
   run(0);
   t.stream.wait();
   const auto row = x.row(rows - 1), ours = q.row(rows - 1);
@@ -94,7 +97,7 @@ void probe_sample(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   // A token at the edge of the nucleus may be in or out, as sums are rounded in another order.
   const int border = sampling.top_p < 1 ? 1 : 0;
   const double token = tokens.row(rows - 1)[0];
-  if (apart > border || !(token >= 0 && token < columns) || ours[at(token)] <= 0) {
+  if (apart > border || !(token >= 0 && token < columns) || ours[at(to_int(token))] <= 0) {
     p.skipped = kDiffers;
     return;
   }

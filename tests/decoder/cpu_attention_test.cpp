@@ -88,8 +88,9 @@ struct Bench {
                  k = floats("k" + name, normal(total, kv), kv), v = floats("v" + name, normal(total, kv), kv);
     ops.upload(slots.lengths, lengths);
     ops.flush();
-    return keep("kept q" + name, ops.rope_append(q, k, v, Rope{10000, 0, {}},
-                                                 ops.pass({ops.ragged(name, each), slots, tree_mask}), cache, kLayer));
+    return keep("kept q" + name,
+                ops.rope_append(q, k, v, Rope{10000, 0, {}},
+                                {ops.pass({ops.ragged(name, each), slots, tree_mask}), cache, kLayer}));
   }
   // Row i of a sequence attends to itself and, of the rows before it, every second one.
   static bool visible(int row, int tail) { return tail == row || (tail < row && (row - tail) % 2 == 0); }
@@ -166,7 +167,7 @@ void check_bits(const Attending& attending) {
   if (!b.c.sinks.empty()) sinks = b.store.vector("sinks", b.c.heads);
   const auto scale = b.c.scale > 0 ? std::optional(b.c.scale) : std::nullopt;
   const PassRef pass = b.ops.pass({b.ops.ragged("rows", rows), b.slots, tree_mask});
-  const Tensor y = b.ops.attend(q, pass, b.cache, kLayer, scale, sinks);
+  const Tensor y = b.ops.attend(q, {pass, b.cache, kLayer}, scale, sinks);
   const auto result = b.backend.read_floats(b.keep("kept", y)), expected = row_by_row(b, b.backend.read_floats(q));
   REQUIRE(result.size() == expected.size());
   CHECK(std::memcmp(result.data(), expected.data(), result.size() * sizeof(float)) == 0);

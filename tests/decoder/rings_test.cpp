@@ -50,8 +50,8 @@ struct Text {
       v.insert(v.end(), {static_cast<float>(length + tail + i), 0});
       q.insert(q.end(), {1, 0});
     }
-    return ops.rope_append(floats("q", q, 2), floats("k", k, 2), floats("v", v, 2), Rope{100, rotated, {}}, pass, cache,
-                           0);
+    return ops.rope_append(floats("q", q, 2), floats("k", k, 2), floats("v", v, 2), Rope{100, rotated, {}},
+                           {pass, cache, 0});
   }
   Rows rows(int n, bool prompt = false) {
     Rows r = ops.uniform(1, n);
@@ -67,7 +67,7 @@ struct Text {
     const Rows all = rows(n, true);
     const PassRef pass = ops.pass({all, slots});
     const Tensor q = append(whole, keys, 0, 0, pass);
-    if (choose) ops.select_entries(q, pass, whole, ring, 0, choose->window, choose->pool, 1.0);
+    if (choose) ops.select_entries(q, {pass, whole, 0}, ring, choose->window, choose->pool, 1.0);
     else ops.keep_entries(whole, ring, ops.constant({n - 1}), all, slots);
     advance(n);
   }
@@ -136,7 +136,7 @@ TEST_CASE("a pass over a ring attends to all that it holds and to its own rows, 
   t.prompt(std::vector<float>(10, 0));
   const PassRef pass = t.ops.pass({t.rows(1), t.slots});
   const Tensor q = t.append(t.ring, {7}, 0, 2, pass);
-  const Tensor y = t.ops.attend(q, pass, t.ring, 0, 0.0), kept = t.ops.persistent("kept", 1, 2, DType::fp32);
+  const Tensor y = t.ops.attend(q, {pass, t.ring, 0}, 0.0), kept = t.ops.persistent("kept", 1, 2, DType::fp32);
   t.ops.store(kept, y);
   t.ops.flush();
   t.append(t.whole, {7}, 0, 2, t.ops.pass({t.rows(1), t.slots}));

@@ -72,7 +72,7 @@ Outcome compare(const Case& c, int layers = 2, int layer = 1) {
     };
     const Tensor k = normal(c.kv_heads * c.dim), v = normal(c.kv_heads * c.value_dim);
     const Rows rows = ops.ragged("append" + std::to_string(n) + "/" + std::to_string(tail), each);
-    ops.rope_append(k, k, v, still, ops.pass({rows, slots, {}, tail}), cache, layer);
+    ops.rope_append(k, k, v, still, {ops.pass({rows, slots, {}, tail}), cache, layer});
     ops.flush();
   };
   append(c.lengths, kv_each, 0);
@@ -100,7 +100,7 @@ Outcome compare(const Case& c, int layers = 2, int layer = 1) {
   if (c.sinks) sinks = cpu.store.vector("sinks", c.heads);
   const PassRef ref = ops.pass(
       {.rows = ops.ragged("rows", c.rows), .slots = slots, .tree_mask = mask, .tail = c.tail, .causal = !c.block});
-  const Tensor y = cpu.keep(ops.attend(q, ref, cache, layer, kScale, sinks));
+  const Tensor y = cpu.keep(ops.attend(q, {ref, cache, layer}, kScale, sinks));
   ops.flush();
   const auto expected = cpu.floats_of(y);
 
@@ -131,27 +131,28 @@ Outcome compare(const Case& c, int layers = 2, int layer = 1) {
       kv_slots_data(kv_slots, 1), tree_mask_data(tree_mask, words);
   view.data = cache_data.view().data;
   view.blocks = blocks_data.view().data;
-  PassView pass{cu_seqlens_data.read(),
-                {kv_slots_data.read(), lengths_data.read(), kv_slots_data.read()},
-                {},
-                sequences,
-                total,
-                widest,
-                c.tail};
-  if (c.tree) pass.tree_mask = tree_mask_data.read();
-  pass.causal = !c.block;
+  const Stream stream;
+  OpRunner d(stream);
+  Pass pass{.rows = {.cu_seqlens = d(cu_seqlens_data), .total = total, .widest = widest},
+            .slots = {d(kv_slots_data), d(lengths_data), d(kv_slots_data)},
+            .tail = c.tail,
+            .causal = !c.block};
+  if (c.tree) pass.tree_mask = d(tree_mask_data);
   const Array<T> q_data(queries, c.heads * c.dim), y_data(total, c.heads * c.value_dim);
   std::vector<float> sink_values(static_cast<std::size_t>(c.heads));
   if (sinks) cpu.weights.load("sinks", 1, c.heads, sink_values);
   const Array<T> sink_data(sink_values, c.heads);
-  const Scores scores{c.window, kScale, c.sinks ? sink_data.read().data : nullptr};
+  if (sinks) sinks = d.weight(sink_data);
   const AttendShape shape{sequences, widest, c.heads, c.kv_heads, c.dim, c.value_dim, per_kv_slot * kBlockTokens,
                           c.sms};
   const Workspace work(attend_scratch<T>(shape));
-  const Stream stream;
+  d.with.scratch = work.scratch();
+  d.with.multiprocessors = c.sms;
+  const Attend attend{d(q_data), d.pass(pass), d.cache(cache, view), layer, kScale, sinks, d(y_data)};
+  CHECK(d.scratch_bytes<T>(attend) == work.buffer.bytes());
   double worst = 0;
   for (int again = 0; again < 2; ++again) {  // the counters are left as they were found
-    attend<T>({q_data.read(), pass, view, layer, scores, y_data.view()}, c.sms, work.scratch(), stream);
+    d.run<T>(attend);
     stream.wait();
     worst = std::max(worst, distance(y_data.floats(), expected, 1));
   }
@@ -324,7 +325,8 @@ TEST_CASE("rows of a group attend to each other as on the CPU") {
   const auto run = [&]<class T>(T) {
     const Array<T> q_data(q, heads * dim), k_data(k, kv_heads * dim), v_data(v, kv_heads * dim), out(rows, heads * dim);
     const Stream stream;
-    group_attend<T>({q_data.read(), k_data.read(), v_data.read(), group, dim, causal, out.view()}, stream);
+    OpRunner d(stream);
+    d.run<T>(GroupAttend{d(q_data), d(k_data), d(v_data), group, dim, causal, d(out)});
     stream.wait();
     return distance(out.floats(), cpu.floats_of(y), 1);
   };

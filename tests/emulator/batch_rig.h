@@ -62,17 +62,16 @@ struct DevicePass {
         lengths(b.lengths, 1),
         slots(b.reversed_slots(), 1),
         tree_mask(mask, b.words()),
-        view{cu_seqlens.read(),
-             {slots.read(), lengths.read(), slots.read()},
-             {},
-             b.sequences(),
-             b.total(),
-             b.widest(),
-             b.tail} {
-    if (b.tree) view.tree_mask = tree_mask.read();
+        batch(b) {}
+  PassRef on(OpRunner& d) const {
+    Pass p{.rows = {.cu_seqlens = d(cu_seqlens), .total = batch.total(), .widest = batch.widest()},
+           .slots = {d(slots), d(lengths), d(slots)},
+           .tail = batch.tail};
+    if (batch.tree) p.tree_mask = d(tree_mask);
+    return d.pass(p);
   }
   Array<int> cu_seqlens, lengths, slots, tree_mask;
-  PassView view;
+  Batch batch;
 };
 // A cache in blocks that lie about; what is not used stays NaN.
 template <class T>

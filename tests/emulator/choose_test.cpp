@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Choosing tokens and growing trees against the CPU backend.
-#include "decoder/cuda/sampling/choose.h"
-
-#include "decoder/cuda/cache/movement.h"
-#include "decoder/cuda/elementwise/elementwise.h"
-#include "decoder/cuda/sampling/trees.h"
 #include "tests/catch.h"
 #include "tests/emulator/op_rig.h"
 
@@ -38,11 +33,16 @@ void compare_choices(int rows, int columns, int k, bool ties, int sms, unsigned 
   const Array<T> data(x, columns);
   const Array<int> best_data(rows, 1), ids_data(rows, k);
   const Array<float> log_probs_data(rows, k);
-  const Workspace work(std::max(choose_scratch(rows, columns, 1, sms), choose_scratch(rows, columns, k, sms)));
   const Stream stream;
+  OpRunner d(stream);
+  d.with.multiprocessors = sms;
+  const Argmax argmax{d(data), d(best_data)};
+  const TopK top_k{d(data), d(ids_data), d(log_probs_data)};
+  const Workspace work(std::max(d.scratch_bytes<T>(argmax), d.scratch_bytes<T>(top_k)));
+  d.with.scratch = work.scratch();
   for (int again = 0; again < 2; ++again) {
-    argmax<T>(data.read(), sms, work.scratch(), best_data.view(), stream);
-    top_k<T>(data.read(), sms, work.scratch(), ids_data.view(), log_probs_data.view(), stream);
+    d.run<T>(argmax);
+    d.run<T>(top_k);
     stream.wait();
     CHECK(best_data.raw() == cpu.ints_of(best));
     CHECK(ids_data.raw() == cpu.ints_of(ids));
@@ -66,11 +66,15 @@ TEST_CASE("there may be more rows of logits than counters, or than the second di
   NEEDS_DEVICE;
   const int rows = 70000, columns = 10, k = 2;  // captured, not run: it would take the emulator a minute
   const Stream stream;
-  const View<const bf16> logits{nullptr, rows, columns, columns};
-  const Workspace work(choose_scratch(rows, columns, k, 132));
+  OpRunner d(stream);
+  d.with.multiprocessors = 132;
+  const Tensor logits = d(View<const bf16>{nullptr, rows, columns, columns});
+  const TopK top_k{logits, d(View<int>{nullptr, rows, k, k}), d(View<float>{nullptr, rows, k, k})};
+  const Workspace work(d.scratch_bytes<bf16>(top_k));
+  d.with.scratch = work.scratch();
   Capture capture(stream);
-  CHECK_NOTHROW(argmax<bf16>(logits, 132, work.scratch(), {nullptr, rows, 1, 1}, stream));
-  CHECK_NOTHROW(top_k<bf16>(logits, 132, work.scratch(), {nullptr, rows, k, k}, {nullptr, rows, k, k}, stream));
+  CHECK_NOTHROW(d.run<bf16>(Argmax{logits, d(View<int>{nullptr, rows, 1, 1})}));
+  CHECK_NOTHROW(d.run<bf16>(top_k));
   CHECK(nodes_of(capture.end()) == 2);
 }
 
@@ -80,10 +84,14 @@ TEST_CASE("a row of equal logits is chosen from by id alone") {
   const Array<bf16> x(std::vector<float>(static_cast<std::size_t>(2 * columns), -1.5F), columns);
   const Array<int> best(2, 1), ids(2, k);
   const Array<float> log_probs(2, k);
-  const Workspace work(choose_scratch(2, columns, k, 4));
   const Stream stream;
-  argmax<bf16>(x.read(), 4, work.scratch(), best.view(), stream);
-  top_k<bf16>(x.read(), 4, work.scratch(), ids.view(), log_probs.view(), stream);
+  OpRunner d(stream);
+  d.with.multiprocessors = 4;
+  const TopK top_k{d(x), d(ids), d(log_probs)};
+  const Workspace work(d.scratch_bytes<bf16>(top_k));
+  d.with.scratch = work.scratch();
+  d.run<bf16>(Argmax{d(x), d(best)});
+  d.run<bf16>(top_k);
   stream.wait();
   CHECK(best.raw() == std::vector<int>{0, 0});
   for (int j = 0; j < k; ++j) {
@@ -96,7 +104,8 @@ TEST_CASE("ids of a draft vocabulary are mapped by their offsets") {
   NEEDS_DEVICE;
   const Array<int> ids(std::vector<int>{3, 0, 1, 2, 2, 3}, 2), offsets(std::vector<int>{5, 0, 100000, 7}, 1), y(3, 2);
   const Stream stream;
-  map_ids(ids.read(), offsets.read().data, y.view(), stream);
+  OpRunner d(stream);
+  d.run<float>(MapIds{d(ids), d.weight(offsets), d(y)});
   stream.wait();
   CHECK(y.raw() == std::vector<int>{10, 5, 1, 100002, 100002, 10});
 }
@@ -117,7 +126,8 @@ TEST_CASE("rows behind accepted paths are the CPU's: items, own rows, and the fi
   const Array<int> lasts(last, 1), from(std::vector<int>{0, 3, 6}, 1),
       to(std::vector<int>{0, each + own, 2 * (each + own)}, 1), rows(2 * (each + own), 1), newest_row(2, 1);
   const Stream stream;
-  follow_path({lasts.read(), from.read(), to.read(), 6, own, rows.view(), newest_row.view()}, stream);
+  OpRunner d(stream);
+  d.run<float>(FollowPath{d(lasts), d(from), d(to), 6, own, d(rows), d(newest_row)});
   stream.wait();
   CHECK(rows.raw() == cpu.ints_of(y));
   CHECK(newest_row.raw() == cpu.ints_of(newest));
@@ -140,8 +150,8 @@ TEST_CASE("a walk takes the candidate that fits the one before it") {
   const Array<int> candidates(ids, 2), walked(4, 1);
   const Array<float> scores(log_probs, 2), gates(gate, 1), roots(root, 1), from(before, 1), to(after, 1);
   const Stream stream;
-  walk_candidates<float>(
-      {candidates.read(), scores.read(), gates.read(), roots.read(), from.read(), to.read(), walked.view()}, stream);
+  OpRunner d(stream);
+  d.run<float>(WalkCandidates{d(candidates), d(scores), d(gates), d(roots), d(from), d(to), d(walked)});
   stream.wait();
   CHECK(walked.raw() == expected);
 }
@@ -166,8 +176,8 @@ TEST_CASE("a walk through many candidates is the CPU's") {
   const Array<int> candidates(ids, k), walked(n, 1);
   const Array<float> scores(log_probs, k), gates(gate, rank), roots(root, rank), from(before, rank), to(after, rank);
   const Stream stream;
-  walk_candidates<float>(
-      {candidates.read(), scores.read(), gates.read(), roots.read(), from.read(), to.read(), walked.view()}, stream);
+  OpRunner d(stream);
+  d.run<float>(WalkCandidates{d(candidates), d(scores), d(gates), d(roots), d(from), d(to), d(walked)});
   stream.wait();
   CHECK(walked.raw() == cpu.ints_of(y));
 }
@@ -201,7 +211,8 @@ TEST_CASE("a convolution reads a row and those before it in its block, as on the
   const Array<float> rows_of_x(x, columns), deltas(delta, taps * columns / width), taps_of(kernel, columns),
       out(rows, columns);
   const Stream stream;
-  grouped_conv<float>(rows_of_x.read(), deltas.read(), taps_of.read(), block, out.view(), stream);
+  OpRunner d(stream);
+  d.run<float>(GroupedConv{d(rows_of_x), d(deltas), d.weight(taps_of), block, d(out)});
   stream.wait();
   CHECK(distance(out.floats(), got, 1) < 1e-6);
 }
@@ -222,7 +233,8 @@ TEST_CASE("a list of candidates is clipped as on the CPU") {
   cpu.ops.flush();
   const Array<float> data(x, k), out(rows, k);
   const Stream stream;
-  clip_top_k(data.read(), top_p, share, out.view(), stream);
+  OpRunner d(stream);
+  d.run<float>(ClipTopK{d(data), top_p, share, d(out)});
   stream.wait();
   CHECK(distance(out.floats(), cpu.floats_of(y), 1) == 0);
 }
@@ -265,20 +277,17 @@ TEST_CASE("a dynamic tree is grown and its rows are selected as on the CPU") {
       parents{cpu.ints(no_parents, width)};
   Tensor score = cpu.floats(first_scores, 1), node = cpu.ints(first_nodes),
          tree_mask = cpu.ints(first_tree_mask, words);
-  std::vector<Array<int>> ints;  // a view lives as long as its array
+  std::vector<Array<int>> ints;  // a handle lives as long as its array
   std::vector<Array<float>> floats;
   ints.reserve(100);
   floats.reserve(100);
-  const auto keep_ints = [&](int rows, int cols) { return ints.emplace_back(rows, cols).view(); };
-  const auto read = [](auto v) {
-    return View<const std::remove_pointer_t<decltype(v.data)>>{v.data, v.rows, v.cols, v.stride};
-  };
-  std::vector<TreeLevel> device{{ints.emplace_back(first_tokens, width).read(),
-                                 floats.emplace_back(first_scores, width).read(),
-                                 ints.emplace_back(no_parents, width).read()}};
-  View<const float> d_score = floats.emplace_back(first_scores, 1).read();
-  View<const int> d_node = ints.emplace_back(first_nodes, 1).read(),
-                  d_tree_mask = ints.emplace_back(first_tree_mask, words).read();
+  OpRunner d(stream);
+  const auto some_ints = [&](auto... of) { return d(ints.emplace_back(of...)); };
+  const auto some_floats = [&](auto... of) { return d(floats.emplace_back(of...)); };
+  std::vector<Tensor> d_tokens{some_ints(first_tokens, width)}, d_scores{some_floats(first_scores, width)},
+      d_parents{some_ints(no_parents, width)};
+  Tensor d_score = some_floats(first_scores, 1), d_node = some_ints(first_nodes, 1),
+         d_tree_mask = some_ints(first_tree_mask, words);
 
   int pool = width, keep = width, frontier = width;
   for (int level = 1; level < levels; ++level) {
@@ -288,22 +297,24 @@ TEST_CASE("a dynamic tree is grown and its rows are selected as on the CPU") {
     auto log_probs = log_probs_of(rows, k);
     const TopK top{{}, cpu.ints(ids, k), cpu.floats(log_probs, k)};
     const auto e = ops.expand_tree(top, {score, node, tree_mask}, {frontier, keep, pool, 3 * level});
-    ExpandTreeView v{};
-    v.ids = ints.emplace_back(ids, k).read();
-    v.log_probs = floats.emplace_back(log_probs, k).read();
-    v.score = d_score;
-    v.node = d_node;
-    v.tree_mask = d_tree_mask;
-    v.width = frontier, v.keep = keep, v.first_node = pool, v.tail = 3 * level;
-    v.tokens = keep_ints(sequences, frontier * k);
-    v.scores = floats.emplace_back(sequences, frontier * k).view();
-    v.parents = keep_ints(sequences, frontier * k);
-    v.row = keep_ints(sequences * keep, 1);
-    v.token = keep_ints(sequences * keep, 1);
-    v.next_score = floats.emplace_back(sequences * keep, 1).view();
-    v.next_node = keep_ints(sequences * keep, 1);
-    v.next_tree_mask = keep_ints(sequences * keep, words);
-    expand_tree(v, stream);
+    const ExpandTree v{.ids = some_ints(ids, k),
+                       .log_probs = some_floats(log_probs, k),
+                       .score = d_score,
+                       .node = d_node,
+                       .tree_mask = d_tree_mask,
+                       .width = frontier,
+                       .keep = keep,
+                       .first_node = pool,
+                       .tail = 3 * level,
+                       .tokens = some_ints(sequences, frontier * k),
+                       .scores = some_floats(sequences, frontier * k),
+                       .parents = some_ints(sequences, frontier * k),
+                       .row = some_ints(sequences * keep, 1),
+                       .token = some_ints(sequences * keep, 1),
+                       .next_score = some_floats(sequences * keep, 1),
+                       .next_node = some_ints(sequences * keep, 1),
+                       .next_tree_mask = some_ints(sequences * keep, words)};
+    d.run<float>(v);
     stream.wait();
     tokens.push_back(cpu.keep(e.tokens));
     scores.push_back(cpu.keep(e.scores));
@@ -313,9 +324,9 @@ TEST_CASE("a dynamic tree is grown and its rows are selected as on the CPU") {
     node = cpu.keep(e.next_node);
     tree_mask = cpu.keep(e.next_tree_mask);
     ops.flush();
-    const auto values = [](View<int> view) {
-      std::vector<int> got(static_cast<std::size_t>(view.rows) * static_cast<std::size_t>(view.cols));
-      must(cudaMemcpy(got.data(), view.data, sizeof(int) * got.size(), cudaMemcpyDeviceToHost), "copying");
+    const auto values = [&](const Tensor& t) {
+      std::vector<int> got(static_cast<std::size_t>(t.rows) * static_cast<std::size_t>(t.cols));
+      must(cudaMemcpy(got.data(), d.address(t), sizeof(int) * got.size(), cudaMemcpyDeviceToHost), "copying");
       return got;
     };
     INFO("level " << level);
@@ -326,8 +337,8 @@ TEST_CASE("a dynamic tree is grown and its rows are selected as on the CPU") {
     CHECK(values(v.next_node) == cpu.ints_of(node));
     CHECK(values(v.next_tree_mask) == cpu.ints_of(tree_mask));
     CHECK(distance(floats.back().floats(), cpu.floats_of(score), 1) == 0);
-    device.push_back({read(v.tokens), read(v.scores), read(v.parents)});
-    d_score = read(v.next_score), d_node = read(v.next_node), d_tree_mask = read(v.next_tree_mask);
+    d_tokens.push_back(v.tokens), d_scores.push_back(v.scores), d_parents.push_back(v.parents);
+    d_score = v.next_score, d_node = v.next_node, d_tree_mask = v.next_tree_mask;
     pool += frontier * k;
     frontier = keep;
   }
@@ -337,7 +348,7 @@ TEST_CASE("a dynamic tree is grown and its rows are selected as on the CPU") {
   ops.flush();
   const Array<int> d_y(sequences * size, 1), d_parent(sequences * size, 1), d_line(sequences * size, s.tree_mask.cols),
       d_root(root, 1);
-  select_tree(device, {d_root.read(), size, by_level, d_y.view(), d_parent.view(), d_line.view()}, stream);
+  d.run<float>(SelectTree{d_tokens, d_scores, d_parents, d(d_root), size, by_level, d(d_y), d(d_parent), d(d_line)});
   stream.wait();
   CHECK(d_y.raw() == cpu.ints_of(y));
   CHECK(d_parent.raw() == cpu.ints_of(parent));
@@ -352,16 +363,26 @@ TEST_CASE("candidates without a score come last in a dynamic tree, and are chose
       mask(std::vector<int>{1}, 1);
   const Array<float> score(std::vector<float>{0}, 1), log_probs(std::vector<float>{kNone, -1, -2}, 3);
 
-  ExpandTreeView grown{};
-  grown.ids = ids.read(), grown.log_probs = log_probs.read(), grown.score = score.read(), grown.node = node.read();
-  grown.tree_mask = mask.read();
-  grown.width = 1, grown.keep = 2, grown.first_node = 1, grown.tail = 1;
   const Array<int> tokens(1, 3), parents(1, 3), row(2, 1), token(2, 1), next_node(2, 1), next_mask(2, 1);
   const Array<float> scores(1, 3), next_score(2, 1);
-  grown.tokens = tokens.view(), grown.scores = scores.view(), grown.parents = parents.view(), grown.row = row.view();
-  grown.token = token.view(), grown.next_score = next_score.view(), grown.next_node = next_node.view();
-  grown.next_tree_mask = next_mask.view();
-  expand_tree(grown, stream);
+  OpRunner d(stream);
+  d.run<float>(ExpandTree{.ids = d(ids),
+                          .log_probs = d(log_probs),
+                          .score = d(score),
+                          .node = d(node),
+                          .tree_mask = d(mask),
+                          .width = 1,
+                          .keep = 2,
+                          .first_node = 1,
+                          .tail = 1,
+                          .tokens = d(tokens),
+                          .scores = d(scores),
+                          .parents = d(parents),
+                          .row = d(row),
+                          .token = d(token),
+                          .next_score = d(next_score),
+                          .next_node = d(next_node),
+                          .next_tree_mask = d(next_mask)});
   stream.wait();
   CHECK(token.raw() == std::vector<int>{11, 12});
   CHECK(next_node.raw() == std::vector<int>{2, 3});
@@ -370,11 +391,17 @@ TEST_CASE("candidates without a score come last in a dynamic tree, and are chose
   const Array<int> first_parents(std::vector<int>{-1, -1, -1}, 3), children(std::vector<int>{20, 21}, 2),
       children_parents(std::vector<int>{0, 1}, 2);
   const Array<float> children_scores(std::vector<float>{kNone, -1.5F}, 2);
-  const std::vector<TreeLevel> levels{{ids.read(), log_probs.read(), first_parents.read()},
-                                      {children.read(), children_scores.read(), children_parents.read()}};
   const auto select = [&](int size) {
     const Array<int> y(size, 1), parent(size, 1), tree_mask(size, 1);
-    select_tree(levels, {root.read(), size, false, y.view(), parent.view(), tree_mask.view()}, stream);
+    d.run<float>(SelectTree{.tokens = {d(ids), d(children)},
+                            .scores = {d(log_probs), d(children_scores)},
+                            .parents = {d(first_parents), d(children_parents)},
+                            .root = d(root),
+                            .size = size,
+                            .by_level = false,
+                            .y = d(y),
+                            .parent = d(parent),
+                            .tree_mask = d(tree_mask)});
     stream.wait();
     return std::pair(y.raw(), parent.raw());
   };

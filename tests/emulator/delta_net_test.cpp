@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gated delta networks against the CPU backend: prompts, then passes of one and of several rows a sequence, from the
 // states that were kept, some of which are taken back.
-#include "decoder/cuda/recurrence/delta_net.h"
-#include "decoder/cuda/elementwise/elementwise.h"
-
 #include "tests/catch.h"
 #include "tests/emulator/op_rig.h"
 
@@ -47,17 +44,6 @@ double compare(const DeltaNet& net, const std::vector<PassOf>& passes, int state
   const auto slots_of = static_cast<std::size_t>(layers * sequences);
   const Array<S> kept_states(static_cast<int>(slots_of) * states, static_cast<int>(net.state_elements()));
   const Array<T> kept_rows(static_cast<int>(slots_of) * cache.kept_rows(), columns);
-  const StateView<T, S> view{kept_states.view().data,
-                             kept_rows.view().data,
-                             sequences,
-                             states,
-                             cache.kept_rows(),
-                             net.key_heads,
-                             heads,
-                             net.key_dim,
-                             net.value_dim,
-                             net.kernel};
-
   double worst = 0;
   for (std::size_t p = 0; p < passes.size(); ++p) {
     const bool prompts = p == 0;
@@ -68,27 +54,24 @@ double compare(const DeltaNet& net, const std::vector<PassOf>& passes, int state
     const auto x = dice.normal<T>(n * static_cast<std::size_t>(columns)),
                gates = dice.normal<T>(n * static_cast<std::size_t>(2 * heads));
     const PassRef pass = ops.pass({rows, slots});
-    const Tensor convolved = ops.convolve(cpu.floats(x, columns), w, pass, cache, layer);
+    const Tensor convolved = ops.convolve(cpu.floats(x, columns), w, {pass, cache, layer});
     const Tensor result =
-        cpu.keep(ops.gated_delta_rule(convolved, cpu.floats(gates, 2 * heads), a_log, dt_bias, pass, cache, layer));
+        cpu.keep(ops.gated_delta_rule(convolved, cpu.floats(gates, 2 * heads), a_log, dt_bias, {pass, cache, layer}));
     ops.flush();
 
     std::vector<int> cu_seqlens{0};
     for (const int each : passes[p].rows) cu_seqlens.push_back(cu_seqlens.back() + each);
     const Array<int> starts(cu_seqlens, 1), kv(kv_slots, 1), old(lengths, 1);
-    PassView at;
-    at.cu_seqlens = starts.read();
-    at.slots = {kv.read(), old.read(), kv.read()};
-    at.sequences = sequences;
-    at.total = rows.total;
-    at.widest = rows.widest;
     const Array<T> x_device(x, columns), gates_device(gates, 2 * heads);
     const Array<T> between(rows.total, columns), y(rows.total, net.value_columns());
-    const LayerStates<T, S> states{at, prompts, view, layer};
-    convolve(x_device.read(), w_device.read(), states, between.view(), nullptr);
-    gated_delta_rule(
-        DeltaRuleView<T>{between.read(), gates_device.read(), a_device.read().data, dt_device.read().data, y.view()},
-        states, nullptr);
+    OpRunner d;
+    rows.cu_seqlens = d(starts);
+    const PassRef at = d.pass({rows, {d(kv), d(old), d(kv)}});
+    StateCache held = d.states(cache, {kept_states.view().data, kept_rows.view().data, sequences});
+    held.net.state = std::is_same_v<S, float> ? DType::fp32 : DType::bf16;
+    d.run<T>(Convolve{d(x_device), d.weight(w_device), at, held, layer, d(between)});
+    d.run<T>(
+        GatedDeltaRule{d(between), d(gates_device), d.weight(a_device), d.weight(dt_device), at, held, layer, d(y)});
     wait_for_device();
     worst = std::max(worst, distance(y.floats(), cpu.floats_of(result), 1));
     for (std::size_t b = 0; b < lengths.size(); ++b) lengths[b] += passes[p].kept[b];
@@ -138,14 +121,15 @@ TEST_CASE("gates, gated norms, scaled sums and caps on CUDA are the specificatio
     wait_for_device();
     return y.floats();
   };
-  gated_rms_norm<float>({in.read(), g.read(), weights.read().data, kWidth, 1e-6F, y.view()}, nullptr);
+  OpRunner d;
+  d.run<float>(GatedRmsNorm{d(in), d(g), d.weight(weights), kWidth, 1e-6F, d(y)});
   CHECK(distance(result(), cpu.floats_of(normed), 1) < kStateTolerance<float>);
-  sigmoid_mul(in.read(), g.read(), y.view(), nullptr);
+  d.run<float>(SigmoidMul{d(in), d(g), d(y)});
   CHECK(distance(result(), cpu.floats_of(gated), 1) < kStateTolerance<float>);
-  sigmoid_mul(in.read(), row.read(), y.view(), nullptr);
+  d.run<float>(SigmoidMul{d(in), d(row), d(y)});
   CHECK(distance(result(), cpu.floats_of(by_row), 1) < kStateTolerance<float>);
-  add_scaled(in.read(), g.read(), number.read().data, y.view(), nullptr);
+  d.run<float>(AddScaled{d(in), d(g), d.weight(number), d(y)});
   CHECK(distance(result(), cpu.floats_of(scaled), 1) < kStateTolerance<float>);
-  soft_cap(in.read(), 1.5F, y.view(), nullptr);
+  d.run<float>(SoftCap{d(in), 1.5F, d(y)});
   CHECK(distance(result(), cpu.floats_of(capped), 1) < kStateTolerance<float>);
 }

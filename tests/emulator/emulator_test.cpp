@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "core/errors.h"
-#include "decoder/cuda/elementwise/elementwise.h"
 #include "decoder/cuda/gemm/mma.cuh"
 #include "decoder/cuda/runtime/device.h"
+#include "probes/cuda/op_runner.h"
 #include "tests/catch.h"
 
 using namespace draftline;
@@ -134,14 +134,11 @@ TEST_CASE("the kernel of an op runs on both formats, behind a graph too") {
   Fixture f;
   const Buffer a = f.on_device({1, 2, 3, 4, 5, 6}), b = f.on_device({10, 20, 30, 40, 50, 60}), y(6 * sizeof(float));
   const auto view = [](const Buffer& x) { return View<float>{reinterpret_cast<float*>(x.data()), 2, 2, 3}; };
-  const auto in = [&](const Buffer& x) {
-    const auto v = view(x);
-    return View<const float>{v.data, v.rows, v.cols, v.stride};
-  };
+  OpRunner d(f.stream);
   cudaGraph_t graph;
   cudaGraphExec_t exec;
   must(cudaStreamBeginCapture(f.stream, cudaStreamCaptureModeThreadLocal), "capture");
-  add(in(a), in(b), view(y), f.stream);
+  d.run<float>(Add{d(view(a)), d(view(b)), d(view(y))});
   CHECK(cudaStreamSynchronize(f.stream) == cudaErrorStreamCaptureUnsupported);
   must(cudaStreamEndCapture(f.stream, &graph), "capture");
   std::size_t nodes = 0;
@@ -165,13 +162,14 @@ TEST_CASE("a copy from the host that nobody waits for may come after the kernel 
   const std::vector<float> values{1, 2};
   const Buffer x(values.size() * sizeof(float)), y(values.size() * sizeof(float));
   const auto view = [](const Buffer& b) { return View<float>{reinterpret_cast<float*>(b.data()), 1, 2, 2}; };
-  const View<const float> in{view(x).data, 1, 2, 2};
+  OpRunner d(f.stream);
+  const Add add{d(view(x)), d(view(x)), d(view(y))};
   must(cudaMemcpy(x.data(), values.data(), x.bytes(), cudaMemcpyHostToDevice), "copy");
-  add(in, in, view(y), f.stream);
+  d.run<float>(add);
   f.stream.wait();
   CHECK(std::isnan(view(y).data[0]));
   must(cudaDeviceSynchronize(), "copy");
-  add(in, in, view(y), f.stream);
+  d.run<float>(add);
   f.stream.wait();
   CHECK(view(y).data[1] == 4);
 }

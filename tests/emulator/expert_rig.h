@@ -61,6 +61,18 @@ struct MixtureNumbers : WeightSource {
                      expert_scale = normal(1, m.experts, 1), seen = normal(m.rows, m.hidden, 1);
 };
 
+// The op of a shape, but for its weights.
+inline MixtureOfExperts experts_of(const ExpertShape& m, Tensor x, Tensor y) {
+  MixtureOfExperts op{};
+  op.x = x;
+  op.gate = m.gate;
+  op.y = y;
+  op.choice = {
+      m.experts, m.per_token,        m.normalise, m.sigmoid ? Experts::Score::sigmoid : Experts::Score::softmax,
+      m.groups,  m.groups_per_token, m.scale,     m.weighs_inputs};
+  return op;
+}
+
 template <class T>
 struct Mixture {
   explicit Mixture(const ExpertShape& shape, const Routing& r = {}, unsigned seed = 1)
@@ -106,17 +118,21 @@ struct Mixture {
 
   // Rows of y lie 8 columns apart. What lies behind the counters of the scratch is nobody's.
   void launch(const Stream& stream) const {
-    ExpertPointers<T> w{router.read().data, gate_up.read().data, down.read().data};
-    if (routing.choice_bias) w.choice_bias = choice_bias.read().data;
+    OpRunner d(stream);
+    d.with.scratch = work.scratch();
+    MixtureOfExperts op = experts_of(m, d(x), d(View<T>{y.view().data, m.rows, m.hidden, m.hidden + 8}));
+    op.w = {d.weight(router), d.weight(gate_up), d.weight(down)};
+    if (routing.choice_bias) op.w.choice_bias = d.weight(choice_bias);
     if (routing.biases) {
-      w.router_bias = router_bias.read().data;
-      w.gate_up_bias = gate_up_bias.read().data;
-      w.down_bias = down_bias.read().data;
+      op.w.router_bias = d.weight(router_bias);
+      op.w.gate_up_bias = d.weight(gate_up_bias);
+      op.w.down_bias = d.weight(down_bias);
     }
-    if (routing.beside_mlp) w.expert_scale = expert_scale.read().data;
-    const View<const T> routed = routing.beside_mlp ? seen.read() : x.read();
-    mixture_of_experts<T>({x.read(), routed, w, {y.view().data, m.rows, m.hidden, m.hidden + 8}}, m, work.scratch(),
-                          stream);
+    if (routing.beside_mlp) {
+      op.w.expert_scale = d.weight(expert_scale);
+      op.routed = d(seen);
+    }
+    d.run<T>(op);
   }
   void forget() const {
     must(cudaMemset(work.buffer.data() + kCounterBytes, 0xff, work.buffer.bytes() - kCounterBytes), "filling");

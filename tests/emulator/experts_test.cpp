@@ -169,16 +169,20 @@ TEST_CASE("more rows than a mixture of experts takes are refused, not run") {
   NEEDS_DEVICE;
   const Stream stream;
   const ExpertShape m{kCounters * 16, 8, 8, 2, 1, true};
-  const Scratch enough{nullptr, expert_scratch<bf16>(m)};
-  const ExpertPointers<bf16> nothing{nullptr, nullptr, nullptr};
-  const View<const bf16> none{nullptr, m.rows, 8, 8};
-  CHECK_THROWS_AS(mixture_of_experts<bf16>({none, none, nothing, {nullptr, m.rows, 8, 8}}, m, enough, stream),
-                  InputErrors);
+  const auto refuses = [&](const ExpertShape& shape) {
+    OpRunner d(stream);
+    d.with.scratch = {nullptr, expert_scratch<bf16>(shape)};
+    const Tensor rows = d(View<bf16>{nullptr, shape.rows, shape.hidden, shape.hidden});
+    const auto nothing = [&](int in, int out) { return d.weight(View<const bf16>{nullptr, in, out, out}); };
+    MixtureOfExperts op = experts_of(shape, rows, rows);
+    op.w = {nothing(shape.hidden, shape.experts), nothing(shape.experts * shape.hidden, 2 * shape.inner),
+            nothing(shape.experts * shape.inner, shape.hidden)};
+    CHECK_THROWS_AS(d.run<bf16>(op), InputErrors);
+  };
+  refuses(m);
   ExpertShape split{1, 8, 8, 66, 1, true};  // 33 groups of two
   split.groups = 33;
-  CHECK_THROWS_AS(mixture_of_experts<bf16>({none, none, nothing, {nullptr, 1, 8, 8}}, split,
-                                           {nullptr, expert_scratch<bf16>(split)}, stream),
-                  InputErrors);
+  refuses(split);
 }
 
 TEST_CASE("groups of rows are planned for the worst that rows can choose") {

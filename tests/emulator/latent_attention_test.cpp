@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Latent attention against the CPU backend: the absorbed form over the cache (decode, chains and trees, ragged batches,
 // contexts in many splits), and the expanded one among prompts.
-#include "decoder/cuda/attention/latent_attention.h"
+#include "decoder/cuda/attention/attention.h"
 
 #include "tests/catch.h"
 #include "tests/emulator/batch_rig.h"
@@ -23,6 +23,9 @@ std::size_t shared_of_device() {
   return static_cast<std::size_t>(bytes);
 }
 
+struct ExpandedShape {
+  int heads, nope, rope, value;
+};
 struct LatentCase {
   const char* name;
   Batch batch;
@@ -49,7 +52,7 @@ double compare_latents(const LatentCase& c, AttendPlan* plan = nullptr) {
   const int n = std::accumulate(entries.begin(), entries.end(), 0);
   const Tensor key = cpu.floats(dice.normal<T>(product(n, c.rope)), c.rope);
   const Tensor latent = cpu.floats(dice.normal<T>(product(n, c.rank)), c.rank);
-  ops.latent_append(key, latent, key, dims, Rope{}, ops.pass({ops.ragged("all", entries), slots}), cache, layer);
+  ops.latent_append(key, latent, key, dims, Rope{}, {ops.pass({ops.ragged("all", entries), slots}), cache, layer});
   ops.flush();
 
   ops.upload(slots.lengths, batch.lengths);
@@ -61,7 +64,7 @@ double compare_latents(const LatentCase& c, AttendPlan* plan = nullptr) {
   const Tensor q = cpu.floats(queries, c.heads * c.rank), q_rope = cpu.floats(rotated, c.heads * c.rope);
   const PassRef ref =
       ops.pass({.rows = ops.ragged("rows", batch.rows), .slots = slots, .tree_mask = tree_mask, .tail = batch.tail});
-  const Tensor y = cpu.keep(ops.latent_attend(q, q_rope, kLatentScale, ref, cache, layer));
+  const Tensor y = cpu.keep(ops.latent_attend(q, q_rope, kLatentScale, {ref, cache, layer}));
   ops.flush();
 
   Pages<T> pages(layers, batch.sequences(), capacity, columns, dice);
@@ -83,10 +86,14 @@ double compare_latents(const LatentCase& c, AttendPlan* plan = nullptr) {
   if (plan != nullptr) *plan = plan_latent<T>(shape);
   const Workspace work(latent_scratch<T>(shape));
   const Stream stream;
+  OpRunner d(stream);
+  d.with = {.stream = stream, .scratch = work.scratch(), .multiprocessors = c.sms, .shared = shared_of_device()};
+  const LatentAttend attend{d(q_data), d(rope_data), kLatentScale, {}, pass.on(d), d.cache(cache, pages.view),
+                            layer,     d(result)};
+  CHECK(d.scratch_bytes<T>(attend) == work.buffer.bytes());
   double worst = 0;
   for (int again = 0; again < 2; ++again) {  // the counters are left as they were found
-    latent_attend<T>({q_data.read(), rope_data.read(), pass.view, pages.view, layer, kLatentScale, result.view()},
-                     shape, work.scratch(), stream);
+    d.run<T>(attend);
     stream.wait();
     worst = std::max(worst, distance(result.floats(), cpu.floats_of(y), 1));
   }
@@ -162,10 +169,19 @@ TEST_CASE("64 rows x heads share a tile where a block's memory has room for thei
 
 TEST_CASE("latents of more columns than a kernel sums are refused, not run") {
   NEEDS_DEVICE;
-  const LatentShape wide{1, 1, 1, 513, 64, 16, 8, shared_of_device()};
-  const Workspace work(latent_scratch<float>(wide));
-  CHECK_THROWS_AS(latent_attend<float>({{}, {}, {}, {}, 0, kLatentScale, {}}, wide, work.scratch(), nullptr),
-                  InputErrors);
+  const Array<float> q(1, 513), q_rope(1, 64);
+  const Batch batch{{0}, {1}};
+  const DevicePass pass(batch);
+  Cache wide{.head_dim = 577};
+  wide.latent = 513;
+  OpRunner d;
+  d.with.multiprocessors = 8;
+  d.with.shared = shared_of_device();
+  const LatentAttend attend{d(q), d(q_rope), kLatentScale, {}, pass.on(d), d.cache(wide, {nullptr, nullptr, 1, 1}),
+                            0,    d(q)};
+  const Workspace work(d.scratch_bytes<float>(attend));
+  d.with.scratch = work.scratch();
+  CHECK_THROWS_AS(d.run<float>(attend), InputErrors);
 }
 
 TEST_CASE("prompts attend to keys and values that were expanded for each head as on the CPU") {
@@ -197,9 +213,9 @@ TEST_CASE("prompts attend to keys and values that were expanded for each head as
     const Array<T> q_data(q, q_cols), q_rope_data(q_rope, s.heads * s.rope), kv_data(kv, kv_cols),
         k_rope_data(k_rope, s.rope), result(batch.total(), s.heads * s.value);
     const Stream stream;
-    expanded_attend<T>(
-        {q_data.read(), q_rope_data.read(), kv_data.read(), k_rope_data.read(), pass.view, kLatentScale, result.view()},
-        s, stream);
+    OpRunner d(stream);
+    d.run<T>(ExpandedAttend{d(q_data), d(q_rope_data), d(kv_data), d(k_rope_data), rotated.dims, kLatentScale,
+                            pass.on(d), d(result)});
     stream.wait();
     CHECK(distance(result.floats(), cpu.floats_of(y), 1) < kLatentTolerance<T>);
   };

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What stands around latent attention, against the CPU backend: the products with each head's part of a matrix, and
 // what is appended to the cache.
-#include "decoder/cuda/cache/latent_append.h"
-#include "decoder/cuda/gemm/head_products.h"
 #include "decoder/rope.h"
 #include "tests/catch.h"
 #include "tests/emulator/batch_rig.h"
@@ -35,12 +33,9 @@ TEST_CASE("each head's product with its part of a matrix is the CPU's, either wa
     const Array<T> w_data(weights, w_cols), q_data(q, q_cols), x_data(x, heads * rank), up(rows, heads * rank),
         down(rows, heads * value);
     const Stream stream;
-    head_products(HeadProducts<T>{q_data.read(), w_data.read().data, up.view(), heads, nope, rank, nope + rope,
-                                  nope + value, w_cols, true},
-                  stream);
-    head_products(HeadProducts<T>{x_data.read(), w_data.read().data + nope, down.view(), heads, rank, value, rank,
-                                  nope + value, w_cols, false},
-                  stream);
+    OpRunner d(stream);
+    d.run<T>(AbsorbQueries{d(q_data), d.weight(w_data), l, d(up)});
+    d.run<T>(ExpandValues{d(x_data), d.weight(w_data), l, d(down)});
     stream.wait();
     CHECK(distance(up.floats(), cpu.floats_of(absorbed), 1) < kWeights);
     CHECK(distance(down.floats(), cpu.floats_of(expanded), 1) < kWeights);
@@ -82,8 +77,8 @@ TEST_CASE("a latent and the rotated key behind it are appended as on the CPU, an
     if (tree) tree_mask = cpu.ints(mask, batch.words());
     const LatentAppend appended = cpu.ops.latent_append(
         cpu.floats(q, q_cols), cpu.floats(latent, 40), cpu.floats(key, 16), l, rope,
-        cpu.ops.pass({.rows = cpu.ops.ragged("rows", batch.rows), .slots = slots, .tree_mask = tree_mask, .tail = 2}),
-        cache, 1);
+        {cpu.ops.pass({.rows = cpu.ops.ragged("rows", batch.rows), .slots = slots, .tree_mask = tree_mask, .tail = 2}),
+         cache, 1});
     const Tensor q_kept = cpu.keep(appended.q_rope), k_kept = cpu.keep(appended.k_rope);
     cpu.ops.flush();
 
@@ -95,11 +90,10 @@ TEST_CASE("a latent and the rotated key behind it are appended as on the CPU, an
     pages.view.data = held.view().data;
     pages.view.blocks = table.read().data;
     const DevicePass pass(batch, mask);
-    const Rotation rotation{.frequencies = frequencies.read().data, .half = 8};
     const Stream stream;
-    latent_append<T>({q_data.read(), latent_data.read(), key_data.read(), rotation, pass.view, pages.view, 1,
-                      q_rope.view(), k_rope.view()},
-                     stream);
+    OpRunner d(stream);
+    d.run<T>(LatentAppend{d(q_data), d(latent_data), d(key_data), l, d.rope(rope, frequencies.read().data), pass.on(d),
+                          d.cache(cache, pages.view), 1, d(q_rope), d(k_rope)});
     stream.wait();
     CHECK(distance(q_rope.floats(), cpu.floats_of(q_kept), 1) < kRounding);
     CHECK(distance(k_rope.floats(), cpu.floats_of(k_kept), 1) < kRounding);

@@ -15,6 +15,7 @@
 #include "decoder/cuda/runtime/device.h"
 #include "decoder/ops.h"
 #include "decoder/random_weights.h"
+#include "probes/cuda/op_runner.h"
 #include "tests/catch.h"
 
 namespace draftline::cuda {

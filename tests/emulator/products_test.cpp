@@ -4,7 +4,6 @@
 #include <sstream>
 
 #include "core/errors.h"
-#include "decoder/cuda/elementwise/elementwise.h"
 #include "decoder/cuda/gemm/blas.h"
 #include "decoder/cuda/gemm/few_rows.h"
 #include "tests/emulator/op_rig.h"
@@ -141,8 +140,9 @@ TEST_CASE("sums and gates are the same value by value and 16 bytes at a time") {
   const Array<bf16> a{left, columns}, b{right, columns}, gate_up{both, 2 * columns},
       sums_and_more(rows, columns + apart), gated(rows, columns);
   const View<bf16> sum{sums_and_more.view().data, rows, columns, columns + apart};
-  add<bf16>(a.read(), b.read(), sum, stream);
-  silu_mul<bf16>(gate_up.read(), gated.view(), stream);
+  OpRunner d(stream);
+  d.run<bf16>(Add{d(a), d(b), d(sum)});
+  d.run<bf16>(SiluMul{d(gate_up), d(gated)});
   stream.wait();
   const auto sums = sums_and_more.floats(), gates = gated.floats();
   int wrong = 0;
@@ -318,11 +318,11 @@ TEST_CASE("norms of rows that can and can't be read 16 bytes at a time agree") {
              ds = dice.normal<bf16>(static_cast<std::size_t>(rows * stride)),
              ws = dice.normal<bf16>(static_cast<std::size_t>(width));
   const Array<bf16> x(xs, stride), d(ds, stride), w(ws, width), sum(rows, stride), y(rows, stride);
-  const auto in = [&](const Array<bf16>& a) { return View<const bf16>{a.read().data + shift, rows, width, stride}; };
-  const auto out = [&](const Array<bf16>& a) { return View<bf16>{a.view().data + shift, rows, width, stride}; };
+  OpRunner on(stream);
+  const auto part = [&](const Array<bf16>& a) { return on(View<bf16>{a.view().data + shift, rows, width, stride}); };
   const bool both = GENERATE(false, true);
-  if (both) add_rms_norm<bf16>({in(x), in(d), w.read(), 1e-5F, out(sum), out(y)}, stream);
-  else rms_norm(in(x), w.read(), width, 1e-5F, out(y), stream);
+  if (both) on.run<bf16>(AddRmsNorm{part(x), part(d), on.weight(w), 1e-5F, part(sum), part(y)});
+  else on.run<bf16>(RmsNorm{part(x), on.weight(w), width, 1e-5F, part(y)});
   stream.wait();
   const auto got = y.floats(), sums = sum.floats();
   int wrong = 0;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sparse attention against the CPU backend: an indexer's keys beside the latents, its choice to the token, and
 // attention to what was chosen.
-#include "decoder/cuda/attention/sparse_attention.h"
-
 #include "decoder/rope.h"
 #include "tests/catch.h"
 #include "tests/emulator/batch_rig.h"
@@ -46,8 +44,8 @@ void compare(const SparseCase& c) {
                latent = cpu.floats(dice.normal<T>(product(n, c.rank)), c.rank),
                index_key = cpu.floats(dice.normal<T>(product(n, c.index_dim)), c.index_dim);
   const PassRef before = ops.pass({ops.ragged("all", entries), slots});
-  ops.latent_append(key, latent, key, dims, rope, before, cache, layer);
-  ops.index_append(index_key, index_key, rope, before, cache, layer);
+  ops.latent_append(key, latent, key, dims, rope, {before, cache, layer});
+  ops.index_append(index_key, index_key, rope, {before, cache, layer});
   ops.flush();
 
   ops.upload(slots.lengths, batch.lengths);
@@ -62,10 +60,10 @@ void compare(const SparseCase& c) {
   const PassRef ref =
       ops.pass({.rows = ops.ragged("rows", batch.rows), .slots = slots, .tree_mask = tree_mask, .tail = batch.tail});
   const Tensor turned = cpu.keep(
-      ops.index_append(cpu.floats(index_q, index_columns), cpu.floats(k, c.index_dim), rope, ref, cache, layer));
-  const Tensor tokens = cpu.keep(ops.select_tokens(turned, cpu.floats(weights, c.index_heads), ref, cache, layer));
+      ops.index_append(cpu.floats(index_q, index_columns), cpu.floats(k, c.index_dim), rope, {ref, cache, layer}));
+  const Tensor tokens = cpu.keep(ops.select_tokens(turned, cpu.floats(weights, c.index_heads), {ref, cache, layer}));
   const Tensor y = cpu.keep(ops.latent_attend(cpu.floats(q, c.heads * c.rank), cpu.floats(q_rope, c.heads * c.rope),
-                                              kScale, ref, cache, layer, tokens));
+                                              kScale, {ref, cache, layer}, tokens));
   ops.flush();
   const std::vector<int> chosen = cpu.ints_of(tokens);
 
@@ -86,22 +84,17 @@ void compare(const SparseCase& c) {
   pages.view.data = held.view().data;
   pages.view.blocks = table.read().data;
   const DevicePass pass(batch, mask);
-  const int room = pages.per_slot * kBlockTokens;
-  const Workspace work(select_tokens_scratch(total, room));
   const Stream stream;
-  index_append<T>({index_data.read(),
-                   k_data.read(),
-                   {.frequencies = frequencies.read().data, .half = c.rope / 2},
-                   pass.view,
-                   pages.view,
-                   layer,
-                   turned_data.view()},
-                  stream);
-  select_tokens<T>({turned_data.read(), weight_data.read(), pass.view, pages.view, layer, picked.view()}, room,
-                   work.scratch(), stream);
-  attend_to_tokens<T>(
-      {q_data.read(), rope_data.read(), given.read(), pass.view, pages.view, layer, kScale, c.heads, result.view()},
-      stream);
+  OpRunner d(stream);
+  const PassRef at = pass.on(d);
+  const Cache paged = d.cache(cache, pages.view);
+  const SelectTokens select{d(turned_data), d(weight_data), at, paged, layer, d(picked)};
+  const Workspace work(d.scratch_bytes<T>(select));
+  d.with.scratch = work.scratch();
+  d.run<T>(
+      IndexAppend{d(index_data), d(k_data), d.rope(rope, frequencies.read().data), at, paged, layer, d(turned_data)});
+  d.run<T>(select);
+  d.run<T>(LatentAttend{d(q_data), d(rope_data), kScale, d(given), at, paged, layer, d(result)});
   stream.wait();
   CHECK(distance(turned_data.floats(), cpu.floats_of(turned), 1) < kRounding);
   CHECK(distance(result.floats(), cpu.floats_of(y), 1) < kRounding);
@@ -127,6 +120,8 @@ TEST_CASE("an indexer chooses on CUDA the tokens that it chooses on the CPU, and
 
 TEST_CASE("an indexer that chooses more tokens than a block has room for is refused") {
   NEEDS_DEVICE;
-  CHECK_THROWS_AS(attend_to_tokens<float>({{}, {}, {nullptr, 1, 12289, 12289}, {}, {}, 0, 1, 1, {}}, nullptr),
-                  InputErrors);
+  LatentAttend attend{};
+  attend.cache.latent = 1;
+  attend.tokens = Tensor{.rows = 1, .cols = 12289, .stride = 12289};
+  CHECK_THROWS_AS(OpRunner().run<float>(attend), InputErrors);
 }

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sampling and verification against the CPU backend: the same random numbers, so the same tokens, not just the same
 // law.
-#include "decoder/cuda/sampling/verify.h"
-
 #include "core/rng.h"
-#include "decoder/cuda/sampling/sample.h"
 #include "tests/catch.h"
 #include "tests/emulator/op_rig.h"
 
@@ -41,7 +38,7 @@ struct Batch {  // who sits where
     cpu.ops.upload(slots.lengths, lengths);
     cpu.ops.upload(slots.ids, ids);
   }
-  BatchSlotsView view() const { return {ids_data.read(), lengths_data.read(), ids_data.read()}; }
+  BatchSlots on(OpRunner& d) const { return {d(ids_data), d(lengths_data), d(ids_data)}; }
   static std::vector<int> some(Dice& dice, int n) {
     std::vector<int> v;
     for (int i = 0; i < n; ++i) v.push_back(dice.below(5000));
@@ -72,11 +69,11 @@ void compare_samples(int sequences, int width, int draws, int columns, const Sam
   const Array<int> token_data(sequences, 1), children_data(sequences * width, draws);
   const Array<float> q_data(sequences, columns), children_q_data(sequences * width, columns);
   const Stream stream;
-  View<const T> head = data.read();
-  head.rows = sequences;
-  sample<T>({head, batch.view(), sampling, kSeed, 3, token_data.view(), q_data.view()}, stream);
-  sample_children<T>({data.read(), batch.view(), sampling, kSeed, 5, children_data.view(), children_q_data.view()},
-                     replaced, stream);
+  OpRunner d(stream);
+  d.with.seed = kSeed;
+  const BatchSlots slots = batch.on(d);
+  d.run<T>(Sample{row_range(d(data), 0, sequences), slots, sampling, 3, d(token_data), d(q_data)});
+  d.run<T>(SampleChildren{d(data), slots, sampling, 5, replaced, d(children_data), d(children_q_data)});
   stream.wait();
   CHECK(token_data.raw() == cpu.ints_of(token));
   CHECK(children_data.raw() == cpu.ints_of(children));
@@ -143,7 +140,6 @@ Forest forest_of(Dice& dice, int sequences, int columns, AcceptRule rule) {
 struct DeviceForest {
   Array<int> tokens, parents, cu_seqlens;
   explicit DeviceForest(const Forest& f) : tokens(f.tokens, 1), parents(f.parents, 1), cu_seqlens(f.cu_seqlens, 1) {}
-  TreesView view() const { return {tokens.read(), parents.read(), cu_seqlens.read()}; }
 };
 
 // Six results of a verification, kept on either side.
@@ -158,15 +154,7 @@ struct DeviceVerdict {
         last_row(sequences, 1),
         bonus(sequences, 1),
         depth(depth_) {}
-  VerdictView view() const {
-    return {path.view().data,
-            next.view().data,
-            counts.view().data,
-            last.view().data,
-            last_row.view().data,
-            bonus.view().data,
-            depth};
-  }
+  VerdictTensors on(OpRunner& d) const { return {d(path), d(next), d(counts), d(last), d(last_row), d(bonus)}; }
 };
 template <class Verify>
 std::vector<Tensor> keep_verdict(Specification& cpu, const Verify& v) {
@@ -215,11 +203,15 @@ int compare_sampled(AcceptRule rule, const Sampling& sampling, int columns, bool
   const Array<T> data(x, columns);
   const Array<float> q_data(f.q, columns);
   const DeviceVerdict got(sequences, f.depth);
-  const Workspace work(verify_scratch(f.cu_seqlens.back()));
   const Stream stream;
-  verify_sampled<T>({data.read(), trees.view(), q ? q_data.read() : View<const float>{}, rule, batch.view(), sampling,
-                     kSeed + seed, got.view()},
-                    work.scratch(), stream);
+  OpRunner d(stream);
+  d.with.seed = kSeed + seed;
+  if (q) q = d(q_data);
+  const VerifySampled verify{d(data),  d(trees.tokens), d(trees.parents), d(trees.cu_seqlens), q, rule, batch.on(d),
+                             sampling, f.depth,         got.on(d)};
+  const Workspace work(d.scratch_bytes<T>(verify));
+  d.with.scratch = work.scratch();
+  d.run<T>(verify);
   stream.wait();
   int longest = 0;
   check_verdict(cpu, verdict, got, longest);
@@ -258,7 +250,9 @@ TEST_CASE("a greedy verdict over random trees is the CPU's") {
     const Array<int> predicted_data(predicted, 1);
     const DeviceVerdict got(sequences, f.depth);
     const Stream stream;
-    verify_greedy(predicted_data.read(), trees.view(), got.view(), stream);
+    OpRunner d(stream);
+    d.run<float>(
+        VerifyGreedy{d(predicted_data), d(trees.tokens), d(trees.parents), d(trees.cu_seqlens), f.depth, got.on(d)});
     stream.wait();
     check_verdict(cpu, verdict, got, longest);
   }
@@ -309,9 +303,13 @@ TEST_CASE("a relaxed verdict is the CPU's") {
     const auto run = [&]<class T>(T) {
       const Array<T> data(x, columns);
       const DeviceVerdict got(sequences, f.depth);
-      const Workspace work(verify_scratch(f.cu_seqlens.back()));
       const Stream stream;
-      verify_relaxed<T>({data.read(), trees.view(), sampling, relaxed, got.view()}, work.scratch(), stream);
+      OpRunner d(stream);
+      const VerifyRelaxed verify{d(data),  d(trees.tokens), d(trees.parents), d(trees.cu_seqlens),
+                                 sampling, relaxed,         f.depth,          got.on(d)};
+      const Workspace work(d.scratch_bytes<T>(verify));
+      d.with.scratch = work.scratch();
+      d.run<T>(verify);
       stream.wait();
       check_verdict(cpu, verdict, got, longest);
     };

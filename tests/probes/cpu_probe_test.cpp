@@ -134,7 +134,7 @@ TEST_CASE("an elementwise op is priced by the accounting that its probe is fitte
   ops.silu_mul(wide);
   ops.argmax(x);
   ops.top_k(x, 5);
-  ops.rope_append(x, k, k, Rope{10000, 32, {}}, ops.pass({ops.uniform(1, rows), slots, {}}), cache, 0);
+  ops.rope_append(x, k, k, Rope{10000, 32, {}}, {ops.pass({ops.uniform(1, rows), slots, {}}), cache, 0});
   ops.sample(x, BatchSlots{ids, ids, ids}, Sampling{1, 0, 1}, 0);
   ops.flush();
   std::vector<Seconds> fitted;

@@ -4,6 +4,7 @@
 #include "core/errors.h"
 #include "decoder/cuda/attention/attention_rows.cuh"
 #include "decoder/cuda/attention/attention_tiles.cuh"
+#include "decoder/cuda/runtime/on_device.h"
 
 namespace draftline::cuda {
 
@@ -65,7 +66,7 @@ void attend_tiles(const AttendArguments<bf16>& a, const AttendPlan& plan, dim3 g
   });
 }
 
-float score_scale(int dim) { return kLog2E / std::sqrt(static_cast<float>(dim)); }
+float score_scale(int dim) { return kLog2E / std::sqrt(to_float(dim)); }
 
 }  // namespace
 
@@ -90,54 +91,66 @@ std::size_t attend_scratch(const AttendShape& s) {
 }
 
 template <class T>
-void attend(const AttendView<T>& o, int sms, const Scratch& scratch, cudaStream_t stream) {
-  const auto& [q, pass, cache, layer, scores, y] = o;
-  const int heads = q.cols / cache.head_dim, values = cache.value_dim;
-  const AttendShape shape{.sequences = pass.sequences,
-                          .widest = pass.widest,
-                          .heads = heads,
-                          .kv_heads = cache.kv_heads,
-                          .head_dim = cache.head_dim,
-                          .value_dim = values,
-                          .capacity = cache.blocks_per_kv_slot * kBlockTokens,
-                          .sms = sms};
+AttendShape shape_of(const OnDevice<T>& d, const Attend& o) {
+  const Rows& rows = d.pass(o.pass).rows;
+  return {.sequences = rows.sequences(),
+          .widest = rows.widest,
+          .heads = o.q.cols / o.cache.head_dim,
+          .kv_heads = o.cache.kv_heads,
+          .head_dim = o.cache.head_dim,
+          .value_dim = o.cache.value_dim,
+          .capacity = d.capacity(o.cache),
+          .sms = d.multiprocessors};
+}
+template <class T>
+int launches(const OnDevice<T>& d, const Attend& o) {
+  return plan_attend<T>(shape_of(d, o)).launches();
+}
+template <class T>
+std::size_t scratch_bytes(const OnDevice<T>& d, const Attend& o) {
+  return attend_scratch<T>(shape_of(d, o));
+}
+template <class T>
+void run(const OnDevice<T>& d, const Attend& o) {
+  const AttendShape shape = shape_of(d, o);
   const AttendPlan plan = plan_attend<T>(shape);
+  const CacheView<T> cache = d.view(o.cache);
   check_columns(cache.widest());
-  check(scratch.bytes >= attend_scratch<T>(shape), "attention: its scratch is too small");
-  const AttendArguments<T> a{.q = q,
-                             .pass = pass,
+  check(d.scratch.bytes >= attend_scratch<T>(shape), "attention: its scratch is too small");
+  const AttendArguments<T> a{.q = d.in(o.q),
+                             .pass = d.view(o.pass),
                              .cache = cache,
-                             .layer = layer,
-                             .group = heads / cache.kv_heads,
-                             .value_dim = values,
-                             .window = scores.window,
-                             .scale = scores.scale * kLog2E,
-                             .sinks = static_cast<const T*>(scores.sinks),
-                             .parts = parts_in(scratch, plan, pass.sequences * cache.kv_heads, values),
-                             .y = y};
-  const dim3 grid = grid_of(plan.splits * plan.tiles, cache.kv_heads, pass.sequences);
+                             .layer = o.layer,
+                             .group = shape.heads / shape.kv_heads,
+                             .value_dim = shape.value_dim,
+                             .window = o.cache.window,
+                             .scale = o.scale * kLog2E,
+                             .sinks = d.data(o.sinks),
+                             .parts = parts_in(d.scratch, plan, shape.sequences * shape.kv_heads, shape.value_dim),
+                             .y = d.out(o.y)};
+  const dim3 grid = grid_of(plan.splits * plan.tiles, shape.kv_heads, shape.sequences);
   if constexpr (std::is_same_v<T, bf16>) {
-    if (plan.tensor_cores) return attend_tiles(a, plan, grid, cache.kv_heads, stream);
+    if (plan.tensor_cores) return attend_tiles(a, plan, grid, shape.kv_heads, d.stream);
   }
-  launch(attend_rows<T>, grid, grid_of(32 * kRowWarps), rows_shared(cache.widest()), stream, a);
-  join_parts(a, plan, cache.kv_heads, kRowStage, stream);
+  launch(attend_rows<T>, grid, grid_of(32 * kRowWarps), rows_shared(cache.widest()), d.stream, a);
+  join_parts(a, plan, shape.kv_heads, kRowStage, d.stream);
 }
 
 template <class T>
-void group_attend(const GroupAttendView<T>& o, cudaStream_t stream) {
+void run(const OnDevice<T>& d, const GroupAttend& o) {
   check_columns(o.head_dim);
   launch(group_attend_rows<T>, grid_of(ceil_div(o.q.rows * (o.q.cols / o.head_dim), kRowWarps)),
-         grid_of(32 * kRowWarps), rows_shared(o.head_dim), stream, o.q, o.k, o.v, o.group, o.head_dim, o.causal,
-         score_scale(o.head_dim), o.y);
+         grid_of(32 * kRowWarps), rows_shared(o.head_dim), d.stream, d.in(o.q), d.in(o.k), d.in(o.v), o.group,
+         o.head_dim, o.causal, score_scale(o.head_dim), d.out(o.y));
 }
 
 template AttendPlan plan_attend<float>(const AttendShape&);
 template AttendPlan plan_attend<bf16>(const AttendShape&);
 template std::size_t attend_scratch<float>(const AttendShape&);
 template std::size_t attend_scratch<bf16>(const AttendShape&);
-template void attend(const AttendView<float>&, int, const Scratch&, cudaStream_t);
-template void attend(const AttendView<bf16>&, int, const Scratch&, cudaStream_t);
-template void group_attend(const GroupAttendView<float>&, cudaStream_t);
-template void group_attend(const GroupAttendView<bf16>&, cudaStream_t);
+FOR_FORMATS(int, launches, Attend);
+FOR_FORMATS(std::size_t, scratch_bytes, Attend);
+FOR_FORMATS(void, run, Attend);
+FOR_FORMATS(void, run, GroupAttend);
 
 }  // namespace draftline::cuda

@@ -3,6 +3,7 @@
 #pragma once
 #include "decoder/cuda/attention/splits.cuh"
 #include "decoder/cuda/runtime/block.cuh"
+#include "decoder/tensor.h"
 
 namespace draftline::cuda {
 
@@ -80,8 +81,8 @@ __device__ AttendWork work_of_block(const AttendArguments<T>& a, int tile_rows, 
 __device__ inline int ancestors(const PassView& p, int row, int end) {
   const int* mask = p.tree_mask.row(row);
   int n = 0;
-  for (int w = 0; w < end / 32; ++w) n += __popc(static_cast<unsigned>(mask[w]));
-  if (end % 32 != 0) n += __popc(static_cast<unsigned>(mask[end / 32]) & ((1U << end % 32) - 1));
+  for (int w = 0; w < end / 32; ++w) n += __popc(mask[w]);
+  if (end % 32 != 0) n += __popc((mask[end / 32]) & ((1U << end % 32) - 1));
   return n;
 }
 
@@ -91,7 +92,7 @@ __device__ inline bool attends_to(const PassView& p, Window window, int row, int
   const bool masked = p.tree_mask.data != nullptr;
   if (entry >= 0) {
     if (!masked && p.causal && entry > p.tail + index) return false;
-    if (masked && (static_cast<unsigned>(p.tree_mask.row(row)[entry / 32]) >> (entry % 32) & 1U) == 0) return false;
+    if (masked && !has_bit(p.tree_mask.row(row), entry)) return false;
   }
   if (window.tokens == 0) return true;
   if (!masked) return key >= window.first_key(p.causal ? length + p.tail + index : length);

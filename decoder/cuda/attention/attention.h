@@ -3,10 +3,7 @@
 // trees. The rows of a sequence times the query heads of a KV head form one matrix, which is cut into tiles, so that
 // keys and values are read once per tile. Long contexts are split among CTAs, and a second launch joins the parts.
 #pragma once
-#include <cuda_runtime.h>
-
-#include "decoder/cuda/runtime/view.h"
-#include "decoder/tensor.h"
+#include <cstddef>
 
 namespace draftline::cuda {
 
@@ -26,42 +23,20 @@ struct AttendPlan {
 };
 template <class T>
 AttendPlan plan_attend(const AttendShape&);
-
-// Bytes of scratch memory.
 template <class T>
-std::size_t attend_scratch(const AttendShape&);
+std::size_t attend_scratch(const AttendShape&);  // bytes
 
-// What of the text a row attends to, and how scores become weights.
-struct Scores {
-  Window window = {};
-  float scale = 1;              // of q against keys
-  const void* sinks = nullptr;  // [heads] in q's format: a score of each head's softmax that attends to nothing
+// Latent attention (decoder/op/latent_attention.h), absorbed, over latents that all heads share.
+struct LatentShape {
+  int sequences, widest, heads, rank, rope;
+  int capacity;        // cache entries that a sequence may have
+  int sms;             // of the device
+  std::size_t shared;  // memory that the device gives a block, in bytes
 };
-
-// q [total, heads * head_dim] -> y [total, heads * value_dim].
+// Tiles are of rows x heads, as those of plan_attend: 64 of them where the shared memory has room for their queries.
 template <class T>
-struct AttendView {
-  View<const T> q;
-  PassView pass;
-  CacheView<T> cache;
-  int layer;
-  Scores scores;
-  View<T> y;
-};
-// `sms`: of the device. Scratch: attend_scratch() bytes. A Bug if it is too small, or if a head has more than 512
-// columns.
+AttendPlan plan_latent(const LatentShape&);
 template <class T>
-void attend(const AttendView<T>&, int sms, const Scratch&, cudaStream_t);
-
-// The fields of GroupAttend in decoder/op/attention.h.
-template <class T>
-struct GroupAttendView {
-  View<const T> q, k, v;
-  int group, head_dim;
-  bool causal;
-  View<T> y;
-};
-template <class T>
-void group_attend(const GroupAttendView<T>&, cudaStream_t);
+std::size_t latent_scratch(const LatentShape&);  // bytes
 
 }  // namespace draftline::cuda

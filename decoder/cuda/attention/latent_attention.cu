@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "decoder/cuda/attention/latent_attention.h"
-
+// Latent attention, absorbed and expanded. Absorbed attention has a second launch where contexts are split.
 #include "core/errors.h"
 #include "decoder/cuda/attention/attention_rows.cuh"
 #include "decoder/cuda/attention/attention_tiles.cuh"
 #include "decoder/cuda/attention/latent_tiles.cuh"
+#include "decoder/cuda/runtime/on_device.h"
 
 namespace draftline::cuda {
 
@@ -22,8 +22,8 @@ bool fits(const LatentShape& s) {
   return s.rank == S::rank && s.rope == S::rope && s.shared >= S::shared;
 }
 template <class S>
-bool fits(const ExpandedShape& s) {
-  return s.nope == S::own && s.nope + s.rope == S::dim && s.value == S::value_dim;
+bool fits(const LatentAttention& l) {
+  return l.nope_dim == S::own && l.nope_dim + l.rope_dim == S::dim && l.value_dim == S::value_dim;
 }
 
 template <class S>
@@ -90,75 +90,101 @@ std::size_t latent_scratch(const LatentShape& s) {
 }
 
 template <class T>
-void latent_attend(const LatentAttendView<T>& o, const LatentShape& shape, const Scratch& scratch,
-                   cudaStream_t stream) {
-  const auto& [q, q_rope, pass, cache, layer, scale, y] = o;
+LatentShape shape_of(const OnDevice<T>& d, const LatentAttend& o) {
+  const Rows& rows = d.pass(o.pass).rows;
+  return {.sequences = rows.sequences(),
+          .widest = rows.widest,
+          .heads = o.q.cols / o.cache.latent,
+          .rank = o.cache.latent,
+          .rope = o.cache.head_dim - o.cache.latent,
+          .capacity = d.capacity(o.cache),
+          .sms = d.multiprocessors,
+          .shared = d.shared};
+}
+template <class T>
+int launches(const OnDevice<T>& d, const LatentAttend& o) {
+  return o.tokens ? 1 : plan_latent<T>(shape_of(d, o)).launches();
+}
+template <class T>
+std::size_t scratch_bytes(const OnDevice<T>& d, const LatentAttend& o) {
+  return o.tokens ? 0 : latent_scratch<T>(shape_of(d, o));
+}
+template <class T>
+void attend_to_tokens(const OnDevice<T>&, const LatentAttend&);  // sparse_attention.cu
+
+template <class T>
+void run(const OnDevice<T>& d, const LatentAttend& o) {
+  if (o.tokens) return attend_to_tokens(d, o);
+  const LatentShape shape = shape_of(d, o);
   const AttendPlan plan = plan_latent<T>(shape);
   check_columns(shape.rank);
-  check(scratch.bytes >= latent_scratch<T>(shape), "latent attention: its scratch is too small");
-  const AttendArguments<T> a{.q = q,
-                             .pass = pass,
-                             .cache = cache,
-                             .layer = layer,
+  check(d.scratch.bytes >= latent_scratch<T>(shape), "latent attention: its scratch is too small");
+  const AttendArguments<T> a{.q = d.in(o.q),
+                             .pass = d.view(o.pass),
+                             .cache = d.view(o.cache),
+                             .layer = o.layer,
                              .group = shape.heads,
                              .value_dim = shape.rank,
                              .window = {},
-                             .scale = scale * kLog2E,
+                             .scale = o.scale * kLog2E,
                              .sinks = nullptr,
-                             .parts = parts_in(scratch, plan, pass.sequences, shape.rank),
-                             .y = y,
-                             .q_rope = q_rope};
-  const dim3 grid = grid_of(plan.splits * plan.tiles, 1, pass.sequences);
+                             .parts = parts_in(d.scratch, plan, shape.sequences, shape.rank),
+                             .y = d.out(o.y),
+                             .q_rope = d.in(o.q_rope)};
+  const dim3 grid = grid_of(plan.splits * plan.tiles, 1, shape.sequences);
   if constexpr (std::is_same_v<T, bf16>) {
     if (plan.tensor_cores) {
-      check(aligned(q) && aligned(q_rope), "latent attention: queries are read 16 bytes at a time");
-      check(takes_columns(y), "latent attention: results are written four columns at a time");
+      check(aligned(a.q) && aligned(a.q_rope), "latent attention: queries are read 16 bytes at a time");
+      check(takes_columns(a.y), "latent attention: results are written four columns at a time");
       const bool tall = plan.tile_rows == Served<true>::rows, small = fits<Small<false>>(shape);
       if (small)
-        return tall ? launch_latent_tiles<Small<true>>(a, plan, grid, stream)
-                    : launch_latent_tiles<Small<false>>(a, plan, grid, stream);
-      return tall ? launch_latent_tiles<Served<true>>(a, plan, grid, stream)
-                  : launch_latent_tiles<Served<false>>(a, plan, grid, stream);
+        return tall ? launch_latent_tiles<Small<true>>(a, plan, grid, d.stream)
+                    : launch_latent_tiles<Small<false>>(a, plan, grid, d.stream);
+      return tall ? launch_latent_tiles<Served<true>>(a, plan, grid, d.stream)
+                  : launch_latent_tiles<Served<false>>(a, plan, grid, d.stream);
     }
   }
-  launch(attend_rows<T>, grid, grid_of(32 * kRowWarps), rows_shared(cache.head_dim), stream, a);
-  join_parts(a, plan, 1, kRowStage, stream);
+  launch(attend_rows<T>, grid, grid_of(32 * kRowWarps), rows_shared(a.cache.head_dim), d.stream, a);
+  join_parts(a, plan, 1, kRowStage, d.stream);
 }
 
 template <class T>
-void expanded_attend(const ExpandedAttendView<T>& o, const ExpandedShape& shape, cudaStream_t stream) {
-  const auto& [q, q_rope, kv, k_rope, pass, scale, y] = o;
-  check_columns(shape.value);
+void run(const OnDevice<T>& d, const ExpandedAttend& o) {
+  const LatentAttention& l = o.dims;
+  const int heads = o.q_rope.cols / l.rope_dim;
+  check_columns(l.value_dim);
   ExpandedArguments<T> a{};
-  a.q = q;
-  a.q_rope = q_rope;
-  a.kv = kv;
-  a.k_rope = k_rope;
-  a.pass = pass;
+  a.q = d.in(o.q);
+  a.q_rope = d.in(o.q_rope);
+  a.kv = d.in(o.kv);
+  a.k_rope = d.in(o.k_rope);
+  a.pass = d.view(o.pass);
   a.pass.slots = {};
   a.pass.tree_mask = {};
   a.pass.tail = 0;
   a.pass.causal = true;
   a.group = a.parts.splits = 1;
-  a.value_dim = shape.value;
-  a.scale = scale * kLog2E;
-  a.y = y;
+  a.value_dim = l.value_dim;
+  a.scale = o.scale * kLog2E;
+  a.y = d.out(o.y);
   if constexpr (std::is_same_v<T, bf16>) {
-    if (aligned(q) && aligned(q_rope) && aligned(kv) && aligned(k_rope) && takes_columns(y)) {
-      if (fits<Prompts>(shape)) return launch_prompts<Prompts>(a, shape.heads, stream);
-      if (fits<SmallPrompts>(shape)) return launch_prompts<SmallPrompts>(a, shape.heads, stream);
+    if (aligned(a.q) && aligned(a.q_rope) && aligned(a.kv) && aligned(a.k_rope) && takes_columns(a.y)) {
+      if (fits<Prompts>(l)) return launch_prompts<Prompts>(a, heads, d.stream);
+      if (fits<SmallPrompts>(l)) return launch_prompts<SmallPrompts>(a, heads, d.stream);
     }
   }
-  launch(expanded_rows<T>, grid_of(ceil_div(pass.widest * shape.heads, kRowWarps), pass.sequences),
-         grid_of(32 * kRowWarps), rows_shared(shape.nope + shape.rope), stream, a, shape.heads, shape.nope, shape.rope);
+  launch(expanded_rows<T>, grid_of(ceil_div(a.pass.widest * heads, kRowWarps), a.pass.sequences),
+         grid_of(32 * kRowWarps), rows_shared(l.nope_dim + l.rope_dim), d.stream, a, heads, l.nope_dim, l.rope_dim);
 }
 
-#define FOR_FORMAT(T)                                                                                        \
-  template AttendPlan plan_latent<T>(const LatentShape&);                                                    \
-  template std::size_t latent_scratch<T>(const LatentShape&);                                                \
-  template void latent_attend(const LatentAttendView<T>&, const LatentShape&, const Scratch&, cudaStream_t); \
-  template void expanded_attend(const ExpandedAttendView<T>&, const ExpandedShape&, cudaStream_t)
+#define FOR_FORMAT(T)                                     \
+  template AttendPlan plan_latent<T>(const LatentShape&); \
+  template std::size_t latent_scratch<T>(const LatentShape&)
 FOR_FORMAT(float);
 FOR_FORMAT(bf16);
+FOR_FORMATS(int, launches, LatentAttend);
+FOR_FORMATS(std::size_t, scratch_bytes, LatentAttend);
+FOR_FORMATS(void, run, LatentAttend);
+FOR_FORMATS(void, run, ExpandedAttend);
 
 }  // namespace draftline::cuda

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "decoder/cuda/attention/sparse_attention.h"
-
+// Sparse attention (decoder/op/latent_attention.h): an indexer's keys, the tokens that its scores choose, and attention
+// to these alone. Each is one launch. A cache's columns are a latent, the shared key, and the indexer's key. Kernels
+// are simple: each block computes alone what FlashMLA and DeepGEMM compute in tiles.
 #include <cstdint>
 #include <string>
 
 #include "core/errors.h"
 #include "decoder/cuda/cache/rotate.cuh"
 #include "decoder/cuda/runtime/block.cuh"
+#include "decoder/cuda/runtime/on_device.h"
 
 namespace draftline::cuda {
 
@@ -95,8 +97,7 @@ __global__ void select_tokens_kernel(View<const T> q, View<const T> weights, Pas
   int seen = 0;
   for (int key = thread; key < keys; key += kThreads) {
     const int of_tail = key - length;
-    const bool sees = of_tail < 0 || pass.tree_mask.data == nullptr ||
-                      (static_cast<unsigned>(pass.tree_mask.row(r)[of_tail / 32]) >> (of_tail % 32) & 1U) != 0;
+    const bool sees = of_tail < 0 || pass.tree_mask.data == nullptr || has_bit(pass.tree_mask.row(r), of_tail);
     score[key] = sees ? ordered(score_of(q.row(r), weights.row(r), weights.cols, dim,
                                          cache.entry(layer, kv_slot, key, 0, 0) + cache.head_dim - dim))
                       : 0;
@@ -160,38 +161,44 @@ __global__ void attend_to_tokens_kernel(View<const T> q, View<const T> q_rope, V
 }  // namespace
 
 template <class T>
-void index_append(const IndexAppendView<T>& o, cudaStream_t s) {
+void run(const OnDevice<T>& d, const IndexAppend& o) {
   const int heads = o.q.cols / o.k.cols + 1;
-  launch_overlapping(index_append_kernel<T>, grid_of(o.pass.widest, o.pass.sequences, ceil_div(heads, kHeadsPerBlock)),
-                     dim3(32 * kHeadsPerBlock), 0, s, o.q, o.k, o.rotation, o.pass, o.cache, o.layer, o.y);
-}
-
-std::size_t select_tokens_scratch(int rows, int capacity) {
-  return kCounterBytes + sizeof(unsigned) * at(rows) * at(capacity);
-}
-
-template <class T>
-void select_tokens(const SelectTokensView<T>& o, int capacity, const Scratch& scratch, cudaStream_t s) {
-  check(scratch.bytes >= select_tokens_scratch(o.pass.total, capacity), "choosing tokens: its scratch is too small");
-  launch(select_tokens_kernel<T>, grid_of(o.pass.widest, o.pass.sequences), dim3(kThreads), 0, s, o.q, o.weights,
-         o.pass, o.cache, o.layer, capacity, behind_counters<unsigned>(scratch), o.y);
+  const PassView pass = d.view(o.pass);
+  launch_overlapping(index_append_kernel<T>, grid_of(pass.widest, pass.sequences, ceil_div(heads, kHeadsPerBlock)),
+                     dim3(32 * kHeadsPerBlock), 0, d.stream, d.in(o.q), d.in(o.k), d.rotation(o.rope), pass,
+                     d.view(o.cache), o.layer, d.out(o.y));
 }
 
 template <class T>
-void attend_to_tokens(const AttendToTokensView<T>& o, cudaStream_t s) {
-  if (o.tokens.cols > kMostTokens)
+std::size_t scratch_bytes(const OnDevice<T>& d, const SelectTokens& o) {
+  return kCounterBytes + sizeof(unsigned) * at(d.pass(o.pass).rows.total) * at(d.capacity(o.cache));
+}
+template <class T>
+void run(const OnDevice<T>& d, const SelectTokens& o) {
+  check(d.scratch.bytes >= scratch_bytes(d, o), "choosing tokens: its scratch is too small");
+  const PassView pass = d.view(o.pass);
+  launch(select_tokens_kernel<T>, grid_of(pass.widest, pass.sequences), dim3(kThreads), 0, d.stream, d.in(o.q),
+         d.in(o.weights), pass, d.view(o.cache), o.layer, d.capacity(o.cache), behind_counters<unsigned>(d.scratch),
+         d.out_ids(o.y));
+}
+
+// LatentAttend to the tokens that an indexer chose. Throws InputErrors if a row has more of them than the scores of a
+// block have room for.
+template <class T>
+void attend_to_tokens(const OnDevice<T>& d, const LatentAttend& o) {
+  const int chosen = o.tokens->cols, heads = o.q.cols / o.cache.latent;
+  if (chosen > kMostTokens)
     throw InputErrors("on CUDA an indexer may choose at most " + std::to_string(kMostTokens) +
-                      " tokens; this one chooses " + std::to_string(o.tokens.cols));
-  launch(attend_to_tokens_kernel<T>, grid_of(o.pass.widest, o.pass.sequences, o.heads), dim3(kThreads),
-         sizeof(float) * at(o.tokens.cols), s, o.q, o.q_rope, o.tokens, o.pass, o.cache, o.layer, o.scale, o.heads,
-         o.y);
+                      " tokens; this one chooses " + std::to_string(chosen));
+  const PassView pass = d.view(o.pass);
+  launch(attend_to_tokens_kernel<T>, grid_of(pass.widest, pass.sequences, heads), dim3(kThreads),
+         sizeof(float) * at(chosen), d.stream, d.in(o.q), d.in(o.q_rope), d.ids(o.tokens), pass, d.view(o.cache),
+         o.layer, o.scale, heads, d.out(o.y));
 }
 
-#define FOR_FORMAT(T)                                                                         \
-  template void index_append(const IndexAppendView<T>&, cudaStream_t);                        \
-  template void select_tokens(const SelectTokensView<T>&, int, const Scratch&, cudaStream_t); \
-  template void attend_to_tokens(const AttendToTokensView<T>&, cudaStream_t)
-FOR_FORMAT(float);
-FOR_FORMAT(bf16);
+FOR_FORMATS(void, run, IndexAppend);
+FOR_FORMATS(std::size_t, scratch_bytes, SelectTokens);
+FOR_FORMATS(void, run, SelectTokens);
+FOR_FORMATS(void, attend_to_tokens, LatentAttend);
 
 }  // namespace draftline::cuda

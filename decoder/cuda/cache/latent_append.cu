@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "decoder/cuda/cache/latent_append.h"
-
+// LatentAppend of decoder/op/latent_attention.h.
 #include "decoder/cuda/cache/rotate.cuh"
+#include "decoder/cuda/runtime/on_device.h"
 
 namespace draftline::cuda {
 
@@ -32,13 +32,13 @@ __global__ void latent_append_kernel(View<const T> q, View<const T> latent, View
 }  // namespace
 
 template <class T>
-void latent_append(const LatentAppendView<T>& o, cudaStream_t s) {
+void run(const OnDevice<T>& d, const LatentAppend& o) {
   const int tasks = o.q_rope.cols / o.k_rope.cols + 1;
-  launch_overlapping(latent_append_kernel<T>, grid_of(o.pass.widest, o.pass.sequences, ceil_div(tasks, kHeadsPerBlock)),
-                     dim3(32 * kHeadsPerBlock), 0, s, o.q, o.latent, o.shared_key, o.rotation, o.pass, o.cache, o.layer,
-                     o.q_rope, o.k_rope);
+  const PassView pass = d.view(o.pass);
+  launch_overlapping(latent_append_kernel<T>, grid_of(pass.widest, pass.sequences, ceil_div(tasks, kHeadsPerBlock)),
+                     dim3(32 * kHeadsPerBlock), 0, d.stream, d.in(o.q), d.in(o.latent), d.in(o.shared_key),
+                     d.rotation(o.rope), pass, d.view(o.cache), o.layer, d.out(o.q_rope), d.out(o.k_rope));
 }
-template void latent_append(const LatentAppendView<float>&, cudaStream_t);
-template void latent_append(const LatentAppendView<bf16>&, cudaStream_t);
+FOR_FORMATS(void, run, LatentAppend);
 
 }  // namespace draftline::cuda

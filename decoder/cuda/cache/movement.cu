@@ -1,13 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "decoder/cuda/cache/movement.h"
+// Ops that move rows, and keys and values into the cache and within it (decoder/op/movement.h, attention.h, trees.h).
+#include <cstdint>
+#include <string>
 
+#include "core/errors.h"
 #include "decoder/cuda/cache/rotate.cuh"
+#include "decoder/cuda/runtime/on_device.h"
 
 namespace draftline::cuda {
 
 namespace {
 
 constexpr int kThreads = 256;
+
+// Tensors to be put side by side, or one below the other. Word is the storage of a value: uint16_t or uint32_t.
+inline constexpr int kMostParts = 96;
+template <class Word>
+struct Parts {
+  View<const Word> part[kMostParts];
+  int begin[kMostParts + 1] = {};  // the first column, or row, of each part in the result
+  int count = 0;
+};
 
 template <class Word>
 __global__ void gather_kernel(Parts<Word> parts, View<const int> index, int shift, int span, View<Word> y) {
@@ -110,47 +123,92 @@ __global__ void advance_kernel(View<const int> counts, View<int> lengths) {
   if (b < counts.rows) lengths.row(b)[0] += counts.row(b)[0];
 }
 
+template <class Word, class T>
+Parts<Word> parts(const OnDevice<T>& d, const std::vector<Tensor>& all, bool below) {
+  if (all.size() > kMostParts)
+    throw InputErrors("on CUDA a plan may put at most " + std::to_string(kMostParts) +
+                      " tensors together; this one needs " + std::to_string(all.size()));
+  Parts<Word> p;
+  for (const Tensor& t : all) {
+    const int i = p.count++;
+    p.part[i] = d.template view<const Word>(t);
+    p.begin[i + 1] = p.begin[i] + (below ? t.rows : t.cols);
+  }
+  return p;
+}
+template <class F>
+void by_word(DType t, F f) {
+  if (bits_of(t) == 16) f(std::uint16_t{});
+  else f(std::uint32_t{});
+}
+template <class T>
+void stack_rows(const OnDevice<T>& d, const std::vector<Tensor>& from, const Tensor& to) {
+  by_word(to.dtype, [&]<class Word>(Word) {
+    launch(concat_rows_kernel<Word>, grid_of(to.rows, ceil_div(to.cols, kThreads)), dim3(kThreads), 0, d.stream,
+           parts<Word>(d, from, true), d.template view<Word>(to));
+  });
+}
+
 }  // namespace
 
-template <class Word>
-void gather(const Parts<Word>& parts, View<const int> index, int shift, int span, View<Word> y, cudaStream_t s) {
-  launch(gather_kernel<Word>, grid_of(y.rows, ceil_div(y.cols, kThreads)), dim3(kThreads), 0, s, parts, index, shift,
-         span, y);
-}
-template <class Word>
-void concat_rows(const Parts<Word>& parts, View<Word> y, cudaStream_t s) {
-  launch(concat_rows_kernel<Word>, grid_of(y.rows, ceil_div(y.cols, kThreads)), dim3(kThreads), 0, s, parts, y);
+template <class T>
+void run(const OnDevice<T>& d, const Gather& o) {
+  by_word(o.y.dtype, [&]<class Word>(Word) {
+    launch(gather_kernel<Word>, grid_of(o.y.rows, ceil_div(o.y.cols, kThreads)), dim3(kThreads), 0, d.stream,
+           parts<Word>(d, o.parts, false), d.ids(o.index), o.shift, o.span, d.template view<Word>(o.y));
+  });
 }
 template <class T>
-void rope_append(const RopeAppendView<T>& o, cudaStream_t s) {
-  const int heads = o.q.cols / o.cache.head_dim + (o.k.cols > 0 ? 2 * o.cache.kv_heads : 0);
-  launch_overlapping(rope_append_kernel<T>, grid_of(o.pass.widest, o.pass.sequences, ceil_div(heads, kHeadsPerBlock)),
-                     dim3(32 * kHeadsPerBlock), 0, s, o.q, o.k, o.v, o.rotation, o.pass, o.cache, o.layer, o.y);
+void run(const OnDevice<T>& d, const ConcatRows& o) {
+  stack_rows(d, o.parts, o.y);
 }
 template <class T>
-void commit(View<const int> path, View<const int> cu_seqlens, const BatchSlotsView& slots, CacheView<T> cache,
-            int layers, cudaStream_t s) {
-  const int sequences = cu_seqlens.rows - 1;
-  launch(commit_kernel<T>, grid_of(layers, sequences, cache.sides() * cache.kv_heads),
-         grid_of(32 * ceil_div(cache.widest(), 32)), 0, s, path, cu_seqlens, slots, cache, path.rows / sequences);
+void run(const OnDevice<T>& d, const Store& o) {
+  check(o.x.dtype == o.to.dtype, "store: a buffer of another format");
+  stack_rows(d, {o.x}, o.to);
 }
-void follow_path(const FollowPathView& o, cudaStream_t s) {
-  launch(follow_path_kernel, grid_of(o.last.rows), dim3(kThreads), 0, s, o.last, o.cu_seqlens, o.to, o.items, o.own,
-         o.y, o.newest);
-}
-void advance(View<const int> counts, View<int> lengths, cudaStream_t s) {
-  launch(advance_kernel, grid_of(ceil_div(counts.rows, kThreads)), dim3(kThreads), 0, s, counts, lengths);
+template <class T>
+void run(const OnDevice<T>&, const Upload&) {}  // it was copied before the tape ran
+template <class T>
+int launches(const OnDevice<T>&, const Upload&) {
+  return 0;
 }
 
-#define FOR_WORD(W)                                                                        \
-  template void gather(const Parts<W>&, View<const int>, int, int, View<W>, cudaStream_t); \
-  template void concat_rows(const Parts<W>&, View<W>, cudaStream_t)
-FOR_WORD(std::uint16_t);
-FOR_WORD(std::uint32_t);
-#define FOR_FORMAT(T)                                                \
-  template void rope_append(const RopeAppendView<T>&, cudaStream_t); \
-  template void commit(View<const int>, View<const int>, const BatchSlotsView&, CacheView<T>, int, cudaStream_t)
-FOR_FORMAT(float);
-FOR_FORMAT(bf16);
+template <class T>
+void run(const OnDevice<T>& d, const RopeAppend& o) {
+  const int heads = o.q.cols / o.cache.head_dim + (o.k.cols > 0 ? 2 * o.cache.kv_heads : 0);
+  const PassView pass = d.view(o.pass);
+  launch_overlapping(rope_append_kernel<T>, grid_of(pass.widest, pass.sequences, ceil_div(heads, kHeadsPerBlock)),
+                     dim3(32 * kHeadsPerBlock), 0, d.stream, d.in(o.q), d.in(o.k), d.in(o.v), d.rotation(o.rope), pass,
+                     d.view(o.cache), o.layer, d.out(o.y));
+}
+template <class T>
+void run(const OnDevice<T>& d, const Commit& o) {
+  const int sequences = o.cu_seqlens.rows - 1;
+  const CacheView<T> cache = d.view(o.cache);
+  launch(commit_kernel<T>, grid_of(o.cache.layers, sequences, cache.sides() * cache.kv_heads),
+         grid_of(32 * ceil_div(cache.widest(), 32)), 0, d.stream, d.ids(o.path), d.ids(o.cu_seqlens),
+         d.view(BatchSlots{o.kv_slots, o.lengths, {}}), cache, o.path.rows / sequences);
+}
+template <class T>
+void run(const OnDevice<T>& d, const FollowPath& o) {
+  launch(follow_path_kernel, grid_of(o.last.rows), dim3(kThreads), 0, d.stream, d.ids(o.last), d.ids(o.cu_seqlens),
+         d.ids(o.to), o.items, o.own, d.out_ids(o.y), d.out_ids(o.newest));
+}
+template <class T>
+void run(const OnDevice<T>& d, const Advance& o) {
+  launch(advance_kernel, grid_of(ceil_div(o.counts.rows, kThreads)), dim3(kThreads), 0, d.stream, d.ids(o.counts),
+         d.out_ids(o.lengths));
+}
+
+FOR_FORMATS(void, run, Gather);
+FOR_FORMATS(void, run, ConcatRows);
+FOR_FORMATS(void, run, Store);
+FOR_FORMATS(void, run, Upload);
+FOR_FORMATS(int, launches, Upload);
+FOR_FORMATS(void, run, RopeAppend);
+FOR_FORMATS(void, run, Commit);
+FOR_FORMATS(void, run, FollowPath);
+FOR_FORMATS(void, run, Advance);
 
 }  // namespace draftline::cuda

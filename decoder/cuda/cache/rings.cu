@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "decoder/cuda/cache/rings.h"
-
+// Caches that keep a part of a text (KeepEntries, SelectEntries of decoder/op/rings.h).
 #include "core/errors.h"
 #include "decoder/cuda/runtime/block.cuh"
+#include "decoder/cuda/runtime/on_device.h"
 
 namespace draftline::cuda {
 
 namespace {
 
 constexpr int kThreads = 256;
+
+struct EntryRanking {
+  int layer, window, pool;
+  float scale;  // of q against keys
+};
 
 // grid (layers, sequences, keys and values of each head). A thread owns a column.
 template <class T>
@@ -85,7 +90,7 @@ __global__ void select_entries_kernel(View<const T> q, PassView pass, CacheView<
       const int begin = max(0, j - r.pool / 2), end = min(old, j - r.pool / 2 + r.pool);
       float s = 0;
       for (int i = begin; i < end; ++i) s += sum[i];
-      mean[j] = s / static_cast<float>(r.pool);
+      mean[j] = s / to_float(r.pool);
     }
     __syncthreads();
     const unsigned least = ranked(mean, old, room);
@@ -113,27 +118,29 @@ __global__ void select_entries_kernel(View<const T> q, PassView pass, CacheView<
 }  // namespace
 
 template <class T>
-void keep_entries(const KeepEntriesView<T>& o, cudaStream_t s) {
-  launch(keep_entries_kernel<T>, grid_of(o.layers, o.last.rows, 2 * o.from.kv_heads),
-         grid_of(32 * ceil_div(o.from.widest(), 32)), 0, s, o.last, o.cu_seqlens, o.slots, o.from, o.to, o.rows);
-}
-
-std::size_t select_scratch(int sequences, int widest, int kv_heads) {
-  return kCounterBytes + 3 * sizeof(float) * at(sequences) * at(widest) * at(kv_heads);
+void run(const OnDevice<T>& d, const KeepEntries& o) {
+  const CacheView<T> from = d.view(o.from);
+  launch(keep_entries_kernel<T>, grid_of(o.from.layers, o.last.rows, 2 * from.kv_heads),
+         grid_of(32 * ceil_div(from.widest(), 32)), 0, d.stream, d.ids(o.last), d.ids(o.cu_seqlens),
+         d.view(BatchSlots{o.kv_slots, o.lengths, {}}), from, d.view(o.to), o.rows);
 }
 
 template <class T>
-void select_entries(const SelectEntriesView<T>& o, const Scratch& scratch, cudaStream_t s) {
-  check(scratch.bytes >= select_scratch(o.pass.sequences, o.pass.widest, o.from.kv_heads),
-        "choosing entries: its scratch is too small");
-  launch(select_entries_kernel<T>, grid_of(o.from.kv_heads, o.pass.sequences), dim3(kThreads), 0, s, o.q, o.pass,
-         o.from, o.to, o.ranking, behind_counters<float>(scratch), o.pass.widest);
+std::size_t scratch_bytes(const OnDevice<T>& d, const SelectEntries& o) {
+  const Rows& rows = d.pass(o.pass).rows;
+  return kCounterBytes + 3 * sizeof(float) * at(rows.sequences()) * at(rows.widest) * at(o.from.kv_heads);
+}
+template <class T>
+void run(const OnDevice<T>& d, const SelectEntries& o) {
+  check(d.scratch.bytes >= scratch_bytes(d, o), "choosing entries: its scratch is too small");
+  const PassView pass = d.view(o.pass);
+  launch(select_entries_kernel<T>, grid_of(o.from.kv_heads, pass.sequences), dim3(kThreads), 0, d.stream, d.in(o.q),
+         pass, d.view(o.from), d.view(o.to), EntryRanking{o.layer, o.window, o.pool, o.scale},
+         behind_counters<float>(d.scratch), pass.widest);
 }
 
-#define FOR_FORMAT(T)                                                  \
-  template void keep_entries(const KeepEntriesView<T>&, cudaStream_t); \
-  template void select_entries(const SelectEntriesView<T>&, const Scratch&, cudaStream_t)
-FOR_FORMAT(float);
-FOR_FORMAT(bf16);
+FOR_FORMATS(void, run, KeepEntries);
+FOR_FORMATS(void, run, SelectEntries);
+FOR_FORMATS(std::size_t, scratch_bytes, SelectEntries);
 
 }  // namespace draftline::cuda

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rotary embedding by one warp: a row's position in the text, and the rotation of a head's columns.
 #pragma once
-#include "decoder/cuda/cache/movement.h"
 #include "decoder/cuda/runtime/block.cuh"
 
 namespace draftline::cuda {
@@ -11,9 +10,9 @@ __device__ inline float position_of(const PassView& pass, int r, int i, int leng
   int visible = pass.tail + i + 1;  // entries of the tail to which the row may attend
   if (pass.tree_mask.data != nullptr) {
     visible = 0;
-    for (int w = 0; w < pass.tree_mask.cols; ++w) visible += __popc(static_cast<unsigned>(pass.tree_mask.row(r)[w]));
+    for (int w = 0; w < pass.tree_mask.cols; ++w) visible += __popc(pass.tree_mask.row(r)[w]);
   }
-  return static_cast<float>(length + visible - 1);
+  return to_float(length + visible - 1);
 }
 
 // Rotates the first 2 * half columns; the two halves of them hold the two coordinates of each pair. `also` gets the

@@ -10,7 +10,7 @@ namespace draftline::cuda {
 // 16 bytes of a row.
 template <class T>
 union Chunk {
-  static constexpr int kPer = static_cast<int>(sizeof(uint4) / sizeof(T));
+  static constexpr int kPer = sizeof(uint4) / sizeof(T);
   uint4 whole;
   T part[kPer];
   __device__ static Chunk of(const T* from) { return {*reinterpret_cast<const uint4*>(from)}; }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows on grid.x, a thread for each value; 16 bytes a thread in what a transformer does at every layer, where there are
 // so many values that the instructions of a thread for each would take more time than the bytes.
-#include "decoder/cuda/elementwise/elementwise.h"
-
 #include "decoder/cuda/elementwise/chunk.cuh"
+#include "decoder/cuda/runtime/on_device.h"
 
 namespace draftline::cuda {
 
@@ -140,67 +139,74 @@ __global__ void grouped_conv_kernel(View<const T> x, View<const T> delta, View<c
   y.row(r)[c] = from_float<T>(sum);
 }
 
+// Launches a kernel with a thread for each value of y.
+template <class... Expected, class... Given>
+void over(void (*kernel)(Expected...), const Tensor& y, cudaStream_t s, Given&&... args) {
+  launch(kernel, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, std::forward<Given>(args)...);
+}
+template <class... Expected, class... Given>
+void over_overlapping(void (*kernel)(Expected...), const Tensor& y, cudaStream_t s, Given&&... args) {
+  launch_overlapping(kernel, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, std::forward<Given>(args)...);
+}
+
 }  // namespace
 
 template <class T>
-void embed(View<const T> table, View<const int> ids, float scale, View<T> y, cudaStream_t s) {
-  launch(embed_kernel<T>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, table, ids, scale, y);
+void run(const OnDevice<T>& d, const Embed& o) {
+  over(embed_kernel<T>, o.y, d.stream, d.weight(o.table), d.ids(o.ids), o.scale, d.out(o.y));
 }
 template <class T>
-void add(View<const T> a, View<const T> b, View<T> y, cudaStream_t s) {
-  binary(a, b, y, Sum{}, s);
+void run(const OnDevice<T>& d, const Add& o) {
+  binary(d.in(o.a), d.in(o.b), d.out(o.y), Sum{}, d.stream);
 }
 template <class T>
-void silu_mul(View<const T> gate_up, View<T> y, cudaStream_t s) {
-  binary_halves(gate_up, y, SiluProduct{}, s);
+void run(const OnDevice<T>& d, const SiluMul& o) {
+  binary_halves(d.in(o.gate_up), d.out(o.y), SiluProduct{}, d.stream);
 }
 template <class T>
-void gelu_mul(View<const T> gate_up, View<T> y, cudaStream_t s) {
-  binary_halves(gate_up, y, GeluProduct{}, s);
+void run(const OnDevice<T>& d, const GeluMul& o) {
+  binary_halves(d.in(o.gate_up), d.out(o.y), GeluProduct{}, d.stream);
 }
 template <class T>
-void sigmoid_mul(View<const T> x, View<const T> gate, View<T> y, cudaStream_t s) {
-  launch_overlapping(sigmoid_mul_kernel<T>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, x, gate, y);
+void run(const OnDevice<T>& d, const SigmoidMul& o) {
+  over_overlapping(sigmoid_mul_kernel<T>, o.y, d.stream, d.in(o.x), d.in(o.gate), d.out(o.y));
 }
 template <class T>
-void add_scaled(View<const T> a, View<const T> b, const T* scale, View<T> y, cudaStream_t s) {
-  launch_overlapping(add_scaled_kernel<T>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, a, b, scale, y);
+void run(const OnDevice<T>& d, const AddScaled& o) {
+  over_overlapping(add_scaled_kernel<T>, o.y, d.stream, d.in(o.a), d.in(o.b), d.data(o.scale), d.out(o.y));
 }
 template <class T>
-void soft_cap(View<const T> x, float cap, View<T> y, cudaStream_t s) {
-  launch_overlapping(soft_cap_kernel<T>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, x, cap, y);
+void run(const OnDevice<T>& d, const SoftCap& o) {
+  over_overlapping(soft_cap_kernel<T>, o.y, d.stream, d.in(o.x), o.cap, d.out(o.y));
 }
 template <class T>
-void silu_add(View<const T> a, View<const T> b, View<T> y, cudaStream_t s) {
-  launch(silu_add_kernel<T>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, a, b, y);
+void run(const OnDevice<T>& d, const SiluAdd& o) {
+  over(silu_add_kernel<T>, o.y, d.stream, d.in(o.a), d.in(o.b), d.out(o.y));
 }
 template <class T>
-void gelu(View<const T> x, View<T> y, cudaStream_t s) {
-  launch(gelu_kernel<T>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, x, y);
+void run(const OnDevice<T>& d, const Gelu& o) {
+  over(gelu_kernel<T>, o.y, d.stream, d.in(o.x), d.out(o.y));
 }
 template <class T>
-void cosine_gate(View<const T> q, View<const T> k, View<const T> v, int head_dim, View<T> y, cudaStream_t s) {
-  launch(cosine_gate_kernel<T>, grid_of(q.rows, q.cols / head_dim), dim3(32), 0, s, q, k, v, head_dim, y);
+void run(const OnDevice<T>& d, const CosineGate& o) {
+  launch(cosine_gate_kernel<T>, grid_of(o.q.rows, o.q.cols / o.head_dim), dim3(32), 0, d.stream, d.in(o.q), d.in(o.k),
+         d.in(o.v), o.head_dim, d.out(o.y));
+}
+template <class T>
+void run(const OnDevice<T>& d, const GroupedConv& o) {
+  over(grouped_conv_kernel<T>, o.x, d.stream, d.in(o.x), d.in(o.delta), d.weight(o.base), o.block, d.out(o.y));
 }
 
-template <class T>
-void grouped_conv(View<const T> x, View<const T> delta, View<const T> base, int block, View<T> y, cudaStream_t s) {
-  launch(grouped_conv_kernel<T>, grid_over(x.rows, x.cols), dim3(kThreads), 0, s, x, delta, base, block, y);
-}
-
-#define FOR_FORMAT(T)                                                                                 \
-  template void embed(View<const T>, View<const int>, float, View<T>, cudaStream_t);                  \
-  template void add(View<const T>, View<const T>, View<T>, cudaStream_t);                             \
-  template void silu_mul(View<const T>, View<T>, cudaStream_t);                                       \
-  template void gelu_mul(View<const T>, View<T>, cudaStream_t);                                       \
-  template void sigmoid_mul(View<const T>, View<const T>, View<T>, cudaStream_t);                     \
-  template void add_scaled(View<const T>, View<const T>, const T*, View<T>, cudaStream_t);            \
-  template void soft_cap(View<const T>, float, View<T>, cudaStream_t);                                \
-  template void silu_add(View<const T>, View<const T>, View<T>, cudaStream_t);                        \
-  template void gelu(View<const T>, View<T>, cudaStream_t);                                           \
-  template void cosine_gate(View<const T>, View<const T>, View<const T>, int, View<T>, cudaStream_t); \
-  template void grouped_conv(View<const T>, View<const T>, View<const T>, int, View<T>, cudaStream_t)
-FOR_FORMAT(float);
-FOR_FORMAT(bf16);
+FOR_FORMATS(void, run, Embed);
+FOR_FORMATS(void, run, Add);
+FOR_FORMATS(void, run, SiluMul);
+FOR_FORMATS(void, run, GeluMul);
+FOR_FORMATS(void, run, SigmoidMul);
+FOR_FORMATS(void, run, AddScaled);
+FOR_FORMATS(void, run, SoftCap);
+FOR_FORMATS(void, run, SiluAdd);
+FOR_FORMATS(void, run, Gelu);
+FOR_FORMATS(void, run, CosineGate);
+FOR_FORMATS(void, run, GroupedConv);
 
 }  // namespace draftline::cuda

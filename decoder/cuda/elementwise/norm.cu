@@ -3,7 +3,7 @@
 // depend on other rows. With few rows the latency of loads counts, not their bytes: if rows are aligned, all loads are
 // issued at once.
 #include "decoder/cuda/elementwise/chunk.cuh"
-#include "decoder/cuda/elementwise/elementwise.h"
+#include "decoder/cuda/runtime/on_device.h"
 
 namespace draftline::cuda {
 
@@ -50,7 +50,7 @@ __global__ void rms_norm_kernel(View<const T> x, View<const T> delta, View<T> su
   } else {
     for (int c = begin; c < end; c += step) squares += to_float(in[c]) * to_float(in[c]);
   }
-  const float scale = 1 / sqrtf(block_sum(squares) / static_cast<float>(width) + epsilon);
+  const float scale = 1 / sqrtf(block_sum(squares) / to_float(width) + epsilon);
   for (int c = begin; c < end; c += step)
     y.row(r)[c] = from_float<T>(to_float(in[c]) * scale * (w.data == nullptr ? 1 : to_float(w.data[c % w.cols])));
 }
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(kMostWide)
     if (column(i) < width)
 #pragma unroll
       for (int j = 0; j < C::kPer; ++j) squares += to_float(held[i].part[j]) * to_float(held[i].part[j]);
-  const float scale = 1 / sqrtf(block_sum(squares) / static_cast<float>(width) + epsilon);
+  const float scale = 1 / sqrtf(block_sum(squares) / to_float(width) + epsilon);
 #pragma unroll
   for (int i = 0; i < kHeld; ++i) {
     if (column(i) >= width) continue;
@@ -104,21 +104,6 @@ __global__ void __launch_bounds__(kMostWide)
   }
 }
 
-// Of groups of `width` columns of x, or of x + delta, which goes to `sum`.
-template <class T>
-void any_rms_norm(const AddRmsNormView<T>& o, int width, cudaStream_t s) {
-  const auto& [x, delta, w, epsilon, sum, y] = o;
-  const dim3 grid = grid_of(x.rows, x.cols / width);
-  constexpr int per = Chunk<T>::kPer;
-  const bool wide = width % per == 0 && width <= kMostWide * kHeld * per && w.cols == width && in_chunks(x) &&
-                    in_chunks(delta) && in_chunks(sum) && in_chunks(w) && in_chunks(y);
-  if (!wide)
-    return launch(rms_norm_kernel<T>, grid, grid_of(threads_for(width)), 0, s, x, delta, sum, w, width, epsilon, y);
-  const int warps = ceil_div(width / per, 32), most = kMostWide / 32;
-  launch_overlapping(rms_norm_wide_kernel<T>, grid, grid_of(32 * (warps < most ? warps : most)), 0, s, x, delta, sum, w,
-                     width, epsilon, y);
-}
-
 template <class T>
 __global__ void layer_norm_kernel(View<const T> x, View<const T> w, View<const T> bias, float epsilon, View<T> y) {
   const int r = block_x(), step = threads_x();
@@ -126,34 +111,55 @@ __global__ void layer_norm_kernel(View<const T> x, View<const T> w, View<const T
   const T* in = x.row(r);
   float total = 0;
   for (int c = begin; c < n; c += step) total += to_float(in[c]);
-  const float mean = block_sum(total) / static_cast<float>(n);
+  const float mean = block_sum(total) / to_float(n);
   float squares = 0;
   for (int c = begin; c < n; c += step) squares += (to_float(in[c]) - mean) * (to_float(in[c]) - mean);
-  const float scale = 1 / sqrtf(block_sum(squares) / static_cast<float>(n) + epsilon);
+  const float scale = 1 / sqrtf(block_sum(squares) / to_float(n) + epsilon);
   for (int c = begin; c < n; c += step)
     y.row(r)[c] = from_float<T>((to_float(in[c]) - mean) * scale * to_float(w.data[c]) + to_float(bias.data[c]));
 }
 
+// Of groups of `width` columns of x, or of x + delta, which goes to `sum`.
+template <class T>
+struct Norm {
+  View<const T> x, delta;
+  View<T> sum;
+  View<const T> w;
+  int width;
+  float epsilon;
+  View<T> y;
+  void run(cudaStream_t s) const {
+    const dim3 grid = grid_of(x.rows, x.cols / width);
+    constexpr int per = Chunk<T>::kPer;
+    const bool wide = width % per == 0 && width <= kMostWide * kHeld * per && w.cols == width && in_chunks(x) &&
+                      in_chunks(delta) && in_chunks(sum) && in_chunks(w) && in_chunks(y);
+    if (!wide)
+      return launch(rms_norm_kernel<T>, grid, grid_of(threads_for(width)), 0, s, x, delta, sum, w, width, epsilon, y);
+    const int warps = ceil_div(width / per, 32), most = kMostWide / 32;
+    launch_overlapping(rms_norm_wide_kernel<T>, grid, grid_of(32 * (warps < most ? warps : most)), 0, s, x, delta, sum,
+                       w, width, epsilon, y);
+  }
+};
+
 }  // namespace
 
 template <class T>
-void rms_norm(View<const T> x, View<const T> w, int width, float epsilon, View<T> y, cudaStream_t s) {
-  any_rms_norm(AddRmsNormView<T>{x, {}, w, epsilon, {}, y}, width, s);
+void run(const OnDevice<T>& d, const RmsNorm& o) {
+  const View<const T> w = o.w ? d.weight(*o.w) : View<const T>{};
+  Norm<T>{d.in(o.x), {}, {}, w, o.width, o.epsilon, d.out(o.y)}.run(d.stream);
 }
 template <class T>
-void add_rms_norm(const AddRmsNormView<T>& o, cudaStream_t s) {
-  any_rms_norm(o, o.h.cols, s);
+void run(const OnDevice<T>& d, const AddRmsNorm& o) {
+  Norm<T>{d.in(o.h), d.in(o.delta), d.out(o.sum), d.weight(o.w), o.h.cols, o.epsilon, d.out(o.y)}.run(d.stream);
 }
 template <class T>
-void layer_norm(View<const T> x, View<const T> w, View<const T> bias, float epsilon, View<T> y, cudaStream_t s) {
-  launch(layer_norm_kernel<T>, grid_of(x.rows), grid_of(threads_for(x.cols)), 0, s, x, w, bias, epsilon, y);
+void run(const OnDevice<T>& d, const LayerNorm& o) {
+  launch(layer_norm_kernel<T>, grid_of(o.x.rows), grid_of(threads_for(o.x.cols)), 0, d.stream, d.in(o.x), d.weight(o.w),
+         d.weight(o.bias), o.epsilon, d.out(o.y));
 }
 
-#define FOR_FORMAT(T)                                                                      \
-  template void rms_norm(View<const T>, View<const T>, int, float, View<T>, cudaStream_t); \
-  template void add_rms_norm(const AddRmsNormView<T>&, cudaStream_t);                      \
-  template void layer_norm(View<const T>, View<const T>, View<const T>, float, View<T>, cudaStream_t)
-FOR_FORMAT(float);
-FOR_FORMAT(bf16);
+FOR_FORMATS(void, run, RmsNorm);
+FOR_FORMATS(void, run, AddRmsNorm);
+FOR_FORMATS(void, run, LayerNorm);
 
 }  // namespace draftline::cuda

@@ -116,8 +116,7 @@ __device__ inline void cut_groups(const ExpertShape& m, const ExpertLists& l) {
     const int e = base + lane, n = e < m.experts ? l.first[e] : 0, groups = ceil_div(n, l.group_rows);
     int rows_to = n, groups_to = groups;  // up to this expert
     for (int by = 1; by < 32; by *= 2) {
-      const int r = __shfl_up_sync(kWarp, rows_to, static_cast<unsigned>(by)),
-                g = __shfl_up_sync(kWarp, groups_to, static_cast<unsigned>(by));
+      const int r = __shfl_up_sync(kWarp, rows_to, by), g = __shfl_up_sync(kWarp, groups_to, by);
       if (lane >= by) rows_to += r, groups_to += g;
     }
     const int mine = begin + rows_to - n;

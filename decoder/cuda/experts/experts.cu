@@ -6,6 +6,7 @@
 
 #include "core/errors.h"
 #include "decoder/cuda/experts/expert_tiles.cuh"
+#include "decoder/cuda/runtime/on_device.h"
 
 namespace draftline::cuda {
 
@@ -29,24 +30,23 @@ struct ScratchArrays {
 
   ScratchArrays(const ExpertShape& m, const void* scratch)
       : at_(reinterpret_cast<std::uintptr_t>(scratch) + kCounterBytes) {
-    constexpr auto n = count_of;
     const ExpertPlan plan = plan_experts<T>(m);
-    const std::size_t rows = n(m.rows), experts = n(m.experts), choices = rows * n(m.per_token),
-                      tiles = n(ceil_div(m.rows, kRouteRows));
+    const std::size_t rows = at(m.rows), experts = at(m.experts), choices = rows * at(m.per_token),
+                      tiles = at(ceil_div(m.rows, kRouteRows));
     lists.column_tiles = ceil_div(m.hidden, plan.columns);
     lists.group_rows = plan.group_rows;
-    allocate(lists.scores, n(route_parts(m.hidden)) * rows * experts);
+    allocate(lists.scores, at(route_parts(m.hidden)) * rows * experts);
     allocate(lists.expert, choices);
     allocate(lists.share, choices);
     allocate(lists.rank, choices);
     allocate(lists.begins, tiles * experts);
     allocate(lists.first, experts);
     allocate(lists.list, choices);
-    allocate(lists.missing, rows * n(lists.column_tiles));
-    allocate(lists.groups, n(plan.most_groups));
+    allocate(lists.missing, rows * at(lists.column_tiles));
+    allocate(lists.groups, at(plan.most_groups));
     allocate(lists.group_count, 1);
-    allocate(wide, choices * n(m.inner));
-    allocate(results, choices * n(m.hidden));
+    allocate(wide, choices * at(m.inner));
+    allocate(results, choices * at(m.hidden));
     bytes = at_ - reinterpret_cast<std::uintptr_t>(scratch);
   }
 
@@ -96,13 +96,45 @@ std::size_t expert_scratch(const ExpertShape& m) {
   return ScratchArrays<T>(m, nullptr).bytes;
 }
 
+ExpertShape shape_of(const MixtureOfExperts& o) {
+  const ExpertChoice& c = o.choice;
+  return {.rows = o.x.rows,
+          .hidden = o.x.cols,
+          .inner = o.w.gate_up.out / 2,
+          .experts = c.experts,
+          .per_token = c.per_token,
+          .normalise = c.normalise || c.score == Experts::Score::softmax_of_chosen,
+          .sigmoid = c.score == Experts::Score::sigmoid,
+          .groups = c.groups,
+          .groups_per_token = c.groups_per_token,
+          .scale = single(c.scale),
+          .weighs_inputs = c.weighs_inputs,
+          .gate = o.gate};
+}
 template <class T>
-void mixture_of_experts(const ExpertsView<T>& o, const ExpertShape& m, const Scratch& scratch, cudaStream_t s) {
-  const auto& [x, routed, w, y] = o;
+int launches(const OnDevice<T>&, const MixtureOfExperts&) {
+  return kExpertLaunches;
+}
+template <class T>
+std::size_t scratch_bytes(const OnDevice<T>&, const MixtureOfExperts& o) {
+  return expert_scratch<T>(shape_of(o));
+}
+template <class T>
+void run(const OnDevice<T>& d, const MixtureOfExperts& o) {
+  const ExpertShape m = shape_of(o);
+  const View<const T> x = d.in(o.x);
+  const ExpertPointers<T> w{.router = d.data(o.w.router),
+                            .gate_up = d.data(o.w.gate_up),
+                            .down = d.data(o.w.down),
+                            .choice_bias = d.data(o.w.choice_bias),
+                            .router_bias = d.data(o.w.router_bias),
+                            .gate_up_bias = d.data(o.w.gate_up_bias),
+                            .down_bias = d.data(o.w.down_bias),
+                            .expert_scale = d.data(o.w.expert_scale)};
   const ExpertPlan plan = plan_experts<T>(m);
-  const ScratchArrays<T> arrays(m, scratch.data);
+  const ScratchArrays<T> arrays(m, d.scratch.data);
   const int tiles = ceil_div(m.rows, kRouteRows);
-  check(scratch.bytes >= arrays.bytes, "experts: their scratch is too small");
+  check(d.scratch.bytes >= arrays.bytes, "experts: their scratch is too small");
   check(m.experts % m.groups == 0 && m.per_token <= m.experts / m.groups * m.groups_per_token,
         "experts: another shape");
   if (m.groups > kMostGroups)
@@ -117,22 +149,24 @@ void mixture_of_experts(const ExpertsView<T>& o, const ExpertShape& m, const Scr
         "experts: rows and weights are read 16 bytes at a time");
 
   launch_overlapping(route_kernel<T>, grid_of(ceil_div(m.experts, 32) * route_parts(m.hidden), tiles),
-                     grid_of(kRouteThreads), 0, s, m, routed, w, counters_of(scratch), arrays.lists);
+                     grid_of(kRouteThreads), 0, d.stream, m, d.in(o.routed.value_or(o.x)), w, counters_of(d.scratch),
+                     arrays.lists);
   launch_product<T>(plan,
                     GateUp<T>{x, w.gate_up, w.gate_up_bias, m.hidden, m.inner, m.per_token, m.weighs_inputs, m.gate,
                               arrays.lists, arrays.wide},
-                    s);
+                    d.stream);
   launch_product<T>(plan,
                     Down<T>{arrays.wide, w.down, w.down_bias, m.inner, m.hidden, m.per_token, m.weighs_inputs,
-                            arrays.lists, arrays.results, y},
-                    s);
+                            arrays.lists, arrays.results, d.out(o.y)},
+                    d.stream);
 }
 
 template ExpertPlan plan_experts<float>(const ExpertShape&);
 template ExpertPlan plan_experts<bf16>(const ExpertShape&);
 template std::size_t expert_scratch<float>(const ExpertShape&);
 template std::size_t expert_scratch<bf16>(const ExpertShape&);
-template void mixture_of_experts(const ExpertsView<float>&, const ExpertShape&, const Scratch&, cudaStream_t);
-template void mixture_of_experts(const ExpertsView<bf16>&, const ExpertShape&, const Scratch&, cudaStream_t);
+FOR_FORMATS(int, launches, MixtureOfExperts);
+FOR_FORMATS(std::size_t, scratch_bytes, MixtureOfExperts);
+FOR_FORMATS(void, run, MixtureOfExperts);
 
 }  // namespace draftline::cuda

@@ -3,8 +3,6 @@
 // (expert_products.cuh), of which the second sums the experts of each row. An expert's weights are read once for each
 // group of up to 64 of its rows. A row's result does not depend on other rows, bit for bit.
 #pragma once
-#include <cuda_runtime_api.h>
-
 #include "decoder/cuda/runtime/view.h"
 #include "model/transformers/transformer_shape.h"
 
@@ -41,19 +39,8 @@ struct ExpertPlan {
 template <class T>
 ExpertPlan plan_experts(const ExpertShape&);
 
-// Bytes of scratch memory.
+// Bytes of scratch memory, of which the first kCounterBytes are zero before the first use.
 template <class T>
 std::size_t expert_scratch(const ExpertShape&);
-// x [rows, hidden] -> y [rows, hidden]; routed [rows, hidden]: what the router reads.
-template <class T>
-struct ExpertsView {
-  View<const T> x, routed;
-  ExpertPointers<T> w;
-  View<T> y;
-};
-// Scratch: expert_scratch() bytes, of which the first kCounterBytes are zero before the first use. Throws InputErrors
-// if there are more rows than counters allow, or more than kMostGroups groups.
-template <class T>
-void mixture_of_experts(const ExpertsView<T>&, const ExpertShape&, const Scratch&, cudaStream_t);
 
 }  // namespace draftline::cuda

@@ -134,9 +134,7 @@ struct Blas::State {
 
   Owned<cublasLtMatrixLayout_t> layout(cudaDataType_t type, int rows, int columns, int stride, const char* what) const {
     cublasLtMatrixLayout_t raw = nullptr;
-    api.must(api.MatrixLayoutCreate(&raw, type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns),
-                                    stride),
-             what);
+    api.must(api.MatrixLayoutCreate(&raw, type, rows, columns, stride), what);
     return owned(raw, api.MatrixLayoutDestroy);
   }
   Description describe(const GemmShape& s) const {
@@ -218,7 +216,7 @@ struct Blas::State {
     for (int i = 0; i < times; ++i) {
       keep_busy(s, together);
       begin.record(stream);
-      for (int j = 0; j < together; ++j) static_cast<void>(call(d, a, s, o));
+      for (int j = 0; j < together; ++j) std::ignore = call(d, a, s, o);
       end.record(stream);
       end.wait();
       took.push_back(end.seconds_since(begin) / together);
@@ -239,7 +237,7 @@ struct Blas::State {
 
   int count_launches(const Description& d, const Algorithm& a, const GemmShape& s, const GemmOperands& o) {
     Capture capture(stream);
-    static_cast<void>(call(d, a, s, o));
+    std::ignore = call(d, a, s, o);
     return static_cast<int>(nodes_of(capture.end()));
   }
 
@@ -256,7 +254,7 @@ struct Blas::State {
                             const GemmOperands& o) {
     const GemmShape& s = key.shape;
     const FewRowsShape few{s.rows, s.in, s.out};
-    if (s.bf16 && alignment(o.w) >= static_cast<int>(sizeof(uint4)))
+    if (s.bf16 && at(alignment(o.w)) >= sizeof(uint4))
       for (const int splits : few_rows_splits(few, sms))
         if (few_rows_parts(few, splits) <= workspace.bytes()) candidates.push_back({.few_rows_splits = splits});
     if (const auto before = here.find(key); before != here.end())
@@ -280,7 +278,7 @@ struct Blas::State {
     const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t what, const auto& v) {
       api.must(api.MatmulPreferenceSetAttribute(raw, what, &v, sizeof v), "a preference");
     };
-    const auto aligned = [&](std::size_t i) { return static_cast<std::uint32_t>(key.aligned[i]); };
+    const auto aligned = [&](std::size_t i) -> std::uint32_t { return key.aligned[i]; };
     const std::uint64_t bytes = workspace.bytes();
     const std::uint32_t joined = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
     prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, bytes);

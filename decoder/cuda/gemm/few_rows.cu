@@ -147,7 +147,7 @@ void few_rows(const FewRowsView& o, cudaStream_t s) {
 }
 
 void read_through(const void* data, std::size_t bytes, unsigned* sink, int sms, cudaStream_t s) {
-  const auto n = static_cast<std::int64_t>(bytes / sizeof(uint4));
+  const std::int64_t n = bytes / sizeof(uint4);
   launch(read_through_kernel, grid_of(4 * sms), grid_of(kThreads), 0, s, static_cast<const uint4*>(data), n, sink);
 }
 

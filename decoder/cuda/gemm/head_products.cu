@@ -1,15 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// In bf16 a CTA computes 64 columns of a head for 16 or 64 rows on tensor cores; weights and rows pass through four
-// stages of shared memory. The first weights do not wait for the kernel before this one, as no kernel writes weights.
-#include "decoder/cuda/gemm/head_products.h"
-
+// Each head's product with its own part of a matrix that all heads share (AbsorbQueries and ExpandValues in
+// decoder/op/latent_attention.h). One launch for all heads. In bf16 a CTA computes 64 columns of a head for 16 or 64
+// rows on tensor cores; weights and rows pass through four stages of shared memory. The first weights do not wait for
+// the kernel before this one, as no kernel writes weights.
 #include "decoder/cuda/gemm/mma.cuh"
 #include "decoder/cuda/runtime/block.cuh"
+#include "decoder/cuda/runtime/on_device.h"
 
 namespace draftline::cuda {
 
 namespace {
 
+// Output c of head h is the sum over i of x[row][h * x_apart + i] * w_h(i, c), at y[row][h * out + c]. The weights of a
+// head begin w_apart columns behind those of the one before; w_h(i, c) is at row i, column c, or, transposed, at row c,
+// column i.
+template <class T>
+struct HeadProducts {
+  View<const T> x;
+  const T* w;
+  View<T> y;
+  int heads, in, out;
+  int x_apart, w_apart, w_stride;
+  bool transposed;
+};
 template <int row_tiles_>
 struct HeadTiles {
   static constexpr int warps = 4, threads = 32 * warps, row_tiles = row_tiles_, rows = 16 * row_tiles;
@@ -131,17 +144,32 @@ bool has_tiles(const HeadProducts<bf16>& p) {
          p.x_apart % 8 == 0 && p.w_apart % 8 == 0 && p.w_stride % 8 == 0;
 }
 
-}  // namespace
-
 template <class T>
-void head_products(const HeadProducts<T>& p, cudaStream_t s) {
+void launch_heads(const HeadProducts<T>& p, cudaStream_t s) {
   if constexpr (std::is_same_v<T, bf16>) {
     if (has_tiles(p)) return p.x.rows <= 16 ? launch_tiles<HeadTiles<1>>(p, s) : launch_tiles<HeadTiles<4>>(p, s);
   }
   launch(head_columns_kernel<T>, grid_of(p.x.rows, ceil_div(p.out, kThreads), p.heads), grid_of(kThreads), 0, s, p);
 }
 
-template void head_products(const HeadProducts<float>&, cudaStream_t);
-template void head_products(const HeadProducts<bf16>&, cudaStream_t);
+}  // namespace
+
+template <class T>
+void run(const OnDevice<T>& d, const AbsorbQueries& o) {
+  const int rank = o.dims.kv_rank, nope = o.dims.nope_dim, heads = o.y.cols / rank;
+  launch_heads(HeadProducts<T>{d.in(o.q), d.data(o.kv_b), d.out(o.y), heads, nope, rank, nope + o.dims.rope_dim,
+                               nope + o.dims.value_dim, o.kv_b.out, true},
+               d.stream);
+}
+template <class T>
+void run(const OnDevice<T>& d, const ExpandValues& o) {
+  const int rank = o.dims.kv_rank, nope = o.dims.nope_dim, value = o.dims.value_dim, heads = o.y.cols / value;
+  launch_heads(HeadProducts<T>{d.in(o.x), d.data(o.kv_b) + nope, d.out(o.y), heads, rank, value, rank, nope + value,
+                               o.kv_b.out, false},
+               d.stream);
+}
+
+FOR_FORMATS(void, run, AbsorbQueries);
+FOR_FORMATS(void, run, ExpandValues);
 
 }  // namespace draftline::cuda

@@ -82,8 +82,7 @@ __device__ inline void wait_for_copies() {
 // Packs two numbers into a word, the first in the lower half.
 __device__ inline unsigned pack_pair(float low, float high) {
   const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-  return static_cast<unsigned>(__bfloat16_as_ushort(pair.x)) | static_cast<unsigned>(__bfloat16_as_ushort(pair.y))
-                                                                   << 16;
+  return unsigned{__bfloat16_as_ushort(pair.x)} | unsigned{__bfloat16_as_ushort(pair.y)} << 16;
 }
 
 }  // namespace draftline::cuda

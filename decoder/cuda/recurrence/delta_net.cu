@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A warp keeps 32 columns of a head's state in shared memory and walks over the rows of its sequence: a state's columns
-// do not meet. Prompts take the same way, row by row.
-#include "decoder/cuda/recurrence/delta_net.h"
-
+// Gated delta networks (decoder/op/recurrence.h): the causal convolution and the gated delta rule over a cache of
+// states. Each is one launch. A warp keeps 32 columns of a head's state in shared memory and walks over the rows of its
+// sequence: a state's columns do not meet. Prompts take the same way, row by row.
 #include "decoder/cuda/runtime/block.cuh"
+#include "decoder/cuda/runtime/on_device.h"
 
 namespace draftline::cuda {
 
@@ -63,7 +63,7 @@ __global__ void delta_rule_kernel(View<const T> qkv, View<const T> gates, const 
 #pragma unroll 16  // a few warps fit on an SM, and each has so many loads of 128 bytes under way
   for (int i = 0; i < keys; ++i) state[i * kColumns] = empty || !mine ? 0 : to_float(old[i * values + column]);
   const float a = expf(to_float(a_log[head])), dt = to_float(dt_bias[head]);
-  const float scale = 1 / sqrtf(static_cast<float>(keys));
+  const float scale = 1 / sqrtf(to_float(keys));
   for (int r = 0; r < n; ++r) {
     const T *in = qkv.row(first + r), *gate = gates.row(first + r);
     const float step = to_float(gate[heads + head]) + dt;
@@ -99,7 +99,7 @@ __global__ void gated_rms_norm_kernel(View<const T> x, View<const T> gate, const
   const T *in = x.row(r) + first, *gates = gate.row(r) + first;
   float squares = 0;
   for (int c = lane_of(); c < width; c += 32) squares += to_float(in[c]) * to_float(in[c]);
-  const float scale = 1 / sqrtf(warp_reduce(squares, Plus{}) / static_cast<float>(width) + epsilon);
+  const float scale = 1 / sqrtf(warp_reduce(squares, Plus{}) / to_float(width) + epsilon);
   for (int c = lane_of(); c < width; c += 32) {
     const float g = to_float(gates[c]);
     y.row(r)[first + c] = from_float<T>(to_float(in[c]) * scale * to_float(w[c]) * g * sigmoid(g));
@@ -108,33 +108,33 @@ __global__ void gated_rms_norm_kernel(View<const T> x, View<const T> gate, const
 
 }  // namespace
 
-template <class T, class S>
-void convolve(View<const T> x, View<const T> w, const LayerStates<T, S>& of, View<T> y, cudaStream_t s) {
-  launch(convolve_kernel<T, S>, grid_of(of.pass.widest, of.pass.sequences, ceil_div(x.cols, kThreads)),
-         grid_of(kThreads), 0, s, x, w, of.pass, of.prompts, of.cache, of.layer, y);
-}
-
-template <class T, class S>
-void gated_delta_rule(const DeltaRuleView<T>& o, const LayerStates<T, S>& of, cudaStream_t s) {
-  const std::size_t floats = at(of.cache.key_dim) * (kColumns + 2);
-  launch(delta_rule_kernel<T, S>,
-         grid_of(of.cache.value_heads, of.pass.sequences, ceil_div(of.cache.value_dim, kColumns)), grid_of(32),
-         floats * sizeof(float), s, o.qkv, o.gates, o.a_log, o.dt_bias, of.pass, of.prompts, of.cache, of.layer, o.y);
-}
-
 template <class T>
-void gated_rms_norm(const GatedRmsNormView<T>& o, cudaStream_t s) {
-  launch(gated_rms_norm_kernel<T>, grid_of(o.x.rows, o.x.cols / o.width), grid_of(32), 0, s, o.x, o.gate, o.w, o.width,
-         o.epsilon, o.y);
+void run(const OnDevice<T>& d, const Convolve& o) {
+  const PassView pass = d.view(o.pass);
+  d.with_states(o.cache, [&]<class S>(const StateView<T, S>& states) {
+    launch(convolve_kernel<T, S>, grid_of(pass.widest, pass.sequences, ceil_div(o.x.cols, kThreads)), grid_of(kThreads),
+           0, d.stream, d.in(o.x), d.weight(o.w), pass, d.pass(o.pass).rows.prompts, states, o.layer, d.out(o.y));
+  });
+}
+template <class T>
+void run(const OnDevice<T>& d, const GatedDeltaRule& o) {
+  const PassView pass = d.view(o.pass);
+  const DeltaNet& net = o.cache.net;
+  const std::size_t floats = at(net.key_dim) * (kColumns + 2);
+  d.with_states(o.cache, [&]<class S>(const StateView<T, S>& states) {
+    launch(delta_rule_kernel<T, S>, grid_of(net.value_heads, pass.sequences, ceil_div(net.value_dim, kColumns)),
+           grid_of(32), floats * sizeof(float), d.stream, d.in(o.qkv), d.in(o.gates), d.data(o.a_log),
+           d.data(o.dt_bias), pass, d.pass(o.pass).rows.prompts, states, o.layer, d.out(o.y));
+  });
+}
+template <class T>
+void run(const OnDevice<T>& d, const GatedRmsNorm& o) {
+  launch(gated_rms_norm_kernel<T>, grid_of(o.x.rows, o.x.cols / o.width), grid_of(32), 0, d.stream, d.in(o.x),
+         d.in(o.gate), d.data(o.w), o.width, o.epsilon, d.out(o.y));
 }
 
-#define FOR_FORMATS(T, S)                                                                                \
-  template void convolve(View<const T>, View<const T>, const LayerStates<T, S>&, View<T>, cudaStream_t); \
-  template void gated_delta_rule(const DeltaRuleView<T>&, const LayerStates<T, S>&, cudaStream_t)
-FOR_FORMATS(float, float);
-FOR_FORMATS(bf16, float);
-FOR_FORMATS(bf16, bf16);
-template void gated_rms_norm(const GatedRmsNormView<float>&, cudaStream_t);
-template void gated_rms_norm(const GatedRmsNormView<bf16>&, cudaStream_t);
+FOR_FORMATS(void, run, Convolve);
+FOR_FORMATS(void, run, GatedDeltaRule);
+FOR_FORMATS(void, run, GatedRmsNorm);
 
 }  // namespace draftline::cuda

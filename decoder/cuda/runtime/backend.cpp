@@ -25,8 +25,6 @@ int floats_only(DType t) {
 
 }  // namespace
 
-// ---- memory
-
 CudaBackend::State::State(const WeightStore& s, WeightSource& from, const Options& o)
     : store(s),
       source(from),
@@ -41,23 +39,6 @@ std::byte* CudaBackend::State::address(const Tensor& t) const {
   const std::size_t offset = at(t.offset) * size_of(t.dtype);
   if (t.home == Home::persistent) return persistent[at(t.id)].data() + offset;
   return arena.data() + arena_plan->offset[at(t.id)] + offset;
-}
-
-cuda::BatchSlotsView CudaBackend::State::view(const BatchSlots& s) const {
-  const auto of = [this](const Tensor& t) { return t.id < 0 ? cuda::View<const int>{} : view<const int>(t); };
-  return {.kv_slots = of(s.kv_slots), .lengths = of(s.lengths), .ids = of(s.ids)};
-}
-
-cuda::PassView CudaBackend::State::view(PassRef ref) const {
-  const Pass& p = tape->pass(ref);
-  return {.cu_seqlens = view<const int>(p.rows.cu_seqlens),
-          .slots = view(p.slots),
-          .tree_mask = p.tree_mask ? view<const int>(*p.tree_mask) : cuda::View<const int>{},
-          .sequences = p.rows.sequences(),
-          .total = p.rows.total,
-          .widest = p.rows.widest,
-          .tail = p.tail,
-          .causal = p.causal};
 }
 
 void CudaBackend::State::poison(Buffer& b, std::size_t bytes) {
@@ -83,8 +64,6 @@ std::byte* CudaBackend::State::staging(std::size_t bytes) {
   ring_used += (bytes + kAlignment - 1) / kAlignment * kAlignment;
   return p;
 }
-
-// ---- running
 
 void CudaBackend::State::upload() {
   for (const Op& op : tape->ops) {
@@ -133,7 +112,7 @@ void CudaBackend::State::plan() {
 cuda::TapeGraph* CudaBackend::State::graph_for(std::uint64_t hash) {
   const auto it = graphs.find(hash);
   if (it == graphs.end()) {
-    if (static_cast<int>(graphs.size()) >= options.most_graphs) {
+    if (count(graphs) >= options.most_graphs) {
       stream.wait();
       graphs.erase(recently.back());
       recently.pop_back();
@@ -155,7 +134,7 @@ void CudaBackend::State::capture(cuda::TapeGraph& g) {
     declared += launches(op);
   }
   const cuda::Graph graph = capture.end();
-  check(static_cast<long>(cuda::nodes_of(graph)) == declared, "a graph has other launches than its ops declare");
+  check(cuda::nodes_of(graph) == at(declared), "a graph has other launches than its ops declare");
   g = {.exec = cuda::GraphExec(graph), .kernels = declared};
   ++counts.captures;
 }
@@ -180,8 +159,6 @@ void CudaBackend::State::launch_all() {
   ++counts.single;
 }
 
-// ---- the interface
-
 CudaBackend::CudaBackend(const WeightStore& store, WeightSource& source, const Options& options)
     : state_(std::make_unique<State>(store, source, options)) {
   state_->on_op = &on_op;
@@ -204,23 +181,22 @@ void CudaBackend::make_cache(const Cache& c, int kv_slots, int capacity) {
   floats_only(c.dtype);
   cuda::CacheData d;
   d.blocks_per_kv_slot = cuda::ceil_div(capacity, cuda::kBlockTokens);
-  const double blocks = static_cast<double>(d.blocks_per_kv_slot) * kv_slots;
+  const double blocks = 1.0 * d.blocks_per_kv_slot * kv_slots;
   if (2 * blocks > std::numeric_limits<int>::max()) throw InputErrors("a cache has more blocks than can be numbered");
   d.block_count = d.blocks_per_kv_slot * kv_slots;
-  const auto bytes = static_cast<std::size_t>(bytes_of(c.dtype, c.columns() + c.index_columns()).value) * at(c.layers) *
-                     at(d.block_count) * at(cuda::kBlockTokens);
+  const auto bytes = whole(bytes_of(c.dtype, c.columns() + c.index_columns())) * at(c.layers) * at(d.block_count) *
+                     at(cuda::kBlockTokens);
   d.values = Buffer(bytes, "a key-value cache");
   if (s.options.poison) s.poison(d.values, bytes);
   else if (s.options.filled) s.fill_cache(c, d.values);
   std::vector<int> table(at(d.block_count));  // KV slots take turns, as when sequences grow together
   for (int kv_slot = 0; kv_slot < kv_slots; ++kv_slot)
     for (int i = 0; i < d.blocks_per_kv_slot; ++i)
-      table[static_cast<std::size_t>(kv_slot * d.blocks_per_kv_slot + i)] = i * kv_slots + kv_slot;
+      table[at(kv_slot * d.blocks_per_kv_slot + i)] = i * kv_slots + kv_slot;
   d.blocks = Buffer(table.size() * sizeof(int), "a block table");
   s.copy_in(d.blocks.data(), table.data(), d.blocks.bytes());
   s.allocated += bytes + d.blocks.bytes();
   s.caches.push_back(std::move(d));
-  s.capacities.push_back(capacity);
 }
 
 // States in 16 bits have the activations' format, which may be of 32.
@@ -229,8 +205,7 @@ void CudaBackend::make_state_cache(const StateCache& c, int kv_slots) {
   floats_only(c.inputs);
   const auto slots = at(c.layers) * at(kv_slots);
   const DType format = c.net.state == DType::fp32 ? DType::fp32 : s.options.activations;
-  const auto state = static_cast<std::size_t>(bytes_of(format, c.net.state_elements()).value),
-             row = static_cast<std::size_t>(c.row_bytes().value);
+  const auto state = whole(bytes_of(format, c.net.state_elements())), row = whole(c.row_bytes());
   const std::size_t states = slots * at(c.states) * state, rows = slots * at(c.kept_rows()) * row;
   cuda::StateData d{Buffer(states, "recurrent states"), Buffer(rows, "the rows of convolutions"), kv_slots};
   if (s.options.poison) {

@@ -11,6 +11,9 @@ inline constexpr unsigned kWarp = 0xffffffffU;
 __device__ inline int lane_of() { return thread_x() % 32; }
 __device__ inline int warp_of() { return thread_x() / 32; }
 
+// Whether a bit is set in words of 32.
+__device__ inline bool has_bit(const int* words, int bit) { return (words[bit / 32] >> bit % 32 & 1) != 0; }
+
 struct Plus {
   template <class T>
   __device__ T operator()(T a, T b) const {
@@ -46,10 +49,10 @@ __device__ T block_reduce(T v, Join join) {
   return all;
 }
 
-inline unsigned* counters_of(const Scratch& s) { return static_cast<unsigned*>(s.data); }
+inline unsigned* counters_of(const Scratch& s) { return reinterpret_cast<unsigned*>(s.data); }
 template <class T>
 T* behind_counters(const Scratch& s) {
-  return reinterpret_cast<T*>(static_cast<unsigned char*>(s.data) + kCounterBytes);
+  return reinterpret_cast<T*>(s.data + kCounterBytes);
 }
 
 // True in every thread of the block that is the last of `blocks` to call it. That block sees what the others wrote

@@ -15,7 +15,7 @@ void fail(cudaError_t error, const char* what) {
                            "-DDRAFTLINE_CUDA_ARCHITECTURES=all, or on this machine"
                          : "";
   if (error == cudaErrorMemoryAllocation) {  // of a graph, a kernel's code or pinned memory; the device works on
-    static_cast<void>(cudaGetLastError());
+    std::ignore = cudaGetLastError();
     throw OutOfDeviceMemory(std::string("out of memory: ") + what);
   }
   throw DeviceError(std::string("the CUDA device failed: ") + what + ": " + cudaGetErrorString(error) + hint);
@@ -59,7 +59,7 @@ Buffer::Buffer(std::size_t bytes, const char* what) : Memory(bytes) {
   const cudaError_t error = cudaMalloc(data_.out(), bytes == 0 ? 1 : bytes);
   if (error == cudaErrorMemoryAllocation) {
     *data_.out() = nullptr;
-    static_cast<void>(cudaGetLastError());
+    std::ignore = cudaGetLastError();
     std::size_t free = 0, total = 0;
     std::string have;
     if (cudaMemGetInfo(&free, &total) == cudaSuccess)
@@ -97,8 +97,8 @@ Capture::Capture(cudaStream_t stream) : stream_(stream) {
 Capture::~Capture() {
   if (!stream_) return;
   Graph discarded;
-  static_cast<void>(cudaStreamEndCapture(*stream_, discarded.out()));
-  static_cast<void>(cudaGetLastError());
+  std::ignore = cudaStreamEndCapture(*stream_, discarded.out());
+  std::ignore = cudaGetLastError();
 }
 Graph Capture::end() {
   Graph graph;

@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "decoder/cuda/runtime/launch.h"
@@ -37,7 +38,7 @@ class Handle {
     return *this;
   }
   ~Handle() {
-    if (raw_ != nullptr) static_cast<void>(release(raw_));
+    if (raw_ != nullptr) std::ignore = release(raw_);
   }
   explicit operator bool() const { return raw_ != nullptr; }
   Raw get() const { return raw_; }
@@ -120,7 +121,7 @@ class GraphExec {
  public:
   GraphExec() = default;
   explicit GraphExec(const Graph&);
-  explicit operator bool() const { return static_cast<bool>(exec_); }
+  explicit operator bool() const { return exec_.get() != nullptr; }
   void run(cudaStream_t stream) const { must(cudaGraphLaunch(exec_.get(), stream), "launch of a graph"); }
 
  private:

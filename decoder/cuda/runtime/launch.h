@@ -21,6 +21,7 @@ inline void must(cudaError_t error, const char* what) {
   if (error != cudaSuccess) fail(error, what);
 }
 
+__host__ __device__ inline float to_float(int v) { return static_cast<float>(v); }
 __host__ __device__ inline float to_float(float v) { return v; }
 __host__ __device__ inline float to_float(bf16 v) { return __bfloat162float(v); }
 template <class T>
@@ -35,20 +36,18 @@ __host__ __device__ inline bf16 from_float<bf16>(float v) {
 }
 
 DRAFTLINE_BOTH constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
-inline dim3 grid_of(int x, int y = 1, int z = 1) {
-  return dim3(static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z));
-}
+inline dim3 grid_of(int x, int y = 1, int z = 1) { return dim3(x, y, z); }
 
 // What follows exists only in sources that nvcc or the emulator compiles.
 #if defined(__CUDACC__) || defined(DRAFTLINE_EMULATOR)
 // Indices of the thread and of the block, and how many of them there are.
-__device__ inline int thread_x() { return static_cast<int>(threadIdx.x); }
-__device__ inline int threads_x() { return static_cast<int>(blockDim.x); }
-__device__ inline int block_x() { return static_cast<int>(blockIdx.x); }
-__device__ inline int block_y() { return static_cast<int>(blockIdx.y); }
-__device__ inline int block_z() { return static_cast<int>(blockIdx.z); }
-__device__ inline int blocks_x() { return static_cast<int>(gridDim.x); }
-__device__ inline int blocks_y() { return static_cast<int>(gridDim.y); }
+__device__ inline int thread_x() { return threadIdx.x; }
+__device__ inline int threads_x() { return blockDim.x; }
+__device__ inline int block_x() { return blockIdx.x; }
+__device__ inline int block_y() { return blockIdx.y; }
+__device__ inline int block_z() { return blockIdx.z; }
+__device__ inline int blocks_x() { return gridDim.x; }
+__device__ inline int blocks_y() { return gridDim.y; }
 
 // The dynamic shared memory of the block, aligned to 16 bytes.
 template <class T>
@@ -99,27 +98,28 @@ inline bool overlaps() {
 #endif
 }
 
-// Launches a kernel. The grid must have at least one block.
-template <class... Expected, class... Given>
-void launch_with(cudaLaunchAttribute* attributes, unsigned count, void (*kernel)(Expected...), dim3 grid, dim3 block,
-                 std::size_t shared_bytes, cudaStream_t stream, Given&&... args) {
-  constexpr std::size_t kFree = 48 * 1024;  // a kernel must be permitted to use more
-  if (shared_bytes > kFree)
-    must(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)),
-         "shared memory of a kernel");
+inline cudaLaunchConfig_t launch_config(dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream) {
   cudaLaunchConfig_t config = {};
   config.gridDim = grid;
   config.blockDim = block;
   config.dynamicSmemBytes = shared_bytes;
   config.stream = stream;
-  config.attrs = attributes;
-  config.numAttrs = count;
+  return config;
+}
+// Launches a kernel. The grid must have at least one block.
+template <class... Expected, class... Given>
+void launch_with(const cudaLaunchConfig_t& config, void (*kernel)(Expected...), Given&&... args) {
+  constexpr std::size_t kFree = 48 * 1024;  // a kernel must be permitted to use more
+  if (config.dynamicSmemBytes > kFree)
+    must(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                              static_cast<int>(config.dynamicSmemBytes)),
+         "shared memory of a kernel");
   must(cudaLaunchKernelEx(&config, kernel, std::forward<Given>(args)...), "launch of a kernel");
 }
 template <class... Expected, class... Given>
 void launch(void (*kernel)(Expected...), dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream,
             Given&&... args) {
-  launch_with(nullptr, 0, kernel, grid, block, shared_bytes, stream, std::forward<Given>(args)...);
+  launch_with(launch_config(grid, block, shared_bytes, stream), kernel, std::forward<Given>(args)...);
 }
 // Launches a kernel whose blocks may start before the kernel before it has ended; it must call await_previous().
 template <class... Expected, class... Given>
@@ -128,7 +128,10 @@ void launch_overlapping(void (*kernel)(Expected...), dim3 grid, dim3 block, std:
   cudaLaunchAttribute attribute = {};
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attribute.val.programmaticStreamSerializationAllowed = 1;
-  launch_with(&attribute, overlaps() ? 1 : 0, kernel, grid, block, shared_bytes, stream, std::forward<Given>(args)...);
+  cudaLaunchConfig_t config = launch_config(grid, block, shared_bytes, stream);
+  config.attrs = &attribute;
+  config.numAttrs = overlaps() ? 1 : 0;
+  launch_with(config, kernel, std::forward<Given>(args)...);
 }
 #endif
 

@@ -39,7 +39,7 @@ void CudaBackend::State::make_weight(const Weight& w, Buffer& b) {
   allocated += b.bytes();
   constexpr std::size_t kLarge = std::size_t{1} << 20;  // from so many values on the device generates them faster
   if (const auto terms = n >= kLarge ? source.formula(who, w.in, w.out) : std::vector<NormalTerm>{}; !terms.empty()) {
-    const auto count = static_cast<std::int64_t>(n);
+    const std::int64_t count = n;
     if (w.dtype == DType::bf16) cuda::fill_normal(terms, reinterpret_cast<cuda::bf16*>(b.data()), count, stream);
     else cuda::fill_normal(terms, reinterpret_cast<float*>(b.data()), count, stream);
     stream.wait();  // kernels read weights before they wait for the kernel before them (few_rows.cu)
@@ -89,7 +89,7 @@ void CudaBackend::State::fill_cache(const Cache& c, Buffer& b) {
   constexpr std::size_t kFirst = std::size_t{1} << 24;  // bytes
   constexpr NormalTerm kNoise{};
   std::size_t filled = std::min(kFirst, b.bytes());
-  const auto count = static_cast<std::int64_t>(filled / size_of(c.dtype));
+  const std::int64_t count = filled / size_of(c.dtype);
   const NormalTerm terms[] = {kNoise};
   if (c.dtype == DType::bf16) cuda::fill_normal(terms, reinterpret_cast<cuda::bf16*>(b.data()), count, stream);
   else cuda::fill_normal(terms, reinterpret_cast<float*>(b.data()), count, stream);

@@ -9,12 +9,14 @@
 
 namespace draftline::cuda {
 
+__device__ inline unsigned low_word(std::uint64_t v) { return static_cast<unsigned>(v); }
+
 // A uniform number in [0, 1), from the first 53 bits of the counter's block.
 __device__ inline double random_uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t counter) {
   constexpr unsigned kMultiplier0 = 0xD2511F53U, kMultiplier1 = 0xCD9E8D57U, kWeyl0 = 0x9E3779B9U, kWeyl1 = 0xBB67AE85U;
-  auto c0 = static_cast<unsigned>(counter), c1 = static_cast<unsigned>(counter >> 32);
-  auto c2 = static_cast<unsigned>(stream), c3 = static_cast<unsigned>(stream >> 32);
-  auto k0 = static_cast<unsigned>(seed), k1 = static_cast<unsigned>(seed >> 32);
+  unsigned c0 = low_word(counter), c1 = low_word(counter >> 32);
+  unsigned c2 = low_word(stream), c3 = low_word(stream >> 32);
+  unsigned k0 = low_word(seed), k1 = low_word(seed >> 32);
   for (int round = 0; round < 10; ++round) {
     const unsigned high0 = __umulhi(kMultiplier0, c0), low0 = kMultiplier0 * c0;
     const unsigned high1 = __umulhi(kMultiplier1, c2), low1 = kMultiplier1 * c2;

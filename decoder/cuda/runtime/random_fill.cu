@@ -26,7 +26,7 @@ __global__ void fill_kernel(Terms terms, T* to, std::int64_t n) {
     float v = 0;
     for (int t = 0; t < terms.count; ++t) {
       const NormalTerm& m = terms.term[t];
-      const auto counter = static_cast<std::uint64_t>(i) * 2;
+      const std::uint64_t counter = 2 * i;
       const double radius = sqrt(-2 * log1p(-random_uniform(m.seed, m.stream, counter)));
       const double normal = radius * cos(2 * kPi * random_uniform(m.seed, m.stream, counter + 1));
       const auto drawn = static_cast<float>(__dadd_rn(m.mean, __dmul_rn(m.spread, normal)));

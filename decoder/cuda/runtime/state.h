@@ -10,9 +10,9 @@
 
 #include "core/int_indexed.h"
 #include "decoder/cuda/gemm/blas.h"
-#include "decoder/cuda/recurrence/delta_net.h"
 #include "decoder/cuda/runtime/backend.h"
 #include "decoder/cuda/runtime/device.h"
+#include "decoder/cuda/runtime/on_device.h"
 
 namespace draftline::cuda {
 
@@ -43,55 +43,34 @@ namespace draftline {
 
 inline std::size_t size_of(DType t) { return at(bits_of(t)) / 8; }
 
-struct CudaBackend::State {
+struct CudaBackend::State final : cuda::Addresses {
   State(const WeightStore&, WeightSource&, const Options&);
 
   // ---- addresses
-  std::byte* address(const Tensor&) const;
-  template <class T>
-  cuda::View<T> view(const Tensor& t) const {
-    return {reinterpret_cast<T*>(address(t)), t.rows, t.cols, t.stride};
-  }
-  cuda::BatchSlotsView view(const BatchSlots&) const;
-  cuda::PassView view(PassRef) const;
-  template <class T>
-  cuda::CacheView<T> view(const Cache& c) const {
+  std::byte* address(const Tensor&) const override;
+  const void* weight(const Weight&) override;  // loads it at its first use, which must not happen while capturing
+  const int* whole_numbers(const Weight&) override;
+  const float* frequencies(const Rope&) override;
+  const Pass& pass(PassRef p) const override { return tape->pass(p); }
+  cuda::CacheMemory memory(const Cache& c) const override {
     const cuda::CacheData& d = caches[at(c.id)];
-    return {reinterpret_cast<T*>(d.values.data()),
-            reinterpret_cast<const int*>(d.blocks.data()),
-            d.blocks_per_kv_slot,
-            d.block_count,
-            c.kv_heads,
-            c.head_dim + c.index_columns(),
-            c.latent > 0 ? 0 : c.value_dim,
-            c.window.ring ? c.window.tokens : 0,
-            c.window.sinks};
+    return {d.values.data(), reinterpret_cast<const int*>(d.blocks.data()), d.blocks_per_kv_slot, d.block_count};
   }
-  template <class T, class S>
-  cuda::StateView<T, S> view(const StateCache& c) const {
+  cuda::StateMemory memory(const StateCache& c) const override {
     const cuda::StateData& d = states[at(c.id)];
-    return {reinterpret_cast<S*>(d.states.data()),
-            reinterpret_cast<T*>(d.rows.data()),
-            d.kv_slots,
-            c.states,
-            c.kept_rows(),
-            c.net.key_heads,
-            c.net.value_heads,
-            c.net.key_dim,
-            c.net.value_dim,
-            c.net.kernel};
+    return {d.states.data(), d.rows.data(), d.kv_slots};
   }
-  const void* weight(const Weight&);  // loads the weight at its first use, which must not happen while capturing
+  cuda::Surroundings surroundings() override {
+    return {stream, {scratch.data(), scratch.bytes()}, device.multiprocessors, device.shared, options.seed, &blas};
+  }
   void make_weight(const Weight&, cuda::Buffer&);
   void fill_cache(const Cache&, cuda::Buffer&);
-  const int* whole_numbers(const Weight&);  // a weight of whole numbers, as int32
-  const float* frequencies(const Rope&);
 
   // ---- running (run_ops.cpp)
   void prepare(const Op&);  // does what must not happen while capturing: loads weights and chooses algorithms
   void launch(const Op&);
-  int launches(const Op&) const;  // kernels that a prepared op launches
-  std::size_t scratch_bytes(const Op&) const;
+  int launches(const Op&);  // kernels that a prepared op launches
+  std::size_t scratch_bytes(const Op&);
   void launch_all();
   void launch_clocked();
 
@@ -122,7 +101,6 @@ struct CudaBackend::State {
   std::vector<cuda::Buffer> persistent;
   std::vector<std::size_t> persistent_bytes;
   std::vector<cuda::CacheData> caches;
-  std::vector<int> capacities;
   std::vector<cuda::StateData> states;
   std::unordered_map<int, std::shared_ptr<cuda::Buffer>> weights;
   std::vector<std::pair<Rope, cuda::Buffer>> rope_tables;

@@ -64,10 +64,37 @@ struct CacheView {
   }
 };
 
+// The rings of one StateCache: [layer][KV slot][position mod ring] of states [value heads, key_dim, value_dim] in S, or
+// of rows in T.
+template <class T, class S>
+struct StateView {
+  S* states = nullptr;
+  T* rows = nullptr;
+  int kv_slots = 0, ring = 0, row_ring = 0;
+  int key_heads = 0, value_heads = 0, key_dim = 0, value_dim = 0, kernel = 0;
+  DRAFTLINE_BOTH int columns() const { return 2 * key_heads * key_dim + value_heads * value_dim; }
+  DRAFTLINE_BOTH S* state(int layer, int kv_slot, int position, int head) const {
+    const auto at = std::ptrdiff_t{layer * kv_slots + kv_slot} * ring + (position + ring) % ring;
+    return states + (at * value_heads + head) * key_dim * value_dim;
+  }
+  DRAFTLINE_BOTH T* row(int layer, int kv_slot, int position) const {
+    const auto at = std::ptrdiff_t{layer * kv_slots + kv_slot} * row_ring + (position + row_ring) % row_ring;
+    return rows + at * columns();
+  }
+};
+
+// Rotary embedding of positions.
+struct Rotation {
+  const float* frequencies = nullptr;  // [half]: radians per position of each pair of columns
+  int half = 0;
+  float factor = 1;                                       // of sines and cosines
+  float growth_every = 1, growth = 0, growth_offset = 1;  // of queries: QueryGrowth
+};
+
 // Preallocated workspace of one launch, aligned to 256 bytes. It begins with counters, which are zero before the first
 // use; every launch leaves them zero.
 struct Scratch {
-  void* data = nullptr;
+  std::byte* data = nullptr;
   std::size_t bytes = 0;
 };
 inline constexpr int kCounters = 16384;

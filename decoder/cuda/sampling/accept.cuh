@@ -66,11 +66,7 @@ __device__ Decision decide(const Distribution<T>& p, AcceptRule rule, int childr
     if (recursive) {
       const float* q = drafted(independent ? i : 0);
       const double sum = block_sum<double>(
-          p.n,
-          [&](int t, float w) -> double {
-            return !independent && was_rejected(t, steps) ? 0.0 : static_cast<double>(w);
-          },
-          q);
+          p.n, [&](int t, float w) -> double { return !independent && was_rejected(t, steps) ? 0.0 : w; }, q);
       if (threadIdx.x == 0) {
         rejected.token[steps] = tokens[i];
         rejected.q[steps] = q;
@@ -79,9 +75,9 @@ __device__ Decision decide(const Distribution<T>& p, AcceptRule rule, int childr
       __syncthreads();
       const W have = drafted_weight(child, steps);
       if (!(have > W(0))) continue;  // it repeats its sibling, as nothing was left to draw
-      accepted = static_cast<double>(target_weight(child, steps)) / static_cast<double>(have);
+      accepted = 1.0 * target_weight(child, steps) / have;
     } else {
-      accepted = static_cast<double>(target_weight(child, steps));
+      accepted = target_weight(child, steps);
       if (threadIdx.x == 0) rejected.token[steps] = tokens[i];
       __syncthreads();
     }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "decoder/cuda/sampling/choose.h"
-
+// Choosing tokens by their logits: the best token, the k best with their log-probabilities, ids of another vocabulary,
+// and the candidates that are worth drafting. Long rows are split among CTAs; the last of them to finish joins the
+// parts.
 #include <algorithm>
 #include <cmath>
 
 #include "core/errors.h"
+#include "decoder/cuda/runtime/on_device.h"
 #include "decoder/cuda/sampling/order.cuh"
 
 namespace draftline::cuda {
@@ -119,14 +121,14 @@ __global__ void top_k_kernel(View<const T> logits, unsigned* counters, Ranked* p
 }
 
 __global__ void map_ids_kernel(View<const int> ids, const int* offsets, View<int> y) {
-  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= ids.rows * ids.cols) return;
   const int from = ids.row(i / ids.cols)[i % ids.cols];
   y.row(i / ids.cols)[i % ids.cols] = from + offsets[from];
 }
 
 __global__ void clip_top_k_kernel(View<const float> x, float top_p, float least_share, View<float> y) {
-  const int row = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int row = blockIdx.x * blockDim.x + threadIdx.x;
   if (row >= x.rows) return;
   const float first = expf(x.row(row)[0]);
   float before = 0;
@@ -169,51 +171,59 @@ __global__ void walk_candidates_kernel(View<const int> ids, View<const float> lo
 
 }  // namespace
 
-std::size_t choose_scratch(int rows, int columns, int k, int sms) {
-  const auto parts = at(rows) * at(splits_of(rows, columns, sms));
+// Bytes of scratch memory; k = 1 for argmax.
+static std::size_t scratch_for(const Tensor& logits, int k, int sms) {
+  const auto parts = at(logits.rows) * at(splits_of(logits.rows, logits.cols, sms));
   return kCounterBytes + parts * (sizeof(Ranked) * at(k) + sizeof(Share));
 }
-
 template <class T>
-void argmax(View<const T> x, int sms, const Scratch& scratch, View<int> y, cudaStream_t stream) {
-  check(scratch.bytes >= choose_scratch(x.rows, x.cols, 1, sms), "argmax: its scratch is too small");
-  launch_overlapping(argmax_kernel<T>, grid_of(x.rows, splits_of(x.rows, x.cols, sms)), grid_of(kThreads), 0, stream, x,
-                     counters_of(scratch), behind_counters<Ranked>(scratch), y);
+std::size_t scratch_bytes(const OnDevice<T>& d, const Argmax& o) {
+  return scratch_for(o.x, 1, d.multiprocessors);
 }
-
 template <class T>
-void top_k(View<const T> logits, int sms, const Scratch& scratch, View<int> ids, View<float> log_probs,
-           cudaStream_t stream) {
-  const int splits = splits_of(logits.rows, logits.cols, sms);
-  check(scratch.bytes >= choose_scratch(logits.rows, logits.cols, ids.cols, sms), "top_k: its scratch is too small");
-  auto* parts = behind_counters<Ranked>(scratch);
-  auto* shares = reinterpret_cast<Share*>(parts + std::ptrdiff_t{logits.rows} * splits * ids.cols);
-  launch(top_k_kernel<T>, grid_of(logits.rows, splits), grid_of(kThreads), 0, stream, logits, counters_of(scratch),
-         parts, shares, ids, log_probs);
-}
-
-void map_ids(View<const int> ids, const int* offsets, View<int> y, cudaStream_t stream) {
-  launch(map_ids_kernel, grid_of(ceil_div(ids.rows * ids.cols, kThreads)), grid_of(kThreads), 0, stream, ids, offsets,
-         y);
-}
-
-void clip_top_k(View<const float> log_probs, float top_p, float least_share, View<float> y, cudaStream_t stream) {
-  launch(clip_top_k_kernel, grid_of(ceil_div(log_probs.rows, kThreads)), grid_of(kThreads), 0, stream, log_probs, top_p,
-         least_share, y);
+std::size_t scratch_bytes(const OnDevice<T>& d, const TopK& o) {
+  return scratch_for(o.logits, o.ids.cols, d.multiprocessors);
 }
 
 template <class T>
-void walk_candidates(const WalkCandidatesView<T>& o, cudaStream_t stream) {
+void run(const OnDevice<T>& d, const Argmax& o) {
+  check(d.scratch.bytes >= scratch_bytes(d, o), "argmax: its scratch is too small");
+  launch_overlapping(argmax_kernel<T>, grid_of(o.x.rows, splits_of(o.x.rows, o.x.cols, d.multiprocessors)),
+                     grid_of(kThreads), 0, d.stream, d.in(o.x), counters_of(d.scratch),
+                     behind_counters<Ranked>(d.scratch), d.out_ids(o.y));
+}
+template <class T>
+void run(const OnDevice<T>& d, const TopK& o) {
+  const int rows = o.logits.rows, splits = splits_of(rows, o.logits.cols, d.multiprocessors);
+  check(d.scratch.bytes >= scratch_bytes(d, o), "top_k: its scratch is too small");
+  auto* parts = behind_counters<Ranked>(d.scratch);
+  auto* shares = reinterpret_cast<Share*>(parts + std::ptrdiff_t{rows} * splits * o.ids.cols);
+  launch(top_k_kernel<T>, grid_of(rows, splits), grid_of(kThreads), 0, d.stream, d.in(o.logits), counters_of(d.scratch),
+         parts, shares, d.out_ids(o.ids), d.out_floats(o.log_probs));
+}
+template <class T>
+void run(const OnDevice<T>& d, const MapIds& o) {
+  launch(map_ids_kernel, grid_of(ceil_div(o.ids.rows * o.ids.cols, kThreads)), grid_of(kThreads), 0, d.stream,
+         d.ids(o.ids), d.addresses.whole_numbers(o.offsets), d.out_ids(o.y));
+}
+template <class T>
+void run(const OnDevice<T>& d, const ClipTopK& o) {
+  launch(clip_top_k_kernel, grid_of(ceil_div(o.log_probs.rows, kThreads)), grid_of(kThreads), 0, d.stream,
+         d.floats(o.log_probs), o.top_p, o.least_share, d.out_floats(o.y));
+}
+template <class T>
+void run(const OnDevice<T>& d, const WalkCandidates& o) {
   check(o.ids.cols <= kMostWalked, "walk_candidates: too many candidates");
-  launch(walk_candidates_kernel<T>, grid_of(o.root.rows), grid_of(kThreads), 0, stream, o.ids, o.log_probs, o.gate,
-         o.root, o.before, o.after, o.y);
+  launch(walk_candidates_kernel<T>, grid_of(o.root.rows), grid_of(kThreads), 0, d.stream, d.ids(o.ids),
+         d.floats(o.log_probs), d.in(o.gate), d.in(o.root), d.in(o.before), d.in(o.after), d.out_ids(o.y));
 }
 
-template void argmax<float>(View<const float>, int, const Scratch&, View<int>, cudaStream_t);
-template void argmax<bf16>(View<const bf16>, int, const Scratch&, View<int>, cudaStream_t);
-template void top_k<float>(View<const float>, int, const Scratch&, View<int>, View<float>, cudaStream_t);
-template void top_k<bf16>(View<const bf16>, int, const Scratch&, View<int>, View<float>, cudaStream_t);
-template void walk_candidates(const WalkCandidatesView<float>&, cudaStream_t);
-template void walk_candidates(const WalkCandidatesView<bf16>&, cudaStream_t);
+FOR_FORMATS(std::size_t, scratch_bytes, Argmax);
+FOR_FORMATS(std::size_t, scratch_bytes, TopK);
+FOR_FORMATS(void, run, Argmax);
+FOR_FORMATS(void, run, TopK);
+FOR_FORMATS(void, run, MapIds);
+FOR_FORMATS(void, run, ClipTopK);
+FOR_FORMATS(void, run, WalkCandidates);
 
 }  // namespace draftline::cuda

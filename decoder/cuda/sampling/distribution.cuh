@@ -32,9 +32,9 @@ struct Sum {
   int terms = 0;
   __device__ void add(W v) {
     part += v;
-    if (++terms == 16) total += static_cast<double>(part), part = 0, terms = 0;
+    if (++terms == 16) total += part, part = 0, terms = 0;
   }
-  __device__ double value() const { return total + static_cast<double>(part); }
+  __device__ double value() const { return total + part; }
 };
 
 // The sum of weight(i, values of the rows at i...) over [0, n), by the whole block and in a fixed order.
@@ -55,21 +55,21 @@ __device__ int warp_locate(int begin, int end, double target, Weight weight, dou
   double mine = 0;
   int last = -1;
   for (int i = from; i < to; ++i) {
-    const auto w = static_cast<double>(weight(i));
+    const double w = weight(i);
     if (w > 0) mine += w, last = i;
   }
   double upto = mine;
   for (int by = 1; by < 32; by *= 2) {
-    const double left = __shfl_up_sync(kWarp, upto, static_cast<unsigned>(by));
+    const double left = __shfl_up_sync(kWarp, upto, by);
     if (lane >= by) upto += left;
   }
   const unsigned crossed = __ballot_sync(kWarp, upto > target ? 1 : 0);
   double start = upto - mine;
   int found = last;
-  if (crossed != 0 && lane == __ffs(static_cast<int>(crossed)) - 1) {
+  if (crossed != 0 && lane == __ffs(crossed) - 1) {
     double sum = start;
     for (int i = from; i < to; ++i) {
-      const auto w = static_cast<double>(weight(i));
+      const double w = weight(i);
       if (!(w > 0)) continue;
       start = sum;
       found = i;
@@ -79,7 +79,7 @@ __device__ int warp_locate(int begin, int end, double target, Weight weight, dou
   }
   const int last_of_all = warp_reduce(last, Largest{});
   const unsigned holder = crossed != 0 ? crossed : __ballot_sync(kWarp, last >= 0 && last == last_of_all ? 1 : 0);
-  const int source = max(__ffs(static_cast<int>(holder)) - 1, 0);
+  const int source = max(__ffs(holder) - 1, 0);
   before = __shfl_sync(kWarp, start, source);
   return __shfl_sync(kWarp, found, source);
 }
@@ -98,7 +98,7 @@ __device__ int block_locate(int n, double target, Weight weight, const T*... row
       const auto add = [&](const auto&... eight) {
 #pragma unroll
         for (int j = 0; j < kEight; ++j)
-          if (first + j < n) sum += static_cast<double>(weight(first + j, eight.at(j)...));
+          if (first + j < n) sum += weight(first + j, eight.at(j)...);
       };
       add(Eight<T>(rows, first, n)...);
     }

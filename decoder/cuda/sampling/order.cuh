@@ -16,16 +16,14 @@ __device__ inline float value_of(unsigned order) {
 
 // A logit and its id in one number: a better logit gives a larger one, and of equal logits the lower id. 0: no logit.
 using Ranked = unsigned long long;
-__device__ inline Ranked ranked(float v, int id) {
-  return Ranked{order_of(v)} << 32 | (0xffffffffU - static_cast<unsigned>(id));
-}
-__device__ inline int id_of(Ranked r) { return static_cast<int>(0xffffffffU - static_cast<unsigned>(r)); }
+__device__ inline Ranked ranked(float v, int id) { return Ranked{order_of(v)} << 32 | (0xffffffffU - id); }
+__device__ inline int id_of(Ranked r) { return 0xffffffffU - static_cast<unsigned>(r); }
 __device__ inline float logit_of(Ranked r) { return value_of(static_cast<unsigned>(r >> 32)); }
 
 // Calls f(i, x[i]) for this thread's share of [begin, end); the share is the same in every call.
 template <class T, class F>
 __device__ void each_of_mine(const T* x, int begin, int end, int thread, int threads, F f) {
-  constexpr int per = static_cast<int>(sizeof(uint4) / sizeof(T));
+  constexpr int per = sizeof(uint4) / sizeof(T);
   const auto misplaced = static_cast<int>(reinterpret_cast<std::uintptr_t>(x + begin) % sizeof(uint4) / sizeof(T));
   const int head = min(end, begin + (per - misplaced) % per), chunks = (end - head) / per;
   for (int i = begin + thread; i < head; i += threads) f(i, to_float(x[i]));
@@ -46,7 +44,7 @@ inline constexpr int kEight = 8;
 // first is used: one load of 16 bytes, or two, where they lie so.
 template <class T>
 struct Eight {
-  static constexpr int kLoads = static_cast<int>(kEight * sizeof(T) / sizeof(uint4));
+  static constexpr int kLoads = kEight * sizeof(T) / sizeof(uint4);
   union {
     uint4 whole[kLoads];
     T part[kEight];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "decoder/cuda/sampling/sample.h"
-
+// Drawing draft tokens from warped distributions, which are kept for verification.
+#include "decoder/cuda/runtime/on_device.h"
 #include "decoder/cuda/sampling/distribution.cuh"
 
 namespace draftline::cuda {
@@ -20,10 +20,10 @@ __device__ void write_distribution(const T* logits, int n, const Sampling& sampl
 }
 
 __device__ inline std::uint64_t position_of(const BatchSlotsView& slots, int sequence, int ahead) {
-  return static_cast<std::uint64_t>(*slots.lengths.row(sequence) + ahead);
+  return *slots.lengths.row(sequence) + ahead;
 }
 __device__ inline std::uint64_t sequence_id_of(const BatchSlotsView& slots, int sequence) {
-  return static_cast<std::uint64_t>(*slots.ids.row(sequence));
+  return *slots.ids.row(sequence);
 }
 
 template <class T>
@@ -35,8 +35,7 @@ __global__ void __launch_bounds__(kMostThreads, 1)
   write_distribution(logits.row(row), n, sampling, mine);
   const auto weight = [](int, float w) { return w; };
   const double sum = block_sum<double>(n, weight, mine);
-  const double u = uniform_at(seed, sequence_id_of(slots, row), position_of(slots, row, ahead),
-                              kDraftDraw + static_cast<std::uint64_t>(ahead));
+  const double u = uniform_at(seed, sequence_id_of(slots, row), position_of(slots, row, ahead), kDraftDraw + ahead);
   const int token = block_locate(n, u * sum, weight, mine);
   if (threadIdx.x == 0) *tokens.row(row) = token;
 }
@@ -57,7 +56,7 @@ __global__ void __launch_bounds__(kMostThreads, 1)
   };
   for (int i = 0; i < draws; ++i) {
     const double sum = block_sum<double>(n, weight, mine);
-    const auto trial = static_cast<std::uint64_t>(row % width * draws + i);
+    const int trial = row % width * draws + i;
     const double u = uniform_at(seed, sequence_id_of(slots, row / width), position_of(slots, row / width, ahead),
                                 kChildDraw + trial);
     const int token = sum > 0 || i == 0 ? block_locate(n, u * sum, weight, mine) : drawn[i - 1];
@@ -70,20 +69,18 @@ __global__ void __launch_bounds__(kMostThreads, 1)
 }  // namespace
 
 template <class T>
-void sample(const SampleView<T>& o, cudaStream_t stream) {
-  launch(sample_kernel<T>, grid_of(o.logits.rows), grid_of(threads_for(o.logits.cols)), 0, stream, o.logits, o.slots,
-         o.sampling, o.seed, o.ahead, o.tokens, o.q);
+void run(const OnDevice<T>& d, const Sample& o) {
+  launch(sample_kernel<T>, grid_of(o.logits.rows), grid_of(threads_for(o.logits.cols)), 0, d.stream, d.in(o.logits),
+         d.view(o.slots), o.sampling, d.seed, o.ahead, d.out_ids(o.tokens), d.out_floats(o.q));
 }
-
 template <class T>
-void sample_children(const SampleView<T>& o, bool replaced, cudaStream_t stream) {
-  launch(sample_children_kernel<T>, grid_of(o.logits.rows), grid_of(threads_for(o.logits.cols)), 0, stream, o.logits,
-         o.slots, o.sampling, o.seed, o.ahead, replaced, o.logits.rows / o.slots.lengths.rows, o.tokens, o.q);
+void run(const OnDevice<T>& d, const SampleChildren& o) {
+  launch(sample_children_kernel<T>, grid_of(o.logits.rows), grid_of(threads_for(o.logits.cols)), 0, d.stream,
+         d.in(o.logits), d.view(o.slots), o.sampling, d.seed, o.ahead, o.replaced, o.logits.rows / o.slots.lengths.rows,
+         d.out_ids(o.tokens), d.out_floats(o.q));
 }
 
-template void sample(const SampleView<float>&, cudaStream_t);
-template void sample(const SampleView<bf16>&, cudaStream_t);
-template void sample_children(const SampleView<float>&, bool, cudaStream_t);
-template void sample_children(const SampleView<bf16>&, bool, cudaStream_t);
+FOR_FORMATS(void, run, Sample);
+FOR_FORMATS(void, run, SampleChildren);
 
 }  // namespace draftline::cuda

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "decoder/cuda/sampling/trees.h"
-
+// Dynamic trees: the candidates of a level and the frontier chosen from them, and the selection of rows to verify.
 #include "core/errors.h"
 #include "decoder/cuda/runtime/block.cuh"
+#include "decoder/cuda/runtime/on_device.h"
 
 namespace draftline::cuda {
 
@@ -11,9 +11,26 @@ namespace {
 constexpr int kThreads = 256, kMostLevels = 48;
 constexpr std::size_t kSharedBytes = 96 * 1024;  // available on every architecture from sm_80 on
 
-__device__ void set_bit(int* words, int entry) {
-  words[entry / 32] = static_cast<int>(static_cast<unsigned>(words[entry / 32]) | 1U << (entry % 32));
-}
+// The fields of ExpandTree in decoder/op/trees.h.
+struct ExpandTreeView {
+  View<const int> ids;
+  View<const float> log_probs, score;
+  View<const int> node, tree_mask;
+  int width, keep, first_node, tail;
+  View<int> tokens;
+  View<float> scores;
+  View<int> parents, row, token;
+  View<float> next_score;
+  View<int> next_node, next_tree_mask;
+};
+// The candidates of one level, [sequences, columns] each.
+struct TreeLevel {
+  View<const int> tokens;
+  View<const float> scores;
+  View<const int> parents;
+};
+
+__device__ void set_bit(int* words, int entry) { words[entry / 32] |= 1U << (entry % 32); }
 
 // A NaN would compare as false with every other score, and leave no order to choose by.
 __device__ inline float comparable(float score) { return score >= -INFINITY ? score : -INFINITY; }
@@ -109,24 +126,32 @@ __global__ void select_tree_kernel(const Pool pool, View<const int> root, int si
 
 }  // namespace
 
-void expand_tree(const ExpandTreeView& o, cudaStream_t stream) {
+template <class T>
+void run(const OnDevice<T>& d, const ExpandTree& o) {
   const std::size_t bytes = sizeof(float) * at(o.width) * at(o.ids.cols);
   check(bytes <= kSharedBytes, "expand_tree: too many candidates");
-  launch(expand_tree_kernel, grid_of(o.ids.rows / o.width), grid_of(kThreads), bytes, stream, o);
+  launch(expand_tree_kernel, grid_of(o.ids.rows / o.width), grid_of(kThreads), bytes, d.stream,
+         ExpandTreeView{d.ids(o.ids), d.floats(o.log_probs), d.floats(o.score), d.ids(o.node), d.ids(o.tree_mask),
+                        o.width, o.keep, o.first_node, o.tail, d.out_ids(o.tokens), d.out_floats(o.scores),
+                        d.out_ids(o.parents), d.out_ids(o.row), d.out_ids(o.token), d.out_floats(o.next_score),
+                        d.out_ids(o.next_node), d.out_ids(o.next_tree_mask)});
 }
 
-void select_tree(std::span<const TreeLevel> levels, const SelectTreeView& o, cudaStream_t stream) {
-  check(levels.size() <= kMostLevels, "select_tree: too many levels");
+template <class T>
+void run(const OnDevice<T>& d, const SelectTree& o) {
+  check(o.tokens.size() <= kMostLevels, "select_tree: too many levels");
   Pool pool{};
-  for (const TreeLevel& l : levels) {
-    pool.levels[pool.count] = l;
-    pool.begin[pool.count + 1] = pool.begin[pool.count] + l.tokens.cols;
-    ++pool.count;
+  for (int& i = pool.count; i < count(o.tokens); ++i) {
+    pool.levels[i] = {d.ids(o.tokens[at(i)]), d.floats(o.scores[at(i)]), d.ids(o.parents[at(i)])};
+    pool.begin[i + 1] = pool.begin[i] + o.tokens[at(i)].cols;
   }
   const std::size_t bytes = at(pool.begin[pool.count]) * (sizeof(float) + 2 * sizeof(int)) + sizeof(int) * at(o.size);
   check(bytes <= kSharedBytes, "select_tree: too many candidates");
-  launch(select_tree_kernel, grid_of(o.root.rows), grid_of(kThreads), bytes, stream, pool, o.root, o.size, o.by_level,
-         o.y, o.parent, o.tree_mask);
+  launch(select_tree_kernel, grid_of(o.root.rows), grid_of(kThreads), bytes, d.stream, pool, d.ids(o.root), o.size,
+         o.by_level, d.out_ids(o.y), d.out_ids(o.parent), d.out_ids(o.tree_mask));
 }
+
+FOR_FORMATS(void, run, ExpandTree);
+FOR_FORMATS(void, run, SelectTree);
 
 }  // namespace draftline::cuda

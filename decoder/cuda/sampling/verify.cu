@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "decoder/cuda/sampling/verify.h"
-
+// Verification on the device by the rules of decoder/verify: one CTA walks down the tree of one sequence.
 #include "core/errors.h"
+#include "decoder/cuda/runtime/on_device.h"
 #include "decoder/cuda/sampling/accept.cuh"
 #include "decoder/cuda/sampling/distribution.cuh"
 
@@ -10,6 +10,17 @@ namespace draftline::cuda {
 namespace {
 
 constexpr int kGreedyThreads = 64;
+
+// The trees of all sequences. cu_seqlens [sequences + 1]: the first row of each; parents: a row of the same sequence,
+// -1 for the root, -2 for a mask row.
+struct TreesView {
+  View<const int> tokens, parents, cu_seqlens;
+};
+// path, next [sequences * (depth + 1)]: padding repeats the last row; the rest [sequences].
+struct VerdictView {
+  int *path, *next, *counts, *last, *last_row, *bonus;
+  int depth;
+};
 
 struct Tree {  // of one sequence
   const int *tokens, *parents;
@@ -54,7 +65,7 @@ __global__ void verify_greedy_kernel(View<const int> predicted, TreesView trees,
   for (int row = thread_x(); row < tree.rows; row += kGreedyThreads) {
     int depth = 0, r = row;
     for (; r > 0 && tree.parents[r] >= 0 && tree.tokens[r] == expected[tree.parents[r]]; r = tree.parents[r]) ++depth;
-    if (r == 0) best = Largest{}(best, ranked(static_cast<float>(depth), row));
+    if (r == 0) best = Largest{}(best, ranked(to_float(depth), row));
   }
   best = block_reduce<kGreedyThreads>(best, Largest{});
   if (threadIdx.x != 0) return;
@@ -90,7 +101,7 @@ __global__ void __launch_bounds__(kMostThreads, 1)
   int* marks = all_marks + tree.first;
   for (int row = thread_x(); row < tree.rows; row += threads()) marks[row] = row == 0 ? 0 : -1;
   __syncthreads();
-  const std::uint64_t sequence_id = static_cast<std::uint64_t>(*slots.ids.row(b));
+  const std::uint64_t sequence_id = *slots.ids.row(b);
   const int length = *slots.lengths.row(b);
   int level_first = 0, bonus = 0;
   for (int depth = 1;; ++depth) {
@@ -103,10 +114,7 @@ __global__ void __launch_bounds__(kMostThreads, 1)
     __syncthreads();
     const int siblings = count;
     const Distribution<T> p(logits.row(tree.first + level_first), logits.cols, sampling);
-    const auto uniform = [&](int trial) {
-      return uniform_at(seed, sequence_id, static_cast<std::uint64_t>(length + depth),
-                        1 + static_cast<std::uint64_t>(trial));
-    };
+    const auto uniform = [&](int trial) { return uniform_at(seed, sequence_id, length + depth, 1 + trial); };
     const auto drafted = [&](int child) -> const float* { return q.row(tree.first - b + children[child] - 1); };
     const Decision decision = decide(p, rule, siblings, tokens, drafted, rejected, uniform);
     bonus = decision.token;
@@ -117,7 +125,7 @@ __global__ void __launch_bounds__(kMostThreads, 1)
         const bool survives = i < siblings && tokens[i] == decision.token;
         if (survives) marks[children[i]] = depth;
         const unsigned all = __ballot_sync(kWarp, survives ? 1 : 0);
-        if (lane_of() == 0 && all != 0 && following < 0) following = children[base + __ffs(static_cast<int>(all)) - 1];
+        if (lane_of() == 0 && all != 0 && following < 0) following = children[base + __ffs(all) - 1];
         __syncwarp();
       }
     __syncthreads();
@@ -139,15 +147,13 @@ __global__ void __launch_bounds__(kMostThreads, 1)
   const Tree tree(trees, b);
   if (tree.rows == 0) return;
   const int n = tree.rows - 1;
-  const std::uint64_t sequence_id = static_cast<std::uint64_t>(*slots.ids.row(b));
-  const auto position = static_cast<std::uint64_t>(*slots.lengths.row(b) + 1);
-  const auto uniform = [&](int trial) {
-    return uniform_at(seed, sequence_id, position, 1 + static_cast<std::uint64_t>(trial));
-  };
+  const std::uint64_t sequence_id = *slots.ids.row(b);
+  const std::uint64_t position = *slots.lengths.row(b) + 1;
+  const auto uniform = [&](int trial) { return uniform_at(seed, sequence_id, position, 1 + trial); };
   const auto drafted = [&](int row) { return q.row(tree.first - b + row); };
   const auto norm_of = [&](const float* weights) {
     return 1 / block_sum<double>(
-                   logits.cols, [](int, float w) { return static_cast<double>(w); }, weights);
+                   logits.cols, [](int, float w) { return w; }, weights);
   };
   // What is left of p after a row: the part of reached * p above q. `v`, `w`: the token's logit and its weight in q.
   const auto residual = [](const Distribution<T>& p, double norm, double reached, int t, float v, float w) -> W {
@@ -172,7 +178,7 @@ __global__ void __launch_bounds__(kMostThreads, 1)
     if (row < n) {
       const int token = tree.tokens[row + 1];
       const W have = static_cast<W>(weights[token]) * static_cast<W>(norm);
-      reached = fmin(1.0, reached * static_cast<double>(p.probability(token)) / static_cast<double>(have));
+      reached = fmin(1.0, reached * p.probability(token) / have);
     }
     __syncthreads();
   }
@@ -239,7 +245,7 @@ __global__ void __launch_bounds__(kMostThreads, 1)
       bool passed = false;
       for (int child = row + 1 + thread_x(); child < tree.rows; child += threads()) {
         if (tree.parents[child] != row) continue;
-        const auto have = static_cast<double>(p.probability(tree.tokens[child]));
+        const double have = p.probability(tree.tokens[child]);
         if (typical ? !(have > least) : !(have >= least)) continue;
         marks[child] = depth + 1;
         likelihood[child] = likelihood[row] + log(have);
@@ -302,45 +308,66 @@ __global__ void force_accepted_kernel(View<const int> predicted, TreesView trees
   }
 }
 
+template <class T, class O>
+TreesView trees_of(const OnDevice<T>& d, const O& o) {
+  return {d.ids(o.tokens), d.ids(o.parents), d.ids(o.cu_seqlens)};
+}
+template <class T, class O>
+VerdictView verdict_of(const OnDevice<T>& d, const O& o) {
+  const VerdictTensors& v = o.verdict;
+  const auto data = [&](const Tensor& t) { return d.out_ids(t).data; };
+  return {data(v.path), data(v.next), data(v.counts), data(v.last), data(v.last_row), data(v.bonus), o.depth};
+}
+std::size_t scratch_for(int rows) { return kCounterBytes + at(rows) * (sizeof(double) + sizeof(int)); }
+
 }  // namespace
 
-std::size_t verify_scratch(int rows) { return kCounterBytes + at(rows) * (sizeof(double) + sizeof(int)); }
-
-void verify_greedy(View<const int> predicted, const TreesView& trees, const VerdictView& verdict, cudaStream_t stream) {
-  launch(verify_greedy_kernel, grid_of(trees.cu_seqlens.rows - 1), grid_of(kGreedyThreads), 0, stream, predicted, trees,
-         verdict);
+template <class T>
+void run(const OnDevice<T>& d, const VerifyGreedy& o) {
+  launch(verify_greedy_kernel, grid_of(o.cu_seqlens.rows - 1), grid_of(kGreedyThreads), 0, d.stream, d.ids(o.predicted),
+         trees_of(d, o), verdict_of(d, o));
 }
 
+// Only the first 256 children of a node are judged; later ones count as not proposed.
 template <class T>
-void verify_sampled(const VerifySampledView<T>& o, const Scratch& scratch, cudaStream_t stream) {
-  check(scratch.bytes >= verify_scratch(o.logits.rows), "verify: its scratch is too small");
-  const dim3 grid = grid_of(o.trees.cu_seqlens.rows - 1), block = grid_of(threads_for(o.logits.cols));
+void run(const OnDevice<T>& d, const VerifySampled& o) {
+  check(d.scratch.bytes >= scratch_bytes(d, o), "verify: its scratch is too small");
+  const dim3 grid = grid_of(o.cu_seqlens.rows - 1), block = grid_of(threads_for(o.logits.cols));
+  const View<const float> q = o.q ? d.floats(*o.q) : View<const float>{};
   if (o.rule == AcceptRule::block)
-    launch(verify_block_kernel<T>, grid, block, 0, stream, o.logits, o.trees, o.q, o.slots, o.sampling, o.seed,
-           o.verdict);
+    launch(verify_block_kernel<T>, grid, block, 0, d.stream, d.in(o.logits), trees_of(d, o), q, d.view(o.slots),
+           o.sampling, d.seed, verdict_of(d, o));
   else
-    launch(verify_sampled_kernel<T>, grid, block, 0, stream, o.logits, o.trees, o.q, o.rule, o.slots, o.sampling,
-           o.seed, behind_counters<int>(scratch), o.verdict);
+    launch(verify_sampled_kernel<T>, grid, block, 0, d.stream, d.in(o.logits), trees_of(d, o), q, o.rule,
+           d.view(o.slots), o.sampling, d.seed, behind_counters<int>(d.scratch), verdict_of(d, o));
 }
-
 template <class T>
-void verify_relaxed(const VerifyRelaxedView<T>& o, const Scratch& scratch, cudaStream_t stream) {
-  check(scratch.bytes >= verify_scratch(o.logits.rows), "verify: its scratch is too small");
-  auto* likelihoods = behind_counters<double>(scratch);
-  launch(verify_relaxed_kernel<T>, grid_of(o.trees.cu_seqlens.rows - 1), grid_of(threads_for(o.logits.cols)), 0, stream,
-         o.logits, o.trees, o.sampling, o.rule, reinterpret_cast<int*>(likelihoods + o.logits.rows), likelihoods,
-         o.verdict);
+void run(const OnDevice<T>& d, const VerifyRelaxed& o) {
+  check(d.scratch.bytes >= scratch_bytes(d, o), "verify: its scratch is too small");
+  auto* likelihoods = behind_counters<double>(d.scratch);
+  launch(verify_relaxed_kernel<T>, grid_of(o.cu_seqlens.rows - 1), grid_of(threads_for(o.logits.cols)), 0, d.stream,
+         d.in(o.logits), trees_of(d, o), o.sampling, o.rule, reinterpret_cast<int*>(likelihoods + o.logits.rows),
+         likelihoods, verdict_of(d, o));
+}
+template <class T>
+std::size_t scratch_bytes(const OnDevice<T>&, const VerifySampled& o) {
+  return scratch_for(o.logits.rows);
+}
+template <class T>
+std::size_t scratch_bytes(const OnDevice<T>&, const VerifyRelaxed& o) {
+  return scratch_for(o.logits.rows);
+}
+template <class T>
+void run(const OnDevice<T>& d, const ForceAccepted& o) {
+  launch(force_accepted_kernel, grid_of(o.cu_seqlens.rows - 1), grid_of(kGreedyThreads), 0, d.stream,
+         d.ids(o.predicted), trees_of(d, o), d.ids(o.wanted), o.vocabulary, d.out_ids(o.y));
 }
 
-void force_accepted(View<const int> predicted, const TreesView& trees, View<const int> wanted, int vocabulary,
-                    View<int> y, cudaStream_t s) {
-  launch(force_accepted_kernel, grid_of(trees.cu_seqlens.rows - 1), grid_of(kGreedyThreads), 0, s, predicted, trees,
-         wanted, vocabulary, y);
-}
-
-template void verify_sampled(const VerifySampledView<float>&, const Scratch&, cudaStream_t);
-template void verify_sampled(const VerifySampledView<bf16>&, const Scratch&, cudaStream_t);
-template void verify_relaxed(const VerifyRelaxedView<float>&, const Scratch&, cudaStream_t);
-template void verify_relaxed(const VerifyRelaxedView<bf16>&, const Scratch&, cudaStream_t);
+FOR_FORMATS(void, run, VerifyGreedy);
+FOR_FORMATS(void, run, VerifySampled);
+FOR_FORMATS(void, run, VerifyRelaxed);
+FOR_FORMATS(std::size_t, scratch_bytes, VerifySampled);
+FOR_FORMATS(std::size_t, scratch_bytes, VerifyRelaxed);
+FOR_FORMATS(void, run, ForceAccepted);
 
 }  // namespace draftline::cuda
