@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes an answer in a format: "run" and "simulate" result by result, all else when it is finished.
+// Writes an answer in a format: results of "run" and "simulate" one by one, other answers when they are complete.
 #pragma once
 #include <memory>
 
@@ -9,21 +9,21 @@ namespace draftline {
 
 class AnswerWriter {
  public:
-  // `all_reasons`: "advise" writes the reasons of every method, not of the best alone.
+  // `all_reasons`: "advise" writes the reasons of every method, not only of the best.
   explicit AnswerWriter(Output, bool all_reasons = false);
   ~AnswerWriter();
   void begin(const Answer&);  // writes nothing yet
   void add(const Result&);
   void finish();  // throws OutputError (core/json_writer)
 
-  class Report;  // of one verb
+  class Report;  // for one verb
 
  private:
   Report& report();
   Output to_;
   bool all_reasons_;
   std::shared_ptr<const Scenario> scenario_;
-  std::unique_ptr<Report> report_;  // made when it is first needed, as JSON begins to be written then
+  std::unique_ptr<Report> report_;  // made when first needed, because making it starts the JSON output
 };
 
 Asked asked_of(const Question&, const Data&);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Independent pieces of work, and who runs them: this thread, several threads (api/threads.h) or several processes
+// Independent pieces of work and their executors: this thread, several threads (api/threads.h) or several processes
 // (cli/rank_executor.h). Results are taken in order, so that an answer does not depend on the executor.
 #pragma once
 #include <cstddef>
@@ -32,8 +32,8 @@ struct OrderedWork {
 class Executor {
  public:
   virtual ~Executor() = default;
-  // Returns when all results have been taken, or earlier if it was stopped. Rethrows what the functions of the work
-  // throw.
+  // Returns when all results have been taken, or earlier if it was stopped. Rethrows exceptions of the work's
+  // functions.
   virtual void run(const OrderedWork&) = 0;
 };
 
@@ -53,8 +53,8 @@ OrderedWork::Worker erased_worker(Worker worker) {
   return [worker](std::size_t piece) { return std::make_shared<Result>(worker(piece)); };
 }
 
-// The work of a typed worker, `Result worker(std::size_t)`, whose results can be packed (core/packed.h): make() returns
-// a worker, take(Result&) takes a result.
+// The work of a typed worker, `Result worker(std::size_t)`, whose results can be packed (core/packed.h). make() returns
+// a worker; take(Result&) receives a result.
 template <class Make, class Take>
 OrderedWork ordered_work(std::size_t size, std::uint64_t question, Make make, Take take) {
   using Result = std::decay_t<std::invoke_result_t<std::invoke_result_t<Make&>, std::size_t>>;

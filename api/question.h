@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A question to a verb: what `draftline run SCENARIO` and its kin are asked.
+// A question to a verb: the arguments of `draftline run SCENARIO` and similar commands.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -19,7 +19,7 @@ struct Question {
   std::vector<std::string> papers = {};  // names, for "papers"
   std::uint64_t seed = 0;
   AskedOptions options = {};
-  std::string verb_place = {};  // of the verb in a file, for messages: "pins.json#/pins/0/verb"; "" if it is in none
+  std::string verb_place = {};  // place of the verb for messages: "pins.json#/pins/0/verb"; "" if it is not from a file
 
   std::string name() const;  // "run best_tree.json"
 };
@@ -28,7 +28,7 @@ bool is_question_verb(const std::string&);  // "run", "simulate", "plan", "advis
 std::string read_verb(const Reader&);       // notes a mistake and returns "" unless it is such a verb
 std::uint64_t read_seed(const Reader&);     // 0 to 2^64 - 1; anything else is noted as a mistake and returns 0
 
-// The question in a document of results, which contains it with its answer. Throws InputErrors if there is none.
+// The question that a document of results contains with its answer. Throws InputErrors if there is none.
 Question question_of(const Document&);
 
 }  // namespace draftline

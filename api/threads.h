@@ -17,7 +17,7 @@ class WorkQueue {
  public:
   explicit WorkQueue(std::size_t size, std::function<bool()> stopped = {})
       : size_(size), asked_to_stop_(std::move(stopped)) {}
-  std::optional<std::size_t> next();  // none after the last, after stop() and once `stopped()`
+  std::optional<std::size_t> next();  // none after the last piece, after stop(), and once `stopped()` is true
   void stop() { stopped_ = true; }
   bool stopped() const { return stopped_; }
 
@@ -42,7 +42,7 @@ class WorkerPool {
   std::vector<OrderedWork::Worker> idle_;
 };
 
-// Receives results in any order, from any thread, and has them taken in order of their pieces.
+// Receives results in any order, from any thread, and passes them on in order of their pieces.
 class ReorderBuffer {
  public:
   explicit ReorderBuffer(const OrderedWork& work) : work_(work) {}
@@ -55,7 +55,7 @@ class ReorderBuffer {
   std::map<std::size_t, OrderedWork::Result> early_;
 };
 
-// Calls act(piece) on so many threads for each piece that next() returns, until it returns none.
+// Calls act(piece) on `threads` threads for each piece that next() returns, until next() returns none.
 void on_threads(int threads, const std::function<std::optional<std::size_t>()>& next,
                 const std::function<void(std::size_t)>& act);
 

@@ -63,7 +63,7 @@ class Printer : public Listener {
     if (by_point && a.obstacle && !writes_) throw InputErrors(*a.obstacle);
     if (!by_point && !whole)
       std::cerr << "interrupted: only " << a.done << " of " << a.points << " "
-                << (q_.verb == "plan" ? "options" : "methods") << " were looked at\n";
+                << (q_.verb == "plan" ? "options" : "methods") << " were evaluated\n";
     writer_.finish();
     if (records_) records_->commit();
     if (!whole) return by_point ? interrupted_after(a.done, a.points) : Interruptible::exit_code();
@@ -81,7 +81,7 @@ class Printer : public Listener {
     const ServingRecords::Files& files = how_.records;
     if (a.points > 1)
       throw InputErrors(q_.file.string() + ": has " + std::to_string(a.points) +
-                        " points; records and the timeline are of a single one");
+                        " points; records and the timeline require a scenario with a single point");
     std::vector<std::filesystem::path> inputs;
     for (const auto& [file, fingerprint] : a.input_files) inputs.push_back(file);
     check_outputs({{"--requests", files.requests}, {"--steps", files.steps}, {"--timeline", files.timeline}}, inputs);

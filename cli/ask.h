@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks a question of the command line and prints its answer as it is computed, with progress.
+// Answers a question of the command line. Prints the answer while it is computed, and progress.
 #pragma once
 #include "api/question.h"
 #include "cli/command.h"
@@ -11,8 +11,8 @@ struct Printed {
   Format format = Format::table;
   int jobs = 1;              // threads
   bool dry_run = false;      // only the scenario with its defaults
-  bool timing = false;       // "simulate": wall times too
-  bool all_reasons = false;  // "advise": of every method
+  bool timing = false;       // "simulate": also wall times
+  bool all_reasons = false;  // "advise": print the reasons of every method
   ServingRecords::Files records = {};
 };
 

@@ -41,19 +41,19 @@ void warn_of_source(const std::string& source, const std::filesystem::path& data
   if (!near && source.size() > 2)
     for (const std::string& key : known)
       if (!near && key.find(source) != std::string::npos) near = key;
-  std::cerr << "warning: --source: \"" << printable(source, 100) << "\" is no key of data/sources.json"
+  std::cerr << "warning: --source: \"" << printable(source, 100) << "\" is not a key of data/sources.json"
             << (near ? "; did you mean \"" + *near + "\"?" : "") << "\n";
 }
 
 int calibrate_engine(const CalibrateOptions& o, const Common& common) {
   if (!o.measured.empty())
-    throw InputErrors("--served: the files stand behind it; \"" + o.measured.string() + "\" is one too many");
+    throw InputErrors("--served: give the files after this option; \"" + o.measured.string() + "\" is not expected");
   if (!o.out.empty())
-    throw InputErrors("--out: is of a device; with --served an engine's profile goes to --engine-out");
-  if (!o.compare.empty()) throw InputErrors("--compare: takes times of kernels, not a server's benchmark");
+    throw InputErrors("--out: is the file of a device; with --served use --engine-out for the engine's profile");
+  if (!o.compare.empty()) throw InputErrors("--compare: requires times of kernels, not benchmarks of a server");
   ServedOptions served = o.served;
   const auto needed = [](const char* option, const std::string& given) {
-    if (given.empty()) throw InputErrors(std::string(option) + ": --served needs to know what the server runs");
+    if (given.empty()) throw InputErrors(std::string(option) + ": is required by --served");
   };
   needed("--engine", served.engine);
   needed("--device", o.device);
@@ -81,7 +81,7 @@ Comparison compare(const CalibrateOptions& o, const Measured* m, const Calibrate
   Comparison c{two ? o.compare[0] : "this calibration, fitted to these points", o.compare.back(), {}};
   const Device first = two ? named(o.compare[0]) : ours(), second = named(c.second);
   c.points = m ? compare_devices(*m, first, second) : compare_devices(calibrated.times, o.measured, first, second);
-  if (c.points.empty()) throw InputErrors("--compare: no measured point is one that both devices predict");
+  if (c.points.empty()) throw InputErrors("--compare: there is no measured point that both devices can predict");
   return c;
 }
 
@@ -106,18 +106,18 @@ int calibrate(CalibrateOptions o, const Common& common) {
   o.data = common.data;
   if (!o.served.files.empty()) return calibrate_engine(o, common);
   if (o.measured.empty())
-    throw InputErrors("calibrate: name a measured file, a folder of tables, or benchmarks with --served");
-  if (!o.served.engine.empty()) throw InputErrors("--engine: goes with --served");
+    throw InputErrors("calibrate: give a measured file, a folder of tables, or benchmarks with --served");
+  if (!o.served.engine.empty()) throw InputErrors("--engine: requires --served");
   const bool tables = std::filesystem::is_directory(o.measured);
   if (tables && o.source == CalibrationInput{}.source)
-    throw InputErrors("--source: say whose tables these are, by a key of data/sources.json; yours: own-tables");
+    throw InputErrors("--source: give the origin of the tables, a key of data/sources.json; own-tables for your own");
   if (tables && !o.engine_out.empty())
-    throw InputErrors("--engine-out: tables of kernels say nothing of an engine's host");
-  if (o.compare.empty() && !o.compare_out.empty()) throw InputErrors("--compare-out: needs --compare");
+    throw InputErrors("--engine-out: tables of kernels contain no host times of an engine");
+  if (o.compare.empty() && !o.compare_out.empty()) throw InputErrors("--compare-out: requires --compare");
   if (o.locator.empty()) o.locator = o.measured.lexically_normal().filename().string();
   check_outputs({{"--out", o.out}, {"--engine-out", o.engine_out}, {"--compare-out", o.compare_out}}, inputs_of(o));
   if (!tables && is_table(o.measured))
-    throw InputErrors(printable(o.measured.string(), 1000) + ": is a table alone; name the folder that it lies in");
+    throw InputErrors(printable(o.measured.string(), 1000) + ": is a single table; give the folder that contains it");
   o.tensor_parallel = o.served.tensor_parallel;
   warn_of_source(o.source, o.data);
   const MeasuredFile measured = tables ? MeasuredFile{} : read_points(o.measured);
@@ -149,7 +149,7 @@ int calibrate(CalibrateOptions o, const Common& common) {
 
 void add_calibrate(CLI::App& app, Action& chosen) {
   auto* verb =
-      app.add_subcommand("calibrate", "fits a device to what was measured; prints its errors on unseen shapes");
+      app.add_subcommand("calibrate", "fits a device to measurements and prints its errors on held-out shapes");
   auto o = std::make_shared<CalibrateOptions>();
   verb->add_option("measured", o->measured,
                    "a measured file (draftline probe), or a folder of tables of kernels: gemm, generation_attention,\n"
@@ -159,39 +159,38 @@ void add_calibrate(CLI::App& app, Action& chosen) {
       ->check(CLI::ExistingPath);
   verb->add_option(
       "--served", o->served.files,
-      "benchmarks of a server, instead: results of vLLM (bench serve, bench latency), SGLang or guidellm,\n"
-      "or a CSV table; FILE@batch=8,prompt=32,... says what a file does not (docs/recipes/your_server.md)");
-  verb->add_option("--engine", o->served.engine, "with --served: the profile to start from");
+      "fit an engine to benchmarks of a server: results of vLLM (bench serve, bench latency), SGLang or guidellm,\n"
+      "or a CSV table; FILE@batch=8,prompt=32,... adds values that a file lacks (docs/recipes/your_server.md)");
+  verb->add_option("--engine", o->served.engine, "with --served: the initial profile");
   verb->add_option("--precision", o->served.precision,
-                   "with --served: of the weights; auto: the checkpoint's, else bf16")
+                   "with --served: format of the weights; auto: the checkpoint's, else bf16")
       ->capture_default_str();
   verb->add_option("--tensor-parallel", o->served.tensor_parallel,
-                   "with --served and for step tables (dense, attention): devices that share each layer")
+                   "with --served or step tables (dense, attention): number of devices that share each layer")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   verb->add_option("--method", o->served.method,
-                   "with --served: how speculative runs draft, a method's name or its object of a scenario");
-  verb->add_option("--out", o->out, "the device file to write; none: standard output");
+                   "with --served: the method of speculative runs, a name or an object as in a scenario");
+  verb->add_option("--out", o->out, "the device file to write; default: standard output");
   verb->add_option("--engine-out", o->engine_out,
-                   "writes the profile of our own decoder's host too; with --served: of the server's engine");
+                   "also writes the profile of our decoder's host; with --served: of the server's engine");
   verb->add_option(
       "--device", o->device,
-      "the GPU: a name of `list devices` or a device file (a datasheet alone will do); with --served: the GPU of\n"
-      "the server");
+      "the GPU: a name of `list devices` or a device file (a datasheet is sufficient); with --served: the GPU\n"
+      "of the server");
   verb->add_option("--transformer", o->transformer,
-                   "for step tables and --served: the network they were measured on, a name, a file or a folder with\n"
+                   "for step tables and --served: the measured network, as a name, a file or a folder with\n"
                    "its config.json");
   verb->add_option("--source", o->source,
-                   "whose times these are: a key of data/sources.json (own-tables: your own), which the fits name")
+                   "origin of the times: a key of data/sources.json (own-tables: your own), recorded in the fits")
       ->capture_default_str();
-  verb->add_option("--locator", o->locator,
-                   "where in that source; the name of the measured file or folder if not given");
+  verb->add_option("--locator", o->locator, "place in this source; default: the name of the measured file or folder");
   verb->add_option("--compare", o->compare,
-                   "a device, or device file: its predictions of the measured points, or of the tables', beside\nthis "
-                   "calibration's; two: the first's beside the second's")
+                   "a device, or device file: compares its predictions of the measured points with those of this\n"
+                   "calibration; two: compares the first with the second")
       ->expected(1, 2);
-  verb->add_option("--compare-out", o->compare_out, "a CSV file of the compared points, one by one");
-  verb->add_flag("--json", o->json, "the device file alone on standard output");
+  verb->add_option("--compare-out", o->compare_out, "writes a CSV file with a row per compared point");
+  verb->add_flag("--json", o->json, "print only the device file on standard output");
   verb->footer(
       "Examples:\n  draftline probe --out cpu.json && draftline calibrate cpu.json --out my-cpu.json\n"
       "  draftline calibrate tables/ --device ./my-gpu.json --source own-tables --out measured-gpu.json");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `draftline calibrate --served`: benchmarks of a server in, the profile of its engine out.
+// `draftline calibrate --served`: fits the profile of an engine to benchmarks of a server.
 #pragma once
 #include <filesystem>
 #include <string>

@@ -45,13 +45,13 @@ struct CheckOptions {
 void refuse_idle_options(const CheckOptions& o) {
   const bool against = !o.against.empty(), measured = !o.measured.empty();
   const std::map<std::string, std::pair<bool, const char*>> uses{
-      {"--approve", {!against && !measured, "--approve writes pin files; --against and --measured have none"}},
-      {"--tolerance", {against, "--tolerance is of --against; pin files have their own"}},
-      {"--within", {measured, "--within is of --measured"}},
-      {"--exact", {!measured, "--exact is of predictions; --measured has none"}},
-      {"--junit", {!measured, "--junit is of predictions; --measured has --json"}},
-      {"--markdown", {!measured, "--markdown is of predictions; --measured has --json"}},
-      {"--reference-data", {!o.anchors.empty(), "--reference-data is of --anchors"}}};
+      {"--approve", {!against && !measured, "--approve excludes --against and --measured"}},
+      {"--tolerance", {against, "--tolerance requires --against; pin files contain their tolerance"}},
+      {"--within", {measured, "--within requires --measured"}},
+      {"--exact", {!measured, "--exact applies to predictions, not to --measured"}},
+      {"--junit", {!measured, "--junit applies to predictions; use --json with --measured"}},
+      {"--markdown", {!measured, "--markdown applies to predictions; use --json with --measured"}},
+      {"--reference-data", {!o.anchors.empty(), "--reference-data requires --anchors"}}};
   std::vector<std::string> idle;
   for (const std::string& option : o.given)
     if (const auto use = uses.find(option); use != uses.end() && !use->second.first) idle.push_back(use->second.second);
@@ -76,8 +76,8 @@ Json read_output(const fs::path& file) {
   if (!strict.error.empty()) throw InputErrors(file.string() + "#" + strict.error_pointer + ": " + strict.error);
   Json results = Json::parse(text);  // parsed again, as ParsedJson does not keep the order of members
   if (results.is_object() && !results.contains("schema_version"))
-    throw InputErrors(file.string() + "#: is no output of a verb: missing key \"schema_version\"");
-  if (count_figures(figures_of(results)) == 0) throw InputErrors(file.string() + "#: holds no figure");
+    throw InputErrors(file.string() + "#: is not an output of a verb: missing key \"schema_version\"");
+  if (count_figures(figures_of(results)) == 0) throw InputErrors(file.string() + "#: contains no figures");
   return results;
 }
 
@@ -118,7 +118,7 @@ AllPins read_all_pins(const CheckOptions& o) {
   if (fs::exists(file, error)) of_folder = read_pins(file, Missing::gone);
   of_folder.path = file;
   all.others = pin_folder(o.scenarios, of_folder);
-  if (of_folder.pins.empty()) throw InputErrors(o.scenarios.string() + ": holds no scenario");
+  if (of_folder.pins.empty()) throw InputErrors(o.scenarios.string() + ": contains no scenarios");
   all.files.push_back(std::move(of_folder));
   return all;
 }
@@ -201,7 +201,7 @@ int check_pins(const CheckOptions& o, const Common& common) {
   if (!o.approve) {
     const bool can_be_approved = std::ranges::all_of(now, [](const Recomputed& r) { return r.lacking.empty(); });
     if (code == kMissed && can_be_approved)
-      std::cerr << "If that is what was meant: the same command with --approve.\n";
+      std::cerr << "If these changes are intended, repeat the command with --approve.\n";
     return code;
   }
   std::vector<PinFile> approved_files;  // written only if none throws
@@ -227,8 +227,7 @@ int check_pins(const CheckOptions& o, const Common& common) {
 
 int check_all(CheckOptions o, const Common& common) {
   if (o.asked() > 1)
-    throw InputErrors(
-        "name pin files (or --scenarios DIR, --anchors FILE), or give --against, or --measured: one of them");
+    throw InputErrors("give pin files (or --scenarios DIR or --anchors FILE), or --against, or --measured");
   std::vector<fs::path> inputs(o.pins.begin(), o.pins.end());
   inputs.insert(inputs.end(), o.against.begin(), o.against.end());
   inputs.insert(inputs.end(), o.measured.begin(), o.measured.end());
@@ -245,30 +244,30 @@ int check_all(CheckOptions o, const Common& common) {
 }  // namespace
 
 void add_check(CLI::App& app, Action& chosen) {
-  auto* verb = app.add_subcommand("check", "did a prediction move: pinned answers asked again; exit 1 where one did");
+  auto* verb = app.add_subcommand("check", "recompute pinned predictions; exit 1 if a figure changed");
   auto o = std::make_shared<CheckOptions>();
   verb->add_option("pins", o->pins, "files of pinned predictions (docs/recipes/ci.md)")->check(CLI::ExistingFile);
-  verb->add_option("--scenarios", o->scenarios, "every scenario of this folder, pinned in its pins.json")
+  verb->add_option("--scenarios", o->scenarios, "check every scenario of this folder, pinned in its pins.json")
       ->check(CLI::ExistingDirectory);
-  verb->add_flag("--approve", o->approve, "write today's figures into the pin files, after saying what moved");
-  verb->add_flag("--exact", o->exact, "every bit counts: no tolerance");
+  verb->add_flag("--approve", o->approve, "print the changes, then write the current figures to the pin files");
+  verb->add_flag("--exact", o->exact, "no tolerance: figures must be equal bit for bit");
   verb->add_option("--against", o->against,
-                   "OLD.json [NEW.json]: two outputs of one verb, point by point; of one alone, its question is asked\n"
-                   "again")
+                   "OLD.json [NEW.json]: compare two outputs of one verb, point by point; without NEW.json the answer\n"
+                   "to OLD.json's question is recomputed")
       ->expected(1, 2)
       ->check(CLI::ExistingFile);
-  verb->add_option("--tolerance", o->tolerance, "of --against: relative")
+  verb->add_option("--tolerance", o->tolerance, "with --against: relative tolerance")
       ->check(between(0.0, 1.0))
       ->capture_default_str();
-  verb->add_option("--anchors", o->anchors, "measured references (a file): errors now and when they were pinned")
+  verb->add_option("--anchors", o->anchors, "a file of measured references: compare current errors with pinned errors")
       ->check(CLI::ExistingFile);
   verb->add_option("--reference-data", o->reference,
-                   "the folder of the anchors' measurements; DRAFTLINE_REFERENCE_DATA if not given");
+                   "the folder of the anchors' measurements; default: DRAFTLINE_REFERENCE_DATA");
   verb->add_option("--measured", o->measured,
-                   "OLD.json NEW.json: two files of probe, or of validate's steps: same, faster, slower, ambiguous")
+                   "OLD.json NEW.json: compare two files of probe or of validate's steps, with tests of significance")
       ->expected(2)
       ->check(CLI::ExistingFile);
-  verb->add_option("--within", o->within, "of --measured: ratios this near to 1 are the same")
+  verb->add_option("--within", o->within, "with --measured: ratios within this distance of 1 are the same")
       ->check(between(0.0, 1.0))
       ->capture_default_str();
   verb->add_option("--junit", o->junit, "write a JUnit XML file, a test case for each pin");
@@ -277,7 +276,7 @@ void add_check(CLI::App& app, Action& chosen) {
   verb->add_option("--jobs", o->jobs, "threads (1); the output does not depend on it")->check(CLI::Range(1, 1024));
   verb->footer(
       "Example: draftline check --scenarios my-scenarios --approve   (pins them)\n"
-      "         draftline check --scenarios my-scenarios             (in CI: exit 1 and a table where one moved)");
+      "         draftline check --scenarios my-scenarios             (in CI: exit 1 and a table if a figure changed)");
   verb->callback([o, verb, &chosen] {
     chosen = {AcrossRanks::shares, [o, verb](const Common& c) {
                 for (const CLI::Option* option : verb->parse_order()) o->given.push_back(option->get_name());

@@ -19,12 +19,12 @@ struct Common {
   const Ranks& ranks;          // only one rank unless the verb shares its work
 };
 
-// How a verb runs on several ranks (mpirun): they share its work; rank 0 does it alone, as it takes little time; or it
-// is refused, as it measures one machine, which several processes would disturb.
+// How a verb runs on several ranks (mpirun). shares: they share its work. first_alone: rank 0 does all work, which is
+// short. refuses: the verb measures one machine, which several processes would disturb.
 enum class AcrossRanks { shares, first_alone, refuses };
 
-// What the program exits with (docs/reference/output.md, "Exit codes"). kMissed: what was asked for is not so: `check`
-// found a figure that moved, `plan` no option that meets the targets.
+// The program's exit codes (docs/reference/output.md, "Exit codes"). kMissed: `check` found a changed figure, or `plan`
+// found no option that meets the targets.
 enum ExitCode { kFine = 0, kMissed = 1, kInput = 2, kDevice = 3, kBug = 4 };
 
 // The action of a verb, which returns the exit code. add_x() adds the verb x to the program and sets `chosen` when it
@@ -46,8 +46,8 @@ void add_plan(CLI::App&, Action& chosen);
 void add_check(CLI::App&, Action& chosen);
 void add_validate(CLI::App&, Action& chosen);
 
-// The exit code of a sweep after `done` of `points` points: 0 if all are done; otherwise that of the signal, with a
-// message on standard error how to continue.
+// The exit code of a sweep after `done` of `points` points: 0 if all are done; otherwise that of the signal, after a
+// message on standard error that explains how to continue.
 int interrupted_after(std::size_t done, std::size_t points);
 
 void print_note(const std::string&);  // on standard error, with control characters escaped

@@ -43,12 +43,12 @@ std::vector<std::vector<int>> read_prompts(const DecodeOptions& o, int vocabular
   std::vector<std::vector<int>> prompts;
   for (const std::string& text : o.prompts) {
     prompts.push_back(read_ids(text, vocabulary, "--prompt"));
-    if (prompts.back().empty()) throw InputErrors("--prompt: a prompt holds at least one token id");
+    if (prompts.back().empty()) throw InputErrors("--prompt: a prompt must contain at least one token id");
   }
   if (prompts.empty()) {
     constexpr std::int64_t kMostTokens = 1 << 28;  // 1 GiB of ids
     if (std::int64_t{o.random_prompts} * o.prompt_tokens > kMostTokens)
-      throw InputErrors("--prompts, --prompt-tokens: more than " + std::to_string(kMostTokens) + " tokens in all");
+      throw InputErrors("--prompts, --prompt-tokens: more than " + std::to_string(kMostTokens) + " tokens in total");
     Rng rng(o.seed, "prompts");
     prompts.resize(at(o.random_prompts));
     for (auto& p : prompts)
@@ -105,15 +105,14 @@ class DecodeCommand {
  private:
   void check_options() const {
     if (!o_.cuda() && o_.format() != DType::fp32) throw InputErrors("--precision: the CPU decodes in fp32");
-    if (!o_.cuda() && !o_.algorithms.empty())
-      throw InputErrors("--algorithms: only --device cuda has several to choose from");
+    if (!o_.cuda() && !o_.algorithms.empty()) throw InputErrors("--algorithms: requires --device cuda");
     check_outputs({{"--trace", o_.trace}, {"--algorithms", o_.algorithms}}, {o_.continuations, o_.accept_trace});
     if (o_.forced() && !o_.sampling.greedy())
-      throw InputErrors("--accept and --accept-trace are judged greedily: they can't be combined with --temperature");
+      throw InputErrors("--accept and --accept-trace are greedy and can't be combined with --temperature");
     if (o_.trace.empty()) return;
     if (o_.new_tokens < 2)
       throw InputErrors(
-          "--new-tokens: the first token comes from the prompt, so a trace of its steps needs two at least");
+          "--new-tokens: must be at least 2 for a trace of steps, because the prefill emits the first token");
     if (o_.cuda()) throw InputErrors("--trace: traces are recorded on the CPU");
   }
 
@@ -254,7 +253,7 @@ class DecodeCommand {
 
 void add_decode(CLI::App& app, Action& chosen) {
   auto* verb = app.add_subcommand(
-      "decode", "the reference decoder on the CPU or on CUDA: any method, any batch, token ids in and out");
+      "decode", "the reference decoder, on the CPU or on CUDA, for any method and batch size, with token ids");
   auto o = std::make_shared<DecodeOptions>();
   add_decode_options(*verb, *o);
   verb->callback([o, &chosen] {

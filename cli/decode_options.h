@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `draftline decode` is asked.
+// The options of `draftline decode`.
 #pragma once
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `draftline decode` prints.
+// The output of `draftline decode`.
 #pragma once
 #include <filesystem>
 #include <iosfwd>
@@ -16,7 +16,8 @@
 
 namespace draftline::cli {
 
-// Whose weights decoded, and whose were random when the trace was recorded that forced acceptance ("": nobody's).
+// The weights that decoded. `forced_by`: the weights that were random when the trace that forces acceptance was
+// recorded; "": none.
 struct DecodedBy {
   measure::WeightNames weights;
   std::string forced_by;
@@ -35,8 +36,8 @@ struct DecodeResult {
   const std::vector<std::vector<int>>& prompts;
   const Device* limits = nullptr;
   const measure::DecodeTiming& timing;
-  std::vector<Generated> texts = {};  // as many as were finished
-  std::string failure = {};           // of the device; "": none
+  std::vector<Generated> texts = {};  // the finished texts
+  std::string failure = {};           // device error; "": none
   Seconds time = {};
   std::optional<Cuda> cuda = {};
 
@@ -44,7 +45,7 @@ struct DecodeResult {
   double acceptance_length() const;  // tokens that a step emits for each sequence, the bonus token included
 };
 
-// The texts on standard output, their rates on standard error.
+// Prints the texts on standard output and their rates on standard error.
 void print_decoded(const DecodeOptions&, const DecodeResult&);
 void write_decode_json(std::ostream&, const DecodeOptions&, const DecodeResult&, const InputFiles&,
                        const std::filesystem::path& data);

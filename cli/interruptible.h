@@ -24,8 +24,9 @@ inline void on_ending_signals(void (*act)(int)) {
     if (std::signal(signal, act) == SIG_IGN) std::signal(signal, SIG_IGN);
 }
 
-// While it lives, the first such signal sets asked() instead of ending the program; the second one ends it. With
-// several ranks only Ctrl-C is handled, as mpirun ends remaining ranks with SIGTERM. Only one may live at a time.
+// While an object exists, the first such signal sets asked() instead of ending the program; the second signal ends it.
+// With several ranks only Ctrl-C is handled, because mpirun ends remaining ranks with SIGTERM. Only one object may
+// exist at a time.
 class Interruptible {
  public:
   Interruptible() : signals_(launched().size > 1 ? 1 : kEndingSignals.size()) {
@@ -40,8 +41,8 @@ class Interruptible {
   static bool asked() { return asked_ != 0; }
   static int exit_code() { return exit_code_of_signal(asked() ? asked_.load() : SIGINT); }
   static void ask_too() { asked_ = SIGINT; }  // for Ctrl-C that another rank received
-  // Also where none lives: for ranks but 0, which tell rank 0 of Ctrl-C when they ask it for work. If they ended at
-  // once, mpirun would end all ranks, and what is finished would be lost.
+  // Handles Ctrl-C without an object, for ranks other than 0, which report it to rank 0 when they request work. If they
+  // ended at once, mpirun would end all ranks and finished results would be lost.
   static void always_ask() {
     if (std::signal(SIGINT, ask) == SIG_IGN) std::signal(SIGINT, SIG_IGN);
   }
@@ -51,7 +52,7 @@ class Interruptible {
     asked_ = signal;
     for (const int other : kEndingSignals)
       if (std::signal(other, SIG_DFL) == SIG_IGN) std::signal(other, SIG_IGN);
-    static constexpr std::string_view kSaid = "\nfinishing what is begun; Ctrl-C again ends at once\n";
+    static constexpr std::string_view kSaid = "\nfinishing the work in progress; press Ctrl-C again to end at once\n";
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kSaid.data(), kSaid.size());
   }
   static inline std::atomic<int> asked_ = 0;

@@ -216,7 +216,7 @@ void print(const Facts<T>& facts, std::span<const T> all, bool json) {
 }
 
 int list(const ListOptions& o, const Common& common) {
-  if (!o.name.empty() && o.kind != "engines") throw InputErrors("list " + o.kind + " takes no name");
+  if (!o.name.empty() && o.kind != "engines") throw InputErrors("list " + o.kind + " does not accept a name");
   Catalogue catalogue(common.data);
   const auto print_all = [&]<class T>(const Facts<T>& facts, const std::vector<T>& all) {
     print(facts, std::span<const T>(all), o.json);
@@ -248,12 +248,12 @@ int list(const ListOptions& o, const Common& common) {
 }  // namespace
 
 void add_list(CLI::App& app, Action& chosen) {
-  auto* verb = app.add_subcommand("list", "what is known: methods, devices, transformers, engines, papers");
+  auto* verb = app.add_subcommand("list", "list the known methods, devices, transformers, engines or papers");
   auto o = std::make_shared<ListOptions>();
   verb->add_option("kind", o->kind, "methods, devices, transformers, engines or papers")
       ->required()
       ->check(CLI::IsMember({"methods", "devices", "transformers", "engines", "papers"}));
-  verb->add_option("name", o->name, "of an engine, or a file: its terms, their values, and what they mean");
+  verb->add_option("name", o->name, "name or file of an engine, whose terms are printed with values and meanings");
   verb->add_flag("--json", o->json, "a JSON array on standard output");
   verb->callback([o, &chosen] { chosen = {AcrossRanks::first_alone, [o](const Common& c) { return list(*o, c); }}; });
 }

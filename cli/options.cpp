@@ -75,10 +75,10 @@ void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<fs:
     const std::string option(one->option);
     for (const fs::path& input : inputs)
       if (same_file(one->file, input))
-        throw InputErrors(option + ": " + printable(input.string(), 1000) + " is read, and would be overwritten");
+        throw InputErrors(option + ": " + printable(input.string(), 1000) + " is an input and would be overwritten");
     for (auto other = outputs.begin(); other != one; ++other)
       if (!other->file.empty() && same_file(one->file, other->file))
-        throw InputErrors(option + ": is the file of " + std::string(other->option) + ", too");
+        throw InputErrors(option + ": is also the file of " + std::string(other->option));
   }
 }
 

@@ -19,8 +19,7 @@ CLI::Validator between(double least, double most);
 // Adds --seed, a whole number of 64 bits. Unlike CLI11 2.1 it rejects -1.
 CLI::Option* add_seed(CLI::App& verb, std::uint64_t& seed, const std::string& about);
 
-// Adds --json, --html and, unless there is none, --csv, of which one at most may be given, and which set `format`.
-// Returns --json.
+// Adds --json, --html and, with Csv::yes, --csv. At most one of them may be given; it sets `format`. Returns --json.
 enum class Csv { yes, no };
 CLI::Option* add_formats(CLI::App& verb, Format& format, const std::string& about_json, Csv = Csv::yes);
 
@@ -28,7 +27,8 @@ struct OutputFile {
   std::string_view option;
   std::filesystem::path file;  // empty: the option was not given
 };
-// Throws InputErrors if two of these files are the same, or one is an input: "--engine-out: is the file of --out, too".
+// Throws InputErrors if two of these files are the same or one of them is an input: "--engine-out: is also the file of
+// --out".
 void check_outputs(const std::vector<OutputFile>&, const std::vector<std::filesystem::path>& inputs);
 
 }  // namespace draftline::cli

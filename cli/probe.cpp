@@ -49,7 +49,7 @@ int probe(const ProbeArguments& o) {
   const Measured m = read_file(o.out, read_measured);
   if (o.json) write_measured(std::cout, m);
   else std::cout << o.out.string() << ": " << m.points.size() << " points of " << m.title << "\n";
-  if (!all) std::cerr << "interrupted; the same command goes on\n";
+  if (!all) std::cerr << "interrupted; repeat the same command to continue\n";
   return all ? 0 : Interruptible::exit_code();
 }
 
@@ -59,17 +59,17 @@ void add_probe(CLI::App& app, Action& chosen) {
   auto* verb = app.add_subcommand("probe", "times the decoder's ops on this machine and writes a measured file");
   auto o = std::make_shared<ProbeArguments>();
   verb->add_option("--device", o->device, "what to time")->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
-  verb->add_option("--out", o->out, "the measured file; an interrupted one is completed")->capture_default_str();
-  verb->add_option("--grid", o->grid, "small: a few shapes, to see that it works")
+  verb->add_option("--out", o->out, "the measured file; an interrupted file is completed")->capture_default_str();
+  verb->add_option("--grid", o->grid, "small: a few shapes, for a quick test")
       ->check(CLI::IsMember({"full", "small"}))
       ->capture_default_str();
-  verb->add_option("--seconds", o->seconds, "how long it may take, about; 80 on a CPU, 150 on a GPU")
+  verb->add_option("--seconds", o->seconds, "approximate time; default: 80 on a CPU, 150 on a GPU")
       ->check(between(0.1, 3600.0));
   verb->add_option("--wait", o->wait,
-                   "how long it may wait, in all, for other programs to leave a CPU's core;\n"
-                   "three quarters of --seconds, none on the small grid, if not given")
+                   "longest total wait for other programs to leave a CPU core;\n"
+                   "default: three quarters of --seconds, or 0 on the small grid")
       ->check(between(0.0, 3600.0));
-  verb->add_flag("--json", o->json, "the measured file on standard output too");
+  verb->add_flag("--json", o->json, "also write the measured file to standard output");
   verb->footer(
       "Example: draftline probe --device cpu --out cpu.json && draftline calibrate cpu.json --out my-cpu.json");
   verb->callback([o, &chosen] { chosen = {AcrossRanks::refuses, [o](const Common&) { return probe(*o); }}; });

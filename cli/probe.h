@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `validate` asks of probing as `probe` does.
+// The options of probing, for `probe` and `validate`.
 #pragma once
 #include <filesystem>
 #include <optional>

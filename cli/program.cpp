@@ -60,7 +60,7 @@ Output to_standard_output(Format format, Asked asked) {
 
 int interrupted_after(std::size_t done, std::size_t points) {
   if (done >= points) return kFine;
-  std::cerr << "interrupted after " << done << " of " << points << " points; go on with --from " << done << "\n";
+  std::cerr << "interrupted after " << done << " of " << points << " points; continue with --from " << done << "\n";
   return Interruptible::exit_code();
 }
 
@@ -102,14 +102,14 @@ Ending ending_of(Act act) {
   } catch (const DeviceError& e) { return {kDevice, {e.what()}}; } catch (const OutputError& e) {
     return {kDevice, {e.what()}, reader_has_left()};
   } catch (const std::bad_alloc&) { return {kDevice, {"out of memory"}}; } catch (const std::exception& e) {
-    return {kBug, {std::string("a bug of draftline, please report it: ") + e.what()}};
+    return {kBug, {std::string("a bug in draftline, please report it: ") + e.what()}};
   }
 }
 
 int act(const Action& chosen, const std::filesystem::path& data, Launched l) {
   if (chosen.ranks != AcrossRanks::shares && l.rank > 0) return kFine;
   if (chosen.ranks == AcrossRanks::refuses && l.size > 1)
-    throw InputErrors("this measures one machine, with one process: start it without mpirun");
+    throw InputErrors("this verb measures one machine with one process: start it without mpirun");
   if (chosen.ranks == AcrossRanks::first_alone) l = {};
   Ranks ranks(l);
   const Ending ending = ending_of([&] {
@@ -124,8 +124,8 @@ int act(const Action& chosen, const std::filesystem::path& data, Launched l) {
 
 int run(int argc, const char* const* argv, Launched l) {
   CLI::App app{
-      "draftline predicts what speculative decoding buys: throughput, latency and memory of every method, on any GPU,\n"
-      "at any batch size, and why. Start with: draftline run scenarios/when_to_switch_off.json"};
+      "draftline predicts throughput, latency and memory of speculative decoding for every method, GPU and batch\n"
+      "size, with a breakdown of the costs. Start with: draftline run scenarios/when_to_switch_off.json"};
   app.set_version_flag("--version",
                        "draftline " + std::string(build_version()) + " (" + std::string(build_commit()) + ")");
   app.require_subcommand(1);
@@ -134,8 +134,8 @@ int run(int argc, const char* const* argv, Launched l) {
   app.add_option("--data", data, "the folder data/ (devices, transformers, engines, papers)")
       ->check(CLI::ExistingDirectory);
   app.footer(
-      "Exit codes: 0 fine, 1 a check failed or no option of a plan meets its targets, 2 wrong input or nothing of it\n"
-      "can run, 3 the device failed, 4 a bug of draftline.");
+      "Exit codes: 0 success; 1 a check failed, or no option of a plan meets its targets; 2 wrong input, or no\n"
+      "point can run; 3 device error; 4 a bug in draftline.");
   Action chosen;
   add_run(app, chosen);
   add_simulate(app, chosen);

@@ -10,7 +10,7 @@
 namespace draftline::cli {
 
 int run_program(int argc, const char* const* argv, Launched);  // returns the exit code
-// Runs it within a process that has other uses for its standard streams, such as a test.
+// Runs the program in a process that uses its standard streams for other output, such as a test.
 int run_program(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err);
 
 }  // namespace draftline::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A progress bar on standard error. It is shown only on a terminal, from the first second on, and goes on while a piece
-// of the work takes long.
+// A progress bar on standard error. It is shown only on a terminal, after the first second, and is also updated while
+// one piece of work takes long.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -17,7 +17,7 @@ class Progress {
  public:
   Progress(std::string what, std::size_t total);
   ~Progress();  // clears the line
-  // `done` of the total is shown from now on, with the time left or, if given, what the work waits for. For any thread.
+  // Shows `done` of the total, with the time left or, if given, the cause of waiting. May be called by any thread.
   void at(std::size_t done, const std::string& waits_for = {});
 
  private:
@@ -35,7 +35,7 @@ class Progress {
   std::jthread drawing_;  // none unless standard error is a terminal
 };
 
-// Shows progress as a bar, listens to Ctrl-C and says sentences on standard error.
+// Shows progress as a bar, handles Ctrl-C and prints messages on standard error.
 measure::Watcher watcher_with_bar(const std::string& title);
 
 }  // namespace draftline::cli

@@ -34,7 +34,7 @@ void serve_ranks(const Ranks& ranks, std::uint64_t question, WorkQueue& queue,
         const auto asking = unpack<Asking>(m.bytes);
         if (asking.question != question)
           throw InputErrors("rank " + std::to_string(m.from) +
-                            " reads other files than rank 0, has other options, or is another draftline");
+                            " has different input files, options or program than rank 0");
         if (asking.interrupted) Interruptible::ask_too();
         ranks.send(m.from, About::piece, pack(queue.next()));
         break;
@@ -52,7 +52,7 @@ void serve_ranks(const Ranks& ranks, std::uint64_t question, WorkQueue& queue,
       case About::ended:
         if (auto ending = unpack<Ending>(m.bytes); !ending.messages.empty()) throw RankFailed(std::move(ending));
         if (!is_done[m.from])
-          throw InputErrors("rank " + std::to_string(m.from) + " was started with another command line");
+          throw InputErrors("rank " + std::to_string(m.from) + " was started with a different command line");
         break;
       default: check(false, "a message that rank 0 sends");
     }
@@ -63,7 +63,7 @@ void serve_ranks(const Ranks& ranks, std::uint64_t question, WorkQueue& queue,
 std::optional<std::size_t> ask_for_piece(const Ranks& ranks, std::uint64_t question) {
   ranks.send(0, Ranks::About::ask, pack(Asking{question, Interruptible::asked()}));
   const Ranks::Message answer = ranks.receive();
-  if (answer.about == Ranks::About::stop) throw InputErrors("rank 0 was started with another command line");
+  if (answer.about == Ranks::About::stop) throw InputErrors("rank 0 was started with a different command line");
   return unpack<std::optional<std::size_t>>(answer.bytes);
 }
 

@@ -10,7 +10,8 @@ namespace draftline::cli {
 class RankExecutor : public Executor {
  public:
   RankExecutor(const Ranks& ranks, int threads) : ranks_(ranks), threads_(threads) {}
-  // Throws RankFailed on rank 0 if another rank failed, and InputErrors if a rank has another question or command line.
+  // Throws RankFailed on rank 0 if another rank failed, and InputErrors if a rank has a different question or command
+  // line.
   void run(const OrderedWork&) override;
 
  private:

@@ -135,7 +135,7 @@ std::optional<Ranks::Message> Ranks::received() const {
 #else
 
 Ranks::Ranks(Launched l) {
-  if (l.size > 1) throw InputErrors("this draftline was built without MPI: install libopenmpi-dev and build it anew");
+  if (l.size > 1) throw InputErrors("this draftline was built without MPI: install libopenmpi-dev and build again");
 }
 int Ranks::end(Ending own, const std::function<void(const Ending&)>& say) {
   say(own);

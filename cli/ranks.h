@@ -24,7 +24,7 @@ Launched launched();
 struct Ending {
   int code = 0;
   std::vector<std::string> messages;
-  bool silent = false;  // whether the messages, by which a failure is known, are kept from the user
+  bool silent = false;  // whether the messages of a failure are not printed
 };
 
 // Thrown on rank 0 if another rank failed, with that rank's exit code and messages.
@@ -47,7 +47,7 @@ class Ranks {
   std::size_t size() const { return size_; }
   bool first() const { return rank_ == 0; }
 
-  // To rank 0: ask, result, done, ended. From rank 0: piece, stop (there are no more pieces), leave (all have ended).
+  // To rank 0: ask, result, done, ended. From rank 0: piece, stop (no pieces left), leave (all ranks have ended).
   enum class About { ask, piece, result, done, ended, stop, leave };
   struct Message {
     std::size_t from;
@@ -60,10 +60,10 @@ class Ranks {
   Message receive() const;                  // waits for a message
   std::optional<Message> receive_unless(const std::function<bool()>& given_up) const;  // none once given_up() is true
 
-  // The last call of each rank, with what its command came to: waits for the other ranks, ends MPI and returns the exit
-  // code of this process. `say` prints messages: rank 0's, or those of the first other rank that failed. That rank's
-  // exit code becomes rank 0's, and so mpirun's; other ranks have none. After a failure a rank that does not end within
-  // ten seconds (it computes a long piece) is ended by force.
+  // The last call of each rank, with the result of its command. Waits for the other ranks, ends MPI and returns the
+  // exit code of this process. `say` prints messages: those of rank 0 or of the first other rank that failed. The exit
+  // code of that rank becomes that of rank 0 and of mpirun; other ranks have none. After a failure, a rank that does
+  // not end within ten seconds (it computes a long piece) is killed.
   int end(Ending, const std::function<void(const Ending&)>& say);
 
  private:

@@ -42,7 +42,7 @@ class Validating {
             Seconds{o.of_waiting()}, Interruptible::asked) {
     if (!o.steps.empty()) check_comparison();
     if (o.gpu() && o.has("calibrate") && o.datasheet.empty())
-      throw InputErrors("--datasheet: a GPU's peaks can't be timed; name its device, or a device file");
+      throw InputErrors("--datasheet: a GPU's peaks can't be measured; give its device or a device file");
     check_asked();
     check_outputs({{"--markdown", o.markdown}, {"--html", o.html}}, {o.measured, o.steps});
     std::error_code failed;
@@ -76,11 +76,11 @@ class Validating {
   int compare_with_file() {
     MeasuredSteps steps = read_file(o_.steps, read_measured_steps);
     if (steps.device != o_.device)
-      throw InputErrors(o_.steps.string() + "#/device: is " + steps.device + "; --device says " + o_.device);
+      throw InputErrors(o_.steps.string() + "#/device: is " + steps.device + ", but --device is " + o_.device);
     for (std::size_t i = 0; i < steps.cells.size(); ++i)
       if (!networks_.all().contains(steps.cells[i].transformer))
         throw InputErrors(o_.steps.string() + "#/cells/" + std::to_string(i) +
-                          "/transformer: is no network of data/validation/grid.json");
+                          "/transformer: is not a network of data/validation/grid.json");
     calibrate();
     const double rate = rate_of(steps);
     load_calibration(o_.gpu() ? DType::bf16 : DType::fp32, rate);
@@ -88,9 +88,9 @@ class Validating {
     return kFine;
   }
   void check_comparison() const {
-    if (!o_.parts.empty()) throw InputErrors("--steps: decodes nothing, and goes without --parts");
+    if (!o_.parts.empty()) throw InputErrors("--steps: can't be combined with --parts, because nothing is decoded");
     if (std::error_code none; !std::filesystem::exists(measured(), none))
-      throw InputErrors("--steps: needs a file of measured kernels beside it: --measured FILE");
+      throw InputErrors("--steps: requires a file of measured kernels: --measured FILE");
   }
   // On a GPU acceptance was forced to a rate, and the file says to which.
   double rate_of(const MeasuredSteps& steps) const {
@@ -103,7 +103,7 @@ class Validating {
     const char* end = (at + 1)->data() + (at + 1)->size();
     const auto [read_to, failed] = std::from_chars((at + 1)->data(), end, rate);
     if (failed != std::errc() || read_to != end || !(rate >= 0 && rate <= 1))
-      throw InputErrors(place + *at + " is followed by no rate");
+      throw InputErrors(place + *at + " is not a rate");
     if (o_.asked_rate && *o_.asked_rate != rate)
       throw InputErrors(std::string(kRateOption) + ": these steps were measured with " + *(at + 1));
     return rate;
@@ -206,7 +206,7 @@ class Validating {
       if (p.op != "clock_reference" || !p.skipped.empty()) continue;
       if (std::abs(std::log(p.median.value / clock.usual())) > std::log(kFarthest))
         throw InputErrors(measured().string() + "#/points: the clock reference took " + to_text(p.median) +
-                          ", here it takes " + to_text(Seconds{clock.usual()}) + ": it is another machine's");
+                          ", but takes " + to_text(Seconds{clock.usual()}) + " here: the file is from another machine");
       clock.normalise_to(p.median.value);
     }
   }
@@ -216,7 +216,7 @@ class Validating {
     return memory_times(read_file(measured(), read_measured));
   }
   static int interrupted() {
-    std::cerr << "interrupted; the same command goes on\n";
+    std::cerr << "interrupted; repeat the same command to continue\n";
     return Interruptible::exit_code();
   }
   bool asked(const std::string& network, const MethodSpec& method, int batch) const {
@@ -248,7 +248,7 @@ class Validating {
     for (const int batch : o_.batches)
       if (!batches.contains(batch)) mistakes.push_back("--batch-sizes" + none + std::to_string(batch));
     if (mistakes.empty() && cells_asked().empty())
-      mistakes.push_back("--networks, --methods, --batch-sizes" + none + "all that is asked for");
+      mistakes.push_back("--networks, --methods, --batch-sizes" + none + "all requested properties");
     if (!mistakes.empty()) throw InputErrors(std::move(mistakes));
   }
   std::vector<GridCell> cells_asked() const {
@@ -281,7 +281,7 @@ class Validating {
   void calibrate() {
     const CalibratedFiles files = calibrated_files(measured(), o_.device, o_.datasheet, common_.data);
     if (!files.engine)
-      throw InputErrors(measured().string() + "#/points: nothing was measured of the host; probe again");
+      throw InputErrors(measured().string() + "#/points: contains no measurements of the host; probe again");
     write_text_file(file("device.json"), files.device);
     write_text_file(file("engine.json"), *files.engine);
     fits_ = files.quality;
@@ -316,7 +316,7 @@ class Validating {
 }  // namespace
 
 void add_validate(CLI::App& app, Action& chosen) {
-  auto* verb = app.add_subcommand("validate", "probe, calibrate, decode, predict: predicted beside measured, here");
+  auto* verb = app.add_subcommand("validate", "measure on this machine and compare with predicted steps");
   auto o = std::make_shared<ValidateOptions>();
   add_validate_options(*verb, *o);
   verb->footer("Example: draftline validate --out here --html here/report.html");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `draftline validate` is asked.
+// The options of `draftline validate`.
 #pragma once
 #include <algorithm>
 #include <filesystem>

@@ -29,10 +29,10 @@ struct Verb {
     app.add_option("--jobs", how().jobs, about)->check(CLI::Range(1, 1024));
   }
   void add_from() {
-    app.add_option("--from", q().options.from, "skip the first points: goes on where an interrupted run stopped");
+    app.add_option("--from", q().options.from, "number of first points to skip, to continue an interrupted run");
   }
   void add_dry_run() {
-    app.add_flag("--dry-run", how().dry_run, "only print the scenario with its defaults, and how many points it has");
+    app.add_flag("--dry-run", how().dry_run, "only print the scenario with its defaults and its number of points");
   }
   void choose(AcrossRanks ranks, Action& chosen) {
     app.callback([options = options, ranks, &chosen] {
@@ -44,20 +44,20 @@ struct Verb {
 }  // namespace
 
 void add_run(CLI::App& app, Action& chosen) {
-  Verb verb(app, "run", "what if: predict every point of a scenario");
+  Verb verb(app, "run", "predict every point of a scenario");
   verb.add_scenario("a scenario file; any value in it may be a list (see scenarios/)");
-  auto* json = add_formats(verb.app, verb.how().format, "one JSON document on standard output, written as it goes");
+  auto* json = add_formats(verb.app, verb.how().format, "one JSON document on standard output, written point by point");
   verb.add_dry_run();
   verb.app.add_flag("--explain", verb.q().options.kernels, "with --json: the kernels of a step and their times")
       ->needs(json);
   verb.add_jobs();
   verb.add_from();
-  add_seed(verb.app, verb.q().seed, "of what is random; nothing is, in a steady-state prediction");
+  add_seed(verb.app, verb.q().seed, "accepted as in simulate; steady-state predictions use no random numbers");
   verb.choose(AcrossRanks::shares, chosen);
 }
 
 void add_simulate(CLI::App& app, Action& chosen) {
-  Verb verb(app, "simulate", "serve a workload: arrivals, batches, KV blocks, speculation");
+  Verb verb(app, "simulate", "simulate serving of a workload: arrivals, batches, KV blocks, speculation");
   Printed& how = verb.how();
   verb.add_scenario("a scenario file with a \"workload\" (docs/reference/scenario.md)");
   add_formats(verb.app, how.format, "one JSON document on standard output");
@@ -67,47 +67,46 @@ void add_simulate(CLI::App& app, Action& chosen) {
   verb.app.add_option("--timeline", how.records.timeline, "write a .json file for Perfetto or chrome://tracing");
   bool& oracle = verb.q().options.oracle;
   verb.app.add_flag_callback(
-      "--no-oracle", [&oracle] { oracle = false; }, "with --json: skip the second run, with perfectly chosen drafts");
+      "--no-oracle", [&oracle] { oracle = false; }, "with --json: omit the second run, with optimal draft lengths");
   verb.app.add_flag("--timing", how.timing,
-                    "with --json: how long the event loop and its prices took; differs each time");
+                    "with --json: wall times of the event loop and of pricing, which vary between runs");
   verb.add_jobs("threads for sweeps (1); the output does not depend on it");
   verb.add_from();
-  add_seed(verb.app, verb.q().seed, "of arrivals, lengths and acceptance");
+  add_seed(verb.app, verb.q().seed, "seed of arrivals, lengths and acceptance");
   verb.choose(AcrossRanks::shares, chosen);
 }
 
 void add_plan(CLI::App& app, Action& chosen) {
   Verb verb(app, "plan", "the cheapest fleet that meets the latency targets of a workload");
-  verb.add_scenario("a scenario with \"workload\", \"slo\" and, if wished, \"prices\" (per device and hour)");
+  verb.add_scenario("a scenario with \"workload\", \"slo\" and optionally \"prices\" (per device and hour)");
   add_formats(verb.app, verb.how().format, "one JSON document on standard output");
-  verb.app.add_option("--max-devices", verb.q().options.most_devices, "look no further; 1024 if not given")
+  verb.app.add_option("--max-devices", verb.q().options.most_devices, "limit on the devices of a fleet; default 1024")
       ->check(CLI::Range(1, 100'000));
   verb.add_jobs();
-  add_seed(verb.app, verb.q().seed, "of arrivals, lengths and acceptance");
+  add_seed(verb.app, verb.q().seed, "seed of arrivals, lengths and acceptance");
   verb.choose(AcrossRanks::shares, chosen);
 }
 
 void add_advise(CLI::App& app, Action& chosen) {
-  Verb verb(app, "advise", "does speculation pay, up to which batch and load, and what eats the gain");
+  Verb verb(app, "advise", "whether speculation pays, to which batch size and load, and which costs reduce the gain");
   verb.add_scenario(
-      "a scenario file, as for run; of a \"workload\" its lengths and arrival process are used, at rates of "
-      "advise's own");
+      "a scenario file, as for run; advise uses the lengths and the arrival process of a \"workload\", and\n"
+      "chooses the rates");
   add_formats(verb.app, verb.how().format, "one JSON document on standard output", Csv::no);
   verb.app.add_flag("--all", verb.how().all_reasons,
-                    "the reasons of every method, not of the best alone; a page always has them");
+                    "print the reasons for every method, not only for the best; HTML always contains them");
   bool& load = verb.q().options.load;
   verb.app.add_flag_callback(
-      "--no-load", [&load] { load = false; }, "skip the question of load, which is simulated");
+      "--no-load", [&load] { load = false; }, "omit the advice on load, which needs simulations");
   verb.add_jobs();
-  add_seed(verb.app, verb.q().seed, "of arrivals and acceptance");
+  add_seed(verb.app, verb.q().seed, "seed of arrivals and acceptance");
   verb.choose(AcrossRanks::shares, chosen);
 }
 
 void add_papers(CLI::App& app, Action& chosen) {
-  Verb verb(app, "papers", "regenerate the papers' tables: paper, ours, error, and what each cell needs");
+  Verb verb(app, "papers", "recompute the tables of papers: published value, ours, error, and the inputs of each cell");
   verb.q().papers = paper_names();
-  verb.app.add_option("names", verb.q().papers, "which papers; all that are known if none is named")
-      ->check(CLI::IsMember(paper_names()));
+  verb.app.add_option("names", verb.q().papers, "names of papers; default: all")->check(CLI::IsMember(paper_names()));
   Format& format = verb.how().format;
   add_formats(verb.app, format, "every cell with its kind, as one JSON document");
   verb.app

@@ -35,7 +35,7 @@ class Csv {
   std::int64_t integer(std::size_t row, std::string_view name) const { return integer(row, column(name)); }
   std::vector<double> numbers(std::string_view name) const;  // the whole column
 
-  std::size_t line(std::size_t row) const { return lines_[row]; }           // in which the row begins, from 1
+  std::size_t line(std::size_t row) const { return lines_[row]; }           // number of the row's first line, from 1
   [[noreturn]] void fail(std::size_t row, std::string_view message) const;  // throws InputErrors "FILE:LINE: message"
 
  private:

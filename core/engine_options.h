@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of a scenario's keys in serving engines and their benchmarks: options of vLLM and SGLang, words of load
-// generators.
+// Names by which serving engines and load generators call the keys of a scenario, such as the options of vLLM and
+// SGLang.
 #pragma once
 #include <optional>
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace draftline {
 
-// The scenario's key for an option, "tensor_parallel" for "tp_size"; none if `known` does not hold that key.
+// The scenario's key for an option, "tensor_parallel" for "tp_size"; none if `known` does not contain that key.
 std::optional<std::string> key_of_option(std::string_view option, std::span<const std::string_view> known);
 
 }  // namespace draftline

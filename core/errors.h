@@ -14,7 +14,7 @@ namespace draftline {
 class InputErrors : public std::runtime_error {
  public:
   explicit InputErrors(std::vector<std::string> messages);
-  template <std::convertible_to<std::string_view> Text>  // a template, so that {"a", "b"} is no pair of iterators
+  template <std::convertible_to<std::string_view> Text>  // a template, so that {"a", "b"} is not taken as two iterators
   explicit InputErrors(const Text& message) : InputErrors(std::vector{std::string(message)}) {}
   const std::vector<std::string>& messages() const { return messages_; }
 

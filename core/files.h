@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where input files come from: the disk, or a map in memory, so that a scenario and the folder data/ may come from
-// anywhere. Only `cli`, and what measures this machine, opens files by other ways.
+// anywhere. Only `cli` and the code that measures this machine open files in other ways.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -28,7 +28,7 @@ class Files {
   bool exists(const Path& path) const { return kind(path) != Kind::none; }
   bool is_file(const Path& path) const { return kind(path) == Kind::file; }
   bool is_folder(const Path& path) const { return kind(path) == Kind::folder; }
-  // The bytes of a file, decompressed if they are gzip's. Throws InputErrors as open() does, or if the file holds more
+  // The bytes of a file, decompressed if it is gzipped. Throws InputErrors as open() does, or if the file holds more
   // than `most_bytes`, before or after decompression.
   std::string text(const Path&, std::size_t most_bytes = kMostTextBytes) const;
 };
@@ -46,14 +46,15 @@ class FilesInMemory : public Files {
   std::map<Path, std::string> files_;  // by paths without "." and ".."
 };
 
-// The folder data/ (devices, transformers, engines, papers), and where it and all other files of a question are found.
+// The folder data/ (devices, transformers, engines, papers), and the source of its files and of all other files of a
+// question.
 struct Data {
   template <std::convertible_to<std::filesystem::path> Path>
   Data(Path&& where, const Files& in = disk()) : folder(std::forward<Path>(where)), files(&in) {}
   std::filesystem::path operator/(const std::filesystem::path& name) const { return folder / name; }
 
   std::filesystem::path folder;
-  const Files* files;  // outlive all that reads them
+  const Files* files;  // must outlive all readers
 };
 
 }  // namespace draftline

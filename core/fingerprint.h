@@ -24,7 +24,7 @@ class Fingerprint {
     mix(text.size());
     for (const char c : text) mix(byte_of(c));
   }
-  constexpr void add(const char* text) { add(std::string_view(text)); }  // otherwise a literal would convert to bool
+  constexpr void add(const char* text) { add(std::string_view(text)); }  // without it a literal would convert to bool
   constexpr std::uint64_t value() const { return hash_; }
   constexpr bool operator==(const Fingerprint&) const = default;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a gzip file line by line, with no more than one line in memory. A file that is missing, damaged or truncated,
-// and a line longer than the limit, throw InputErrors with file and line.
+// Reads a gzip file line by line, with no more than one line in memory. Throws InputErrors, with file and line, if the
+// file is missing, damaged or truncated, or if a line exceeds the limit.
 #pragma once
 #include <cstddef>
 #include <filesystem>

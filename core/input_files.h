@@ -11,8 +11,8 @@
 
 namespace draftline {
 
-// Fingerprints by path, as each file was opened. The fingerprint of a JSON file does not depend on white space or the
-// order of keys; that of any other file is a hash of its bytes.
+// Fingerprints by the path with which each file was opened. The fingerprint of a JSON file does not depend on white
+// space or the order of keys; that of any other file is a hash of its bytes.
 using InputFiles = std::map<std::filesystem::path, std::uint64_t>;
 
 // Adds a file by its bytes, unless it can't be read.

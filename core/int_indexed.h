@@ -15,7 +15,7 @@
 
 namespace draftline {
 
-// An index for a standard container, or its size: an int, or an enumerator of an array with one item for each.
+// Converts an int or an enumerator to an index or a size of a standard container.
 template <class T>
 concept Index = std::signed_integral<T> || std::is_enum_v<T>;
 constexpr std::size_t at(Index auto i) { return static_cast<std::size_t>(i); }
@@ -62,7 +62,7 @@ class IntSpan {
 template <class Range>
 IntSpan(Range&) -> IntSpan<std::remove_reference_t<decltype(*std::data(std::declval<Range&>()))>>;
 
-// A vector that owns its values. T is not bool, as std::vector<bool> has no references.
+// A vector that owns its values. T is not bool, because std::vector<bool> has no references.
 template <class T>
 class IntVector {
  public:

@@ -98,8 +98,8 @@ class JsonWriter {
     figure(key, q.value, unit_name(dimension_of(q)), kind, interval);
   }
 
-  // Writes the buffer to the stream. Throws OutputError if the stream fails (full disk, closed pipe), as does any call
-  // that fills the buffer.
+  // Writes the buffer to the stream. Throws OutputError if the stream fails (full disk, closed pipe). Any call that
+  // fills the buffer does this too.
   void flush();
   void finish();  // ends a complete document with a newline and flush()
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The members of a plain struct (an aggregate without base classes or C arrays) as a tuple of references. The compiler
-// finds them, so that a member that is added can't be forgotten. A class with private members lists them itself in a
+// finds them, so that an added member can't be forgotten. A class with private members lists them itself in a
 // structured binding, whose number of names the compiler checks:
 //   static auto members(auto& self) { auto& [count, sum] = self; return std::tie(count, sum); }
 #pragma once

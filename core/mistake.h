@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mistake in a value that was read before, found where its reader is not at hand: noted by who has it.
+// A mistake found in a value after it was read, in code without a Reader. A caller that has the Reader notes it.
 #pragma once
 #include <algorithm>
 #include <string>
@@ -13,7 +13,7 @@ struct Mistake {
   std::string text;
 };
 
-// Notes it below `in`, as far as there are such keys.
+// Notes the mistake at its pointer below `in`, or at the deepest step of the pointer that exists.
 inline void note(Reader in, const Mistake& m) {
   for (std::size_t from = 1; from < m.pointer.size();) {
     const std::size_t end = std::min(m.pointer.find('/', from), m.pointer.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words that files and reports have for the values of an enumeration.
+// The names that files and reports use for the values of an enumeration.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -18,7 +18,7 @@ struct Named {
 template <class T, std::size_t N>
 using NamedValues = std::array<Named<T>, N>;
 
-// Bug if the value has no name.
+// Throws Bug if the value has no name.
 template <class T, std::size_t N>
 constexpr std::string_view name_of(const NamedValues<T, N>& values, T value) {
   for (const Named<T>& v : values)

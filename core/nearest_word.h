@@ -14,8 +14,8 @@ namespace draftline {
 std::optional<std::string> nearest_word(std::string_view word, std::span<const std::string> known);
 std::optional<std::string> nearest_word(std::string_view word, std::span<const std::string_view> known);
 
-// The text `; did you mean "draft_length"?`. It is "" if no known word is near and `word` is not what a serving engine
-// or a benchmark calls a known one ("tp_size", "isl").
+// The text `; did you mean "draft_length"?`. It is "" if no known word is near and `word` is not a serving engine's or
+// a benchmark's name for a known word ("tp_size", "isl").
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);
 
 }  // namespace draftline

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Serialises values to bytes, for another process of the same program on the same kind of machine:
 // unpack<T>(pack(value)) equals the value, bit for bit. Strings, lists, maps, optionals, variants and JSON are copied
-// by their content, plain structs by their members (core/members.h), other trivially copyable types but pointers from
-// memory. Any other class lists the members that are packed: static auto members(auto& self).
+// by their content, plain structs by their members (core/members.h), other trivially copyable types, except pointers,
+// by their bytes in memory. Any other class lists the members that are packed: static auto members(auto& self).
 #pragma once
 #include <concepts>
 #include <cstring>

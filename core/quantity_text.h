@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantities as text: "3.35 TB/s", "500 ms", "80 GiB", "312 TFLOP/s", "6 /s". The prefixes k M G T P are powers of 1000
-// and Ki Mi Gi Ti Pi powers of 1024; m u n are accepted before s alone. "FLOPS" is an error: FLOP is a count, FLOP/s a
+// and Ki Mi Gi Ti Pi powers of 1024; m u n are accepted only before s. "FLOPS" is an error: FLOP is a count, FLOP/s a
 // rate. Nothing depends on the locale.
 #pragma once
 #include <optional>

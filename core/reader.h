@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strict reading of JSON. A Reader is a cursor on one value with its file and JSON pointer. Mistakes are
 // collected, not thrown, so that a user sees all of them at once: a failed read notes the mistake and returns a valid
-// value, and Document::finish() throws InputErrors with all of them. Reads below a failed one (a key of a missing
-// object) note nothing more. Every key must be read: done() notes the others, with a suggestion from the known
-// keys. A Document and its Readers are used by one thread at a time.
+// value, and Document::finish() throws InputErrors with all of them. Reads below a failed read (a key of a missing
+// object) note nothing more. Every key must be read: done() notes each unread key and suggests a known key. A Document
+// and its Readers are used by one thread at a time.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -33,12 +33,12 @@ class Reader {
  public:
   std::string place() const;  // file and JSON pointer: "scenario.json#/method/0/draft_length"; root: "scenario.json#"
   const std::filesystem::path& file() const;
-  const Files& files() const;          // in which the document and those below it are found
-  const nlohmann::json& json() const;  // the value as the file has it, without choosing(); null where a read failed
+  const Files& files() const;          // which hold this document and the documents below it
+  const nlohmann::json& json() const;  // the value in the file, without choosing(); null where a read failed
   nlohmann::json chosen() const;       // the value with each list of choosing() replaced by the chosen element
 
   // Objects. at() reads a required key, find() an optional one; find() returns none if the key is missing. If this
-  // value is no object, both note a mistake.
+  // value is not an object, both note a mistake.
   Reader at(std::string_view key) const;
   std::optional<Reader> find(std::string_view key) const;
   // A renamed key. The old name is read too, with a note(); both at once are a mistake.
@@ -47,7 +47,7 @@ class Reader {
   // A key with a synonym; both at once are a mistake.
   std::optional<Reader> find_either(std::string_view key, std::string_view other_key) const;
   bool has(std::string_view key) const;  // the key is suggested in messages, but not read
-  // Makes messages suggest these keys too. They have a meaning only together with other keys than those given.
+  // Makes messages suggest these keys too, which have a meaning only together with keys that were not given.
   void suggest(std::initializer_list<std::string_view> keys) const;
   std::vector<std::pair<std::string, Reader>> entries() const;       // all keys, in file order; each counts as read
   std::vector<std::pair<std::string, Reader>> peek_entries() const;  // all keys, in file order; none counts as read
@@ -63,8 +63,8 @@ class Reader {
   std::size_t size() const;           // the length of an array; otherwise 0
   Reader item(std::size_t) const;     // an element of an array; Bug if there is none
 
-  // Values. `least` and `most` are inclusive. A failed read notes the mistake and returns the value of the range that
-  // is nearest to 0 (positive_int() returns 1, text() "", boolean() false).
+  // Values. `least` and `most` are inclusive. A failed read notes the mistake and returns the value nearest to 0 in the
+  // range (positive_int() returns 1, text() "", boolean() false).
   std::string text() const;
   bool boolean() const;
   double number(double least = -std::numeric_limits<double>::max(),
@@ -82,7 +82,7 @@ class Reader {
   Q quantity(std::optional<double> least = std::nullopt) const {
     return Q{quantity_value(unit_dimension<Q>(), least)};
   }
-  // One of the words. A failed read notes the nearest of them and returns the first.
+  // One of the words. A failed read notes the nearest word and returns the first.
   std::string_view word(std::span<const std::string_view> words) const { return words[index(words)]; }
   // The value whose name this is. A failed read notes the nearest name and returns the first value.
   template <class T, std::size_t N>
@@ -103,12 +103,12 @@ class Reader {
   const InputFiles& input_files() const;
   void note_input(const std::filesystem::path&, std::uint64_t fingerprint) const;
   bool failed() const;  // whether the document has a mistake so far
-  void finish() const;  // throws InputErrors if it has; mistakes after the hundredth are only counted
+  void finish() const;  // throws InputErrors with all mistakes; after the hundredth they are only counted
 
   // Sweeps. `Reader in = root.choosing({{list, 3}, ...})` reads as if the list were replaced by its fourth element, but
-  // places remain those of the file ("scenario.json#/batch_size/3"). The choices hold for all Readers made from `in`,
-  // also for lists inside chosen elements. A key counts as read if it was read under any choice. Bug if a choice is of
-  // another document or beyond its list.
+  // messages give places in the file ("scenario.json#/batch_size/3"). The choices hold for all Readers made from `in`,
+  // also for lists inside chosen elements. A key counts as read if it was read under any choice. Throws Bug if a choice
+  // belongs to another document or is beyond the end of its list.
   struct Choice;
   Reader choosing(const std::vector<Choice>&) const;
 
@@ -123,7 +123,7 @@ class Reader {
   std::vector<std::pair<std::string, Reader>> all_entries(bool mark) const;
   bool has_silently(std::string_view key) const;  // like has(), but the key is not suggested in messages
   bool expect(bool holds, std::string_view what) const;
-  std::size_t index(std::span<const std::string_view> words) const;  // of the word that this value is
+  std::size_t index(std::span<const std::string_view> words) const;  // the index of the word that equals this value
   double quantity_value(Dimension, std::optional<double> least) const;
 
   std::shared_ptr<State> state_;
@@ -137,17 +137,17 @@ struct Reader::Choice {
   std::size_t index;
 };
 
-// A parsed JSON file. A file that can't be read, is larger than 64 MiB or is no valid JSON (core/json_parse.h) throws
+// A parsed JSON file. A file that can't be read, is larger than 64 MiB or is not valid JSON (core/json_parse.h) throws
 // InputErrors at once.
 class Document {
  public:
   static Document from_file(const std::filesystem::path&, const Files& = disk());
-  // `name`: the file whose text this is; the documents below it are found in `files`.
+  // `name`: the file that contains this text. The documents below it are read from `files`.
   static Document from_text(std::string_view text, std::filesystem::path name, const Files& files = disk());
   // Opens a file to which another document refers; it becomes one of that document's input files.
   static Document below(const Reader& asking, const std::filesystem::path&);
   Reader root() const;
-  // What a user should know though it is no mistake (outdated keys), each once and with its place, documents below
+  // Notes to the user that are not mistakes (outdated keys), each once and with its place. Documents below are
   // included.
   const std::vector<std::string>& notes() const;
   void finish() const { root().finish(); }
@@ -170,7 +170,7 @@ class DocumentText {
   std::string text_;
 };
 
-// The value that `read(Reader)` makes of a whole file. Throws InputErrors with all mistakes of the file.
+// The result of `read(Reader)` for a whole file. Throws InputErrors with all mistakes of the file.
 template <class Read>
 auto read_whole(const Document& document, Read read) {
   auto value = read(document.root());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counter-based random numbers (Random123's Philox4x32-10; Salmon et al., SC11): a draw is a pure function of (seed,
 // stream, counter), so that a result does not depend on the order of work, the batch or the number of threads. bits(),
-// uniform() and below() are equal on every machine; normal() and exponential() may differ in the last bits, as the C
-// library's log and cos do.
+// uniform() and below() are equal on every machine; normal() and exponential() may differ in the last bits, because the
+// C library's log and cos do.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -33,8 +33,8 @@ double uniform_at(std::uint64_t seed, std::uint64_t a, std::uint64_t b, std::uin
 // The Philox block function.
 std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key);
 
-// The first words of philox4x32_10({counter, 0, 0, 0}, key) of four counters with keys of their own: a loop over four
-// becomes vector instructions.
+// The first words of philox4x32_10({counter, 0, 0, 0}, key) of four counters, each with its own key: the compiler turns
+// the loop over four into vector instructions.
 struct PhiloxLanes {
   static constexpr int kLanes = 4;
   using Words = std::array<std::uint32_t, kLanes>;

@@ -13,13 +13,13 @@
 
 namespace draftline {
 
-// As disk().text() (core/files.h).
+// The same as disk().text() (core/files.h).
 std::string read_text_file(const std::filesystem::path&, std::size_t most_bytes = kMostTextBytes);
 
 std::string printable_path(const std::filesystem::path&);  // for a message (core/json_parse)
 
-// A file that appears under its name only with commit(); until then it has no name, or a temporary one, and the
-// destructor removes it. Its content is not compressed.
+// A file that gets its name only at commit(). Until then it has no name or a temporary name, and the destructor removes
+// it. Its content is not compressed.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::filesystem::path&);  // throws InputErrors if the file can't be created

@@ -17,33 +17,33 @@ struct TargetStates {
 // Runs the target from `first_layer` on.
 TargetStates target_pass(Ops&, const Transformer& target, const Method&, Stream&, PassRef, int first_layer = 0);
 
-// Lengths for sequences that are measured together, shortest first: they differ around `mean`, as those of a server do.
-// Equal ones would be too fast: a CPU's branch predictor learns when a loop of constant length ends.
+// Lengths for sequences that are measured together, shortest first. They vary around `mean`, as on a server. Equal
+// lengths would be too fast: a CPU's branch predictor learns the end of a loop of constant length.
 std::vector<int> lengths_around(int mean, int sequences);
 
 class Generator {
  public:
   Generator(Ops&, const Transformer& target, Method&, const Sampling& = {});
 
-  // Reads prompts (none of them empty) into the next batch slots and emits the first token of each, while the sequences
-  // that are there wait. `ids` name the streams of random numbers of the new sequences.
+  // Reads prompts (none of them empty) into the next batch slots and emits the first token of each, while present
+  // sequences wait. `ids` select the new sequences' streams of random numbers.
   void join(const std::vector<std::vector<int>>& prompts, const std::vector<int>& ids);
-  // Frees a batch slot. The sequence of the last slot moves into it, so that slots in use stay dense.
+  // Frees a batch slot. The sequence of the last slot moves into it, so that used slots stay contiguous.
   void leave(int slot);
   std::vector<int> step();  // returns the number of tokens that each sequence emits
-  // Takes sequences of that committed length to exist, without a prefill. Only for the priced backend.
+  // Assumes sequences of this committed length, without a prefill. Only for the priced backend.
   void assume(int batch_size, int length);
-  // Makes sequences go on from about that committed length (lengths_around), and attend to whatever the caches hold
-  // there. Their texts are extended or cut at the front. Only for measurements of cost, and not for methods that keep
-  // lengths of their own.
+  // Makes sequences continue from about this committed length (lengths_around), with the present content of the caches.
+  // Their texts are extended or cut at the front. Only for measurements of cost, and not for methods with separate
+  // lengths.
   void assume_length(int mean);
 
-  // Makes `emitted` (of a sequence's id and its number of steps so far) decide how many tokens a step emits. The target
-  // still verifies all rows, by greedy verification whatever the method's rule is. Only for measurements.
+  // `emitted`(id, number of steps so far) determines how many tokens each step of a sequence emits. The target still
+  // verifies all rows, always with greedy verification. Only for measurements.
   void force_acceptance(std::function<int(int id, int step)> emitted) { forced_ = std::move(emitted); }
 
   const Session& session() const { return session_; }
-  // The session whose ops are being recorded: all sequences, or those that are joining.
+  // The session whose ops are being recorded: all sequences, or the joining ones.
   const Session& now() const { return *now_; }
 
  private:
@@ -56,25 +56,25 @@ class Generator {
   Session session_;
   const Session* now_ = &session_;
   std::function<int(int id, int step)> forced_;
-  std::map<int, int> steps_of_;  // steps so far by sequence id, counted where acceptance is forced
+  std::map<int, int> steps_of_;  // steps so far by sequence id, counted if acceptance is forced
   std::vector<int> kv_slot_;     // the KV slot of each batch slot
   std::vector<int> free_kv_slots_;
 };
 
 struct Limits {
   int new_tokens = 128;
-  std::vector<int> end_of_text;  // ids that end a sequence; the first of them is kept, what follows it is dropped
-  int batch_size = 1;            // most batch slots in use; a waiting prompt joins as soon as one is free
+  std::vector<int> end_of_text;  // ids that end a sequence; the first is kept, later tokens are dropped
+  int batch_size = 1;            // most batch slots in use; a waiting prompt joins when a slot is free
   std::function<void(bool prefill, int emitted)> after_turn = {};  // called after every prefill and every step
 };
 struct Generated {
-  std::vector<int> tokens;    // new ones, the end of text included
+  std::vector<int> tokens;    // new tokens, end of text included
   std::vector<int> accepted;  // tokens emitted by each step, the bonus token included, before truncation
 };
 // Decodes all prompts. `progress` receives the number of finished prompts after every step.
 std::vector<Generated> generate(Generator&, const std::vector<std::vector<int>>& prompts, const Limits&,
                                 const std::function<void(std::size_t)>& progress = {});
-// Decodes all prompts into `done`, which keeps what is finished even if the device fails in between.
+// Decodes all prompts into `done`, which keeps finished texts even if the device fails.
 void generate(Generator&, const std::vector<std::vector<int>>& prompts, const Limits&,
               const std::function<void(std::size_t)>& progress, std::vector<Generated>& done);
 

@@ -14,14 +14,14 @@ struct Stream {
   std::optional<Tensor> delta = {};
   Tensor norm(Ops&, Weight, float epsilon);
   Tensor value(Ops&);
-  void scale(Ops&, Weight);  // all of it, what is pending included; a Bug if nothing is
+  void scale(Ops&, Weight);  // including the pending output; throws Bug if nothing is pending
   void push(Ops& ops, Tensor d) {
     value(ops);
     delta = d;
   }
 };
 
-struct DeltaNetWeights {  // beside `qkv`, whose columns are q, k, v and the output's gates, and `o`
+struct DeltaNetWeights {  // in addition to `o` and `qkv`, whose columns are q, k, v and the output's gates
   Weight gates, convolution, a_log, dt_bias, norm;
 };
 struct BesideMlpNorms {  // behind the MLP; before the router, before the experts and behind them
@@ -32,19 +32,19 @@ struct LayerWeights {
   std::optional<Weight> attention_norm, attention_norm_bias, qkv_bias, q_norm, k_norm, o_bias, sinks, mlp_norm,
       mlp_norm_bias;
   std::optional<Weight> attention_post_norm, mlp_post_norm;  // behind the sublayers
-  std::optional<LatentWeights> latent;                       // in place of qkv
+  std::optional<LatentWeights> latent;                       // replaces qkv
   std::optional<DeltaNetWeights> delta_net;
   std::optional<ExpertWeights> experts;
-  std::optional<BesideMlpNorms> beside_mlp;                        // of experts that stand beside gate_up and down
-  std::optional<Weight> scale;                                     // of what leaves the layer
-  std::optional<Weight> shared_gate_up, shared_down, shared_gate;  // an MLP that all rows use beside their experts
+  std::optional<BesideMlpNorms> beside_mlp;                        // for experts beside gate_up and down
+  std::optional<Weight> scale;                                     // factor on the layer's output
+  std::optional<Weight> shared_gate_up, shared_down, shared_gate;  // the MLP of shared experts
   Weight qkv, o, gate_up, down;
 };
-// A cache for so many layers with keys and values, or with latents.
+// A cache of keys and values, or of latents, for `layers` layers.
 Cache make_cache(Ops&, const LayerShape&, int layers, int capacity);
 LayerWeights make_layer(WeightStore&, const std::string& prefix, const LayerShape&);
 
-struct EntryChoice {  // as of Ops::select_entries
+struct EntryChoice {  // see Ops::select_entries
   Cache ring;
   int window, pool;
 };

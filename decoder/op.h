@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ops of networks and methods, and the one list of them. A tape holds an Op; a backend has a function for each
+// The ops of networks and methods, and the one list of them. A tape contains Ops; a backend has a function for each op
 // (decoder/cpu/backend.h, decoder/cuda/runtime/run_ops.cpp).
 #pragma once
 #include <variant>
@@ -18,7 +18,7 @@
 #include "decoder/op/verify.h"
 #undef FIELDS
 
-// Their order is part of a tape's hash: new ops come last.
+// Their order affects the hash of a tape: append new ops at the end.
 // clang-format off
 #define DRAFTLINE_OPS(X)                                                                                         \
   X(Embed) X(Linear) X(RmsNorm) X(AddRmsNorm) X(LayerNorm) X(Add) X(SiluMul) X(GeluMul) X(SiluAdd) X(Gelu)       \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns an op's fields into the shape of a kernel (model/work). Nothing else does, so that what is priced is what is
-// run.
+// Converts an op's fields to the shape of a kernel (model/work). This is the only conversion, so that priced and
+// executed work are equal.
 #pragma once
 #include <span>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops: the recorder that networks and methods talk to. It checks shapes, gives out handles and appends to the tape; a
-// Backend interprets the tape. What steers the host goes through decide() alone, so that a run can be priced from a
-// script.
+// Ops: the recorder that networks and methods call. It checks shapes, returns handles and appends to the tape; a
+// Backend interprets the tape. Values affect the host's control flow only through decide(), so that a run can be priced
+// from a script.
 #pragma once
 #include <functional>
 #include <map>
@@ -16,7 +16,7 @@
 
 namespace draftline {
 
-// The frontier of a dynamic tree, as ExpandTree has it.
+// The frontier of a dynamic tree (ExpandTree).
 struct TreeFrontier {
   Tensor score, node, tree_mask;
 };
@@ -32,29 +32,30 @@ struct DraftRows {
 
 class Ops {
  public:
-  // `activations`: the format in which networks compute. `slots`: batch slots, the most sequences at once. `kv_slots`:
-  // KV slots of each cache; none: as many as batch slots. `cache`: the format of keys and values; none: activations'.
+  // `activations`: the format in which networks compute. `slots`: batch slots, the most concurrent sequences.
+  // `kv_slots`: KV slots of each cache; none: the number of batch slots. `cache`: the format of keys and values; none:
+  // activations'.
   Ops(Backend&, DType activations, int slots, std::optional<int> kv_slots = {}, std::optional<DType> cache = {});
   DType activations() const { return activations_; }
 
   // ---- memory
-  // A persistent buffer [rows, cols]: the same one for the same name and shape, so that tapes repeat.
+  // A persistent buffer [rows, cols]; equal name and shape give the same buffer, so that tapes repeat.
   Tensor persistent(const std::string& name, int rows, int cols, DType);
   // A persistent buffer with `rows` rows for every batch slot, which follow its sequence when it moves.
   Tensor persistent_per_slot(const std::string& name, int rows, int cols, DType);
   void move_slot(int from, int to);
-  // Part of a plan: content-addressed, uploaded once. `times` repeats the values.
+  // A constant of a plan, identified by its content and uploaded once. `times` repeats the values.
   Tensor constant(const std::vector<int>& values, int cols = 1, int times = 1);
-  Tensor input(const std::string& name, std::span<const int> data);  // host data: changes, the tape does not
+  Tensor input(const std::string& name, std::span<const int> data);  // host data, which do not affect the tape
   Tensor upload(Tensor to, std::span<const int> data);
   Rows uniform(int sequences, int rows_each);
   Rows ragged(const std::string& name, const std::vector<int>& each);
-  // value_dim: none: as head_dim
+  // value_dim: none: equal to head_dim
   Cache cache(int layers, int kv_heads, int head_dim, int capacity, Window = {}, std::optional<int> value_dim = {});
-  // A cache of latents, with the shared key beside each and, `indexed`, the indexer's key.
+  // A cache of latents, each with the shared key and, if `indexed`, the indexer's key.
   Cache latent_cache(int layers, const LatentAttention&, bool indexed, int capacity);
-  // A cache of states of delta networks. `states`: how many of each sequence, one more than the rows of its widest pass
-  // but prompts.
+  // A cache of states of delta networks. `states`: the number per sequence, one more than the rows of its widest pass
+  // other than prompts.
   StateCache state_cache(int layers, const DeltaNet&, int states);
   PassRef pass(Pass);
   const Rows& rows(PassRef p) const { return tape_.pass(p).rows; }
@@ -62,11 +63,11 @@ class Ops {
 
   // ---- networks. Shapes are [rows, columns]; n: rows of all sequences together, B: sequences
   Tensor embed(Weight table, Tensor ids, double scale = 1);  // ids [n] -> [n, hidden]
-  // [n, in] x [in, out] (+ bias [1, out]) -> [n, out], x quantised first where the weight's format asks for it; Bug if
-  // x has not `in` columns or bias not `out`
+  // [n, in] x [in, out] (+ bias [1, out]) -> [n, out], with x quantised first if the weight's format requires it; Bug
+  // if x does not have `in` columns or bias does not have `out`
   Tensor linear(Tensor x, Weight w, std::optional<Weight> bias = {});
-  // [n, c] -> [n, c], each `width` columns alone (0: the row); no w: ones. Bug if width does not divide c or w is no
-  // [1, c or width]
+  // [n, c] -> [n, c], for each group of `width` columns (0: the row); no w: ones. Bug if width does not divide c or if
+  // w is not [1, c or width]
   Tensor rms_norm(Tensor x, std::optional<Weight> w, float epsilon, int width = 0);
   // [n, c] + [n, c] -> sum, y [n, c]; Bug if shapes differ
   AddRmsNorm add_rms_norm(Tensor h, Tensor delta, Weight w, float epsilon);
@@ -84,8 +85,8 @@ class Ops {
   Tensor soft_cap(Tensor x, double cap);                // [n, c] -> the same: cap * tanh(x / cap)
   // x [n, c], delta [n, taps * groups], base [taps, c] -> [n, c]; Bug if `block` does not divide n, or groups c
   Tensor grouped_conv(Tensor x, Tensor delta, Weight base, int block);
-  // [n, hidden] -> [n, hidden]; Bug if the router is not [hidden, experts]. `routed`: what the router reads; none: x.
-  // `sequences`: that the rows belong to, where it is known: it decides what the op costs, not what it computes.
+  // [n, hidden] -> [n, hidden]; Bug if the router is not [hidden, experts]. `routed`: the router's input; none: x.
+  // `sequences`: the number of sequences of the rows, if known; it affects the op's cost, not its result.
   Tensor mixture_of_experts(Tensor x, const ExpertWeights&, const Experts&, MlpKind gate = MlpKind::gated_silu,
                             int sequences = 0, std::optional<Tensor> routed = {});
   // q [n, heads * head_dim] -> the same, rotated; k [n, kv_heads * head_dim] and v [n, kv_heads * value_dim] go to the
@@ -124,18 +125,19 @@ class Ops {
   Tensor combine_rows(Tensor x, Collective, int ranks, double copies);
 
   // ---- data movement
-  // Parts [n, c_i] side by side, rows index + shift .. + span -> [index.rows * span, sum of c_i]; no index: all rows
+  // Parts [n, c_i] concatenated by columns, rows index + shift .. + span -> [index.rows * span, sum of c_i]; no index:
+  // all rows
   Tensor gather(std::vector<Tensor> parts, std::optional<Tensor> index = {}, int shift = 0, int span = 1);
   Tensor gather(Tensor x, Tensor index, int shift = 0, int span = 1);
   Tensor concat_rows(std::vector<Tensor> parts);  // [n_i, c] -> [sum of n_i, c]
-  void store(Tensor to, Tensor x);                // [n, c] -> the same; Bug if `to` is no persistent buffer
+  void store(Tensor to, Tensor x);                // [n, c] -> the same; Bug if `to` is not persistent
 
   // ---- choosing tokens
   Tensor argmax(Tensor logits);      // [n, vocabulary] -> [n]
   TopK top_k(Tensor logits, int k);  // [n, vocabulary] -> ids, log-probabilities [n, k]; Bug if k > vocabulary
-  // [B, vocabulary] -> tokens [B], q [B, vocabulary]; Bug if there is not one row for each sequence
+  // [B, vocabulary] -> tokens [B], q [B, vocabulary]; Bug unless there is one row per sequence
   Sample sample(Tensor logits, const BatchSlots&, const Sampling&, int ahead);
-  // [n, vocabulary] -> tokens [n, draws], q [n, vocabulary]; Bug if n is no multiple of B
+  // [n, vocabulary] -> tokens [n, draws], q [n, vocabulary]; Bug if n is not a multiple of B
   SampleChildren sample_children(Tensor logits, const BatchSlots&, const Sampling&, int ahead, int draws,
                                  bool replaced);
   Tensor map_ids(Tensor ids, Weight offsets);  // [n, c] -> [n, c]
@@ -148,7 +150,7 @@ class Ops {
   Tensor clip_top_k(Tensor log_probs, double top_p, double least_share);  // [n, k] -> [n, k]
   // Candidates [n, k] of n slots, gate [n, r], root [B, r], before and after [n * k, r] -> [n]; Bug if shapes differ
   Tensor walk_candidates(const TopK&, Tensor gate, Tensor root, Tensor before, Tensor after);
-  // last [B] of paths in rows `items` -> y [to.total], newest [B]; Bug if the sequences are not equally many
+  // last [B] of paths in rows `items` -> y [to.total], newest [B]; Bug if the numbers of sequences differ
   FollowPath follow_path(Tensor last, const Rows& items, const Rows& to, int own);
 
   // ---- verification and the cache
@@ -159,14 +161,13 @@ class Ops {
                                 const Sampling&);
   // logits [n, vocabulary] -> VerdictTensors
   VerdictTensors verify_relaxed(Tensor logits, const DraftRows&, const Sampling&, const Relaxed&);
-  // predicted [n], wanted [B] -> [n]; Bug if `wanted` is not one count for each sequence
+  // predicted [n], wanted [B] -> [n]; Bug unless `wanted` has one count per sequence
   Tensor force_accepted(Tensor predicted, const DraftRows&, Tensor wanted, int vocabulary);
-  // path [B * (depth + 1)]: those rows of the tail stay
+  // path [B * (depth + 1)]: the rows of the tail to keep
   void commit(Cache, Tensor path, const Rows&, const BatchSlots&);
   void advance(Tensor lengths, Tensor counts);  // [B] += [B]
-  // The newest committed entries of `from`, rows up to last [B] of a path, go into the ring `to` too, before their
-  // lengths advance; after a prefill those that it has room for. Bug if `to` is no ring of such layers, or has not room
-  // for a step's.
+  // Copies the newest committed entries of `from`, rows up to last [B] of a path, to the ring `to` before lengths
+  // advance; after a prefill only as many as fit. Bug if `to` is not a ring of such layers or is too small for a step.
   void keep_entries(Cache from, Cache to, Tensor last, const Rows&, const BatchSlots&);
   // q [n, heads * head_dim] of whole prompts; scale: none: 1 / sqrt(head_dim). Bug if the ring holds no more than
   // `window` entries, or has sinks, or for latents.
@@ -174,22 +175,23 @@ class Ops {
                       std::optional<double> scale = {});
 
   // ---- the host's side
-  // A value may steer the host only here: live it is read and judged, priced it is the next answer of the script, and
-  // past the script's end the usual one.
+  // The only place where a value may affect the host's control flow. In a live run the value is read and the rule
+  // applied; in a priced run the result is the next answer of the script, and after the script's end the usual answer.
   using Rule = std::function<std::vector<int>(std::span<const int>)>;
-  // Notes that the host looks drafts up before the segment, in the text and in so many suffix trees: it takes time.
+  // Notes that the host looks drafts up before the segment, in the text and in `trees` suffix trees, which takes host
+  // time.
   void look_up(int trees);
   std::vector<int> decide(std::optional<Tensor> from, const Rule&, const std::vector<int>& usual);
-  std::vector<int> fetch(Tensor from);                       // text only: never steers ops
-  void flush(bool waits = true);                             // ends a segment: one tape, one host read
+  std::vector<int> fetch(Tensor from);                       // only for text; must not affect ops
+  void flush(bool waits = true);                             // ends a segment: one tape and one host read
   void follow(const std::vector<std::vector<int>>* script);  // from its first answer; null: live
-  // The answers of all decide() calls, which a trace records.
+  // The results of all decide() calls, for a trace.
   const std::vector<std::vector<int>>& answers() const { return answers_; }
 
-  Phase phase = Phase::verify;                        // of the ops recorded next
+  Phase phase = Phase::verify;                        // phase of the ops recorded next
   std::function<void(const SegmentRun&)> on_segment;  // called with every finished segment
-  // While a trace is recorded, a teacher gives the drafts: they stand in for a draft's best token and for its id in the
-  // target. It may lay the rows of a pass elsewhere.
+  // While a trace is recorded, a teacher replaces a draft's best token, and its id in the target, by the given token.
+  // It may also change the rows of a pass.
   struct Teacher {
     virtual ~Teacher() = default;
     virtual Tensor best(Tensor logits) = 0;
@@ -200,9 +202,8 @@ class Ops {
   const std::vector<Cache>& caches() const { return caches_; }
   const std::vector<StateCache>& state_caches() const { return state_caches_; }
   std::size_t distinct_tapes() const { return tapes_.size(); }
-  // Drops tapes and constants, so that recording many plans needs no more memory than one. What was recorded so far
-  // can't be run or priced any more. Persistent buffers stay with the backend, so only a backend that has none, the
-  // one that prices, may be told to forget.
+  // Drops tapes and constants, so that recording many plans needs no more memory than one plan. Earlier recordings
+  // can't be run or priced afterwards. Only for the priced backend, because other backends keep persistent buffers.
   void forget();
 
  private:

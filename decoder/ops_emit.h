@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How Ops records an op; for the files that define its members alone.
+// How Ops records an op; only for the files that define its members.
 #pragma once
 #include "decoder/ops.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random weights: a value depends on the seed, the weight's name and its index alone, not on the order of loading.
+// Random weights: a value depends only on the seed, the weight's name and its index, not on the order of loading.
 // Matrices are normal with variance 1 / inputs, norms are near 1, embeddings have variance 1.
 #pragma once
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rotary embedding (Su et al. 2021): the angle, in radians per position, of each pair of rotated columns, stretched for
-// long contexts as `rope_scaling` of config.json demands: linear (Chen et al. 2023), Llama 3's, YaRN (Peng et al. 2023,
-// section 3.2 and 3.3), LongRoPE (Ding et al. 2024).
+// long contexts according to config.json's `rope_scaling`: linear (Chen et al. 2023), Llama 3's, YaRN (Peng et al.
+// 2023, section 3.2 and 3.3), LongRoPE (Ding et al. 2024).
 #pragma once
 #include <vector>
 

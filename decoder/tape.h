@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tape: the ops that were recorded between two host reads. Its hash is its identity: tapes of one hash have one price
+// A tape: the ops recorded between two host reads. Its hash is its identity: tapes with equal hashes share one price
 // and one CUDA graph.
 #pragma once
 #include <cstdint>
@@ -14,7 +14,8 @@
 
 namespace draftline {
 
-// The part of a step to which an op belongs. Prices are broken down by it, and an engine may launch phases differently.
+// The part of a step to which an op belongs. Prices are broken down by phase, and an engine may launch phases
+// differently.
 enum class Phase : std::uint8_t { draft, verify, commit };
 inline constexpr NamedValues<Phase, 3> kPhaseNames{
     {{"draft", Phase::draft}, {"verify", Phase::verify}, {"commit", Phase::commit}}};
@@ -23,14 +24,14 @@ struct Tape {
   std::vector<Op> ops;
   std::vector<Phase> phases;  // of each op
   std::vector<Pass> passes;
-  bool looks_up = false;      // whether the host looks drafts up before it launches the first op,
+  bool looks_up = false;      // whether the host looks drafts up before launching the first op,
   int trees = 0;              // and in how many suffix trees
-  std::vector<Tensor> temps;  // the full extent of each temporary; their ids count first writes
+  std::vector<Tensor> temps;  // the full extent of each temporary; ids are in order of first writes
   std::uint64_t hash = 0;
   const Pass& pass(PassRef p) const { return passes[at(p.index)]; }
 };
 
-// Calls f(tensor, is_output) for every tensor that an op touches, those of its passes and slots included.
+// Calls f(tensor, is_output) for every tensor of an op, including those of its passes and slots.
 template <class T, class F>
 void each_tensor(const Tape& tape, const T& op, F f) {
   const auto visit = [&](const auto& field) {
@@ -99,7 +100,7 @@ struct SegmentRun {
   std::vector<std::vector<int>> ahead = {};  // Pass::ahead of each pass
 };
 
-// The byte offset of each temporary in one arena, such that temporaries that live at the same time never overlap.
+// The byte offset of each temporary in one arena, such that temporaries with overlapping lifetimes do not overlap.
 // `size` is the peak memory of activations.
 struct ArenaPlan {
   std::vector<std::size_t> offset;
@@ -107,7 +108,7 @@ struct ArenaPlan {
 };
 ArenaPlan plan_arena(const Tape&, std::size_t (*stored_bytes)(const Tensor&));
 std::size_t declared_bytes(const Tensor&);
-// What the plan takes from a tape: the bytes of each temporary, and the first and the last op that touch it.
+// The plan's inputs from a tape: the bytes of each temporary, and the first and the last op that use it.
 struct TempUse {
   std::size_t bytes = 0;
   int first = -1, last = -1;
@@ -116,8 +117,8 @@ struct TempUse {
 std::vector<TempUse> temp_uses(const Tape&, std::size_t (*stored_bytes)(const Tensor&));
 ArenaPlan plan_arena(const std::vector<TempUse>&);
 
-// Adds the fields of ops to a tape's hash, which tells the steps of one decoder apart. What its networks fix, such as
-// all of a rope's scaling, and what accounting alone reads (Pass::ahead) need not be in it.
+// Adds the fields of ops to a tape's hash, which distinguishes the steps of one decoder. It omits values that its
+// networks fix, such as a rope's scaling, and values only for accounting (Pass::ahead).
 struct TapeHasher {
   Fingerprint hash;
   void operator()(int v) { hash.add(v); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles that networks and methods pass around: small values that own nothing and mean the same on every backend.
-// Every tensor is 2-D and a row is one token of one sequence; batches are ragged, never padded.
+// Handles of networks and methods: small values that own nothing and have the same meaning on every backend. Every
+// tensor is 2-D, and a row is one token of one sequence; batches are ragged, never padded.
 #pragma once
 #include <optional>
 #include <vector>
@@ -13,7 +13,7 @@
 
 namespace draftline {
 
-// temp: a temporary, which is gone after the next host read. persistent: a buffer that lives as long as its Ops.
+// temp: valid until the next host read. persistent: valid as long as its Ops.
 enum class Home : std::uint8_t { temp, persistent };
 
 // A strided view of buffer `id`: element (r, c) is at offset + r * stride + c, counted in elements.
@@ -26,15 +26,15 @@ struct Tensor {
   Bytes bytes() const { return bytes_of(dtype, elements()); }
 };
 
-// A tensor that an op writes. The direction is part of the type, so that an op's liveness and bytes follow from its
+// A tensor that an op writes. The direction is part of the type, so that liveness and bytes can be derived from an op's
 // fields.
 struct Out : Tensor {
   Out() = default;
   Out(Tensor t) : Tensor(t) {}
 };
 
-// Views of columns, of rows, and with another shape. They record no op and cost nothing. A Bug if the view leaves the
-// tensor.
+// Views of columns, of rows, and with another shape. They record no op and cost nothing. They throw Bug if the view
+// exceeds the tensor.
 inline Tensor columns(Tensor t, int from, int n) {
   check(from >= 0 && n > 0 && from + n <= t.cols, "columns: outside of the tensor");
   t.offset += from;
@@ -54,22 +54,22 @@ inline Tensor reshape(Tensor t, int rows, int cols) {
   return t;
 }
 
-// What rows attend to of the text before them. A window slides with them unless it is chunked: then the text falls into
-// chunks of so many tokens, and a row sees its own alone. A ring is a cache that holds no more than `tokens` committed
-// entries, and a row attends to all of them: the text's first `sinks`, and of the others those that were put there last
-// (KeepEntries and SelectEntries in decoder/op.h). The tail lies behind them.
+// The part of the text to which rows attend. A window slides with the rows unless it is chunked: the text is then
+// divided into chunks of `tokens` tokens, and a row attends only to its own chunk. A ring is a cache of at most
+// `tokens` committed entries, and a row attends to all of them: the text's first `sinks` entries and the most recently
+// stored others (KeepEntries and SelectEntries in decoder/op/rings.h). The tail follows them.
 struct Window {
-  int tokens = 0;  // those that a row sees, itself included unless this is a ring; 0: all
+  int tokens = 0;  // tokens to which a row attends, itself included except in a ring; 0: all
   bool chunked = false, ring = false;
   int sinks = 0;        // of a ring
-  bool chosen = false;  // the best tokens of all before the row, by its indexer, not the last (SelectTokens)
-  // Committed entries that a cache has of a text of that committed length; the first of the tail comes next.
+  bool chosen = false;  // the best earlier tokens by an indexer instead of the last (SelectTokens)
+  // The number of committed entries in a cache for a text of this committed length; the tail follows them.
   constexpr int held(int length) const { return ring && length > tokens ? tokens : length; }
-  // The entry of a committed position. Positions of a text that fits lie in their order.
+  // The entry of a committed position. Positions are in order if the text fits.
   constexpr int entry(int position) const {
     return ring && position >= tokens ? sinks + (position - sinks) % (tokens - sinks) : position;
   }
-  // The first position that the row at this one attends to.
+  // The first position to which the row at `position` attends.
   constexpr int first_key(int position) const {
     if (tokens == 0 || ring || chosen) return 0;
     return chunked ? position / tokens * tokens : position < tokens ? 0 : position - tokens + 1;
@@ -84,8 +84,8 @@ struct Cache {
   int head_dim = 0, value_dim = 0;  // columns of a key and of a value
   DType dtype = DType::fp32;
   Window window = {};
-  int latent = 0;                       // of latent attention: the one key's first columns, which are its value too
-  std::optional<Indexer> indexer = {};  // whose key lies beside each latent
+  int latent = 0;                       // for latent attention: the key's first columns, which are also its value
+  std::optional<Indexer> indexer = {};  // its key is stored with each latent
   int value_columns() const { return kv_heads * value_dim; }
   int columns() const { return latent > 0 ? head_dim : kv_heads * (head_dim + value_dim); }
   int index_columns() const { return indexer ? indexer->head_dim : 0; }
@@ -94,21 +94,21 @@ struct Cache {
   }
 };
 
-// What layers of gated delta networks hold instead of keys and values, in each KV slot: the states after a sequence's
-// last `states` rows, and the rows that its convolution may read again. Both lie in rings by position, the state after
-// the row at position t at t mod `states`, so that nothing moves when rows are accepted: the next pass starts where
-// lengths say. A pass over more rows than `states` - 1 must be of prompts.
+// The data of gated delta networks in each KV slot, instead of keys and values: the states after a sequence's last
+// `states` rows, and the rows that its convolution may read again. Both are in rings by position (the state after
+// position t is at t mod `states`), so that accepting rows moves no data: the next pass starts at the committed length.
+// Only passes over prompts may have more than `states` - 1 rows.
 struct StateCache {
   int id = -1, layers = 0, states = 0;
   DeltaNet net = {};
-  DType inputs = DType::fp32;  // of the convolution's rows
+  DType inputs = DType::fp32;  // format of the convolution's rows
   int kept_rows() const { return states + net.kernel - 1; }
   Bytes state_bytes() const { return bytes_of(net.state, net.state_elements()); }  // one, in one layer
   Bytes row_bytes() const { return bytes_of(inputs, net.convolved_columns()); }    // likewise
 };
 
-// Which rows of a pass belong to which sequence. The total is part of the shape; how many rows each sequence has is
-// data on the device, so that a ragged plan keeps its tape.
+// The assignment of a pass's rows to sequences. The total is part of the shape; each sequence's number of rows is data
+// on the device, so that ragged plans share a tape.
 struct Rows {
   // Rows of each sequence, for accounting on the host alone; 0: it takes no part in the pass.
   std::vector<int> each = {};
@@ -118,36 +118,37 @@ struct Rows {
   int sequences() const { return cu_seqlens.rows - 1; }
 };
 
-// The batch slots of sequences that step together: views of persistent buffers, so that a batch may shrink, grow or be
-// split without a copy.
+// The batch slots of sequences that step together: views of persistent buffers, so that a batch can shrink, grow or be
+// split without copying.
 struct BatchSlots {
   Tensor kv_slots;  // int32 [sequences]: the KV slot of each
-  Tensor lengths;   // int32 [sequences]: committed cache entries; change in Advance alone, the last op of a step
-  Tensor ids;       // int32 [sequences]: the sequence's id, which names its stream of random numbers
+  Tensor lengths;   // int32 [sequences]: committed cache entries; changed only by Advance, the last op of a step
+  Tensor ids;       // int32 [sequences]: the sequence's id, which selects its stream of random numbers
 };
 
-// One forward pass. The tail of a sequence are its cache entries that are not committed. A row's position in the text
-// is length + (tail entries that it attends to) - 1, for every method.
+// One forward pass. A sequence's tail consists of its uncommitted cache entries. A row's position in the text is length
+// + (tail entries that it attends to) - 1, for every method.
 struct Pass {
   Rows rows;
   BatchSlots slots;
   // int32 [total, words]: bit j = attends to tail entry j, itself included. None: causal.
   std::optional<Tensor> tree_mask = {};
   int tail = 0;  // uncommitted entries that each sequence already has; this pass appends its rows after them
-  // Only for accounting on the host, where a drafter keeps lengths of its own in `slots`: by how many entries each
-  // sequence is ahead of the committed length. Empty: by none.
+  // Only for accounting on the host, if a drafter has its own lengths in `slots`: the entries by which each sequence is
+  // ahead of the committed length. Empty: 0.
   std::vector<int> ahead = {};
-  // false, and no mask: each row attends to all rows of the pass, and keeps its position; of the text before them all
-  // see what the first uncommitted position would.
+  // false without a mask: each row attends to all rows of the pass and keeps its position; of the text before them, all
+  // rows attend to the tokens visible from the first uncommitted position.
   bool causal = true;
-  // Whether a row attends to no row behind it. Otherwise each pair of rows counts, also those that a mask excludes.
+  // Whether rows attend only to earlier rows. If not, every pair of rows is counted, including pairs that a mask
+  // excludes.
   bool is_causal() const { return causal && !tree_mask; }
   Bytes index_bytes() const {  // row starts, slots, lengths, mask
     return rows.cu_seqlens.bytes() + slots.kv_slots.bytes() + slots.lengths.bytes() +
            (tree_mask ? tree_mask->bytes() : Bytes{});
   }
 };
-// Names a pass of the tape, so that an op that refers to one stays small.
+// Refers to a pass of the tape, so that ops stay small.
 struct PassRef {
   int index = -1, epoch = 0;
 };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A decoder-only transformer over Ops, as model/transformers/transformer_shape describes it: attention over all of a
-// text, over windows or over chunks, latent and sparse attention, gated delta networks, mixtures of experts, and
-// Falcon's parallel attention. Drafters reuse parts of it: layers may be skipped, and a pass may start and end at any
-// layer.
+// A decoder-only transformer over Ops with a shape of model/transformers/transformer_shape: attention over a whole
+// text, windows or chunks, latent and sparse attention, gated delta networks, mixtures of experts, and Falcon's
+// parallel attention. Drafters reuse parts of it: layers may be skipped, and a pass may start and end at any layer.
 #pragma once
 #include <map>
 #include <span>
@@ -13,7 +12,7 @@
 
 namespace draftline {
 
-struct LayerUse {  // which sublayers of a layer are run: Self-Spec skips sublayers, S3D and LayerSkip whole layers
+struct LayerUse {  // the executed sublayers: Self-Spec skips sublayers, S3D and LayerSkip layers
   int layer;
   bool attention = true, mlp = true;
 };
@@ -31,28 +30,28 @@ class Transformer {
   // entries per sequence.
   Transformer(const TransformerShape& shape, WeightStore&, Ops&, int capacity, const TransformerOptions& = {});
 
-  // Runs layers on the stream. auxiliary_states[i] gets the state that enters layer i (layers = before the final norm).
-  // `selection`: of a pass of prompts, what each layer puts into rings. InputErrors if a layer shares the choice of an
-  // indexer, and none has run before it.
+  // Runs layers on the stream. auxiliary_states[i] receives the state that enters layer i (i = layers: before the final
+  // norm). `selection`: for a pass of prompts, the entries that each layer copies to rings. Throws InputErrors if a
+  // layer shares an indexer's choice and no indexer has run.
   void run(Ops&, Stream&, PassRef, std::span<const LayerUse>, std::map<int, Tensor>* auxiliary_states = nullptr,
            const PromptSelection* selection = nullptr) const;
   void run(Ops& ops, Stream& x, PassRef p, std::map<int, Tensor>* auxiliary_states = nullptr) const {
     run(ops, x, p, all_, auxiliary_states);
   }
 
-  // The embedding is divided by vocabulary, like the head: each rank looks up its own tokens, and the rows are summed;
-  // of the logits every rank has some columns, which meet before a token is chosen.
+  // The embedding and the head are divided by vocabulary. Each rank looks up its own tokens and the rows are summed;
+  // each rank computes some columns of the logits, which are gathered before a token is chosen.
   Tensor embed(Ops& ops, Tensor ids) const {
     return ops.sum_over_ranks(ops.embed(embedding, ids, shape.embedding_scale), ranks);
   }
   Tensor final_norm(Ops&, Stream&) const;
   Tensor logits(Ops&, Tensor normed) const;                    // [n, hidden] -> [n, vocabulary()]
-  int vocabulary() const { return shape.vocabulary * ranks; }  // of all ranks; the last one's share may be padded
+  int vocabulary() const { return shape.vocabulary * ranks; }  // of all ranks; the last rank's share may be padded
 
   TransformerShape shape;
   int ranks;
-  // The KV caches: one for the layers whose keys and values have the same form and window; layers that share the choice
-  // of an indexer, and have no keys of one, have a cache of their own.
+  // The KV caches: one for all layers with the same form of keys and values and the same window. Layers that share an
+  // indexer's choice and thus have no indexer keys have a separate cache.
   std::vector<Cache> caches;
   std::optional<StateCache> states;  // of the layers with a recurrent state
   bool owns(const Cache&) const;
@@ -64,7 +63,7 @@ class Transformer {
   // This network with rings in place of some of its caches: it reads and appends to the rings, and shares the other
   // caches with this one.
   Transformer over(const std::vector<RingOf>&) const;
-  // Keeps the rows `path` of the tail in every cache: path [B * (depth + 1)], as for Ops::commit.
+  // Keeps the rows `path` of the tail in every cache: path [B * (depth + 1)], as in Ops::commit.
   void commit(Ops&, Tensor path, const Rows&, const BatchSlots&) const;
   Weight embedding, head, final_norm_weight;
   std::optional<Weight> final_norm_bias;

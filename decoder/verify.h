@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which drafts the target accepts, and which token follows them. Sources of the rules: Leviathan et al. 2023 and Chen
-// et al. 2023 (chains of drawn drafts), Miao et al. 2023 and Jeon et al. 2024 (drawn siblings), Cai et al. 2024 and Kim
-// et al. 2023 (lossy acceptance), Sun et al. 2024 (block verification). All rules but block verification share one walk
-// down the tree; a rule decides at one node. Chance comes from a Coin, so that a test can enumerate all outcomes of the
-// very code that runs.
+// Decides which drafts the target accepts, and which token follows them. Sources of the rules: Leviathan et al. 2023
+// and Chen et al. 2023 (chains of drawn drafts), Miao et al. 2023 and Jeon et al. 2024 (drawn siblings), Cai et al.
+// 2024 and Kim et al. 2023 (lossy acceptance), Sun et al. 2024 (block verification). All rules except block
+// verification share one walk down the tree; a rule decides at one node. Random numbers come from a Coin, so that a
+// test can enumerate all outcomes of the same code.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +18,7 @@
 namespace draftline {
 
 // A verification tree of one sequence: row 0 is the root; a parent is an earlier row, -1 for the root, -2 for a mask
-// row (no node). Siblings stand in the order in which they were drawn. Rows of equal paths must have equal logits.
+// row (no node). Siblings are in the order in which they were drawn. Rows with equal paths must have equal logits.
 struct TreeView {
   std::span<const int> tokens, parents;
   int rows() const { return count(parents); }
@@ -35,14 +35,14 @@ struct MatrixView {  // rows of weights or logits, `stride` floats apart
 class Coin {
  public:
   virtual ~Coin() = default;
-  // The decisions that follow concern nodes of this depth; the children of the root have depth 1.
+  // The next decisions are at nodes of this depth; the children of the root have depth 1.
   virtual void at_depth(int) {}
   virtual bool accept(double probability) = 0;
   virtual int draw(std::span<const double> weights) = 0;
 };
 
 // A uniform number in [0, 1) for each depth and trial, so that a decision depends neither on the batch nor on earlier
-// ones.
+// decisions.
 using Uniforms = std::function<double(int depth, int trial)>;
 
 class UniformCoin final : public Coin {
@@ -77,30 +77,30 @@ Decide decision_of(AcceptRule);
 
 // ---- whole trees
 struct Verdict {
-  std::vector<int> path;  // the root and the accepted rows: as many rows as tokens are emitted
+  std::vector<int> path;  // the root and the accepted rows: one row per emitted token
   int bonus = 0;          // the token that the target adds
 };
 
-// Greedy verification: the deepest row whose whole path is what the target chooses; of equally deep rows the first.
+// Greedy verification: the deepest row whose whole path equals the target's choices (ties: the first).
 Verdict verify_greedy(const TreeView&, std::span<const int> predicted);
 
 // Writes to `forced` choices of the target for which verify_greedy accepts a path of `wanted` rows, root included, or
-// the deepest there is; of equally deep paths the first. Rows that are no nodes keep what was predicted.
+// the deepest path (ties: the first). Rows that are not nodes keep the predictions.
 void force_accepted(const TreeView&, std::span<const int> predicted, int wanted, int vocabulary, std::span<int> forced);
 
 // `target` [rows, vocabulary]: logits of each row. `drafts` [rows - 1, vocabulary]: row r - 1 is the distribution from
 // which tree row r was drawn; data is null if the rule does not read it. The output has the target's distribution only
-// if drafts were warped by the same Sampling and drawn as the rule says.
+// if drafts were warped by the same Sampling and drawn according to the rule.
 Verdict verify_sampled(const TreeView&, const MatrixView& target, const MatrixView& drafts, const Sampling&,
                        const Decide&, Coin&);
 
-// Block verification (Sun et al. 2024, algorithm 2): how many drafts of a chain are accepted is judged by the joint
-// probability of each of its beginnings, so that a likely draft makes good for an unlikely one before it. `drafts` as
-// above: each draft was drawn from its own row. On average it accepts as many as the rule draft by draft, or more.
+// Block verification (Sun et al. 2024, algorithm 2): the number of accepted drafts of a chain depends on the joint
+// probability of each prefix, so that a likely draft can compensate for an unlikely earlier draft. `drafts` as above,
+// each draft drawn from its own row. On average it accepts at least as many drafts as the token-by-token rule.
 Verdict verify_block(const TreeView& chain, const MatrixView& target, const MatrixView& drafts, const Sampling&, Coin&);
 
-// Lossy verification: the longest path of drafts that the relaxed rule accepts; of equally long paths the likeliest.
-// The bonus is the target's best token, so that typical acceptance at temperature 0 is greedy verification.
+// Lossy verification: the longest path of drafts that the relaxed rule accepts (ties: the most likely). The bonus is
+// the target's best token, so that typical acceptance at temperature 0 is greedy verification.
 Verdict verify_relaxed(const TreeView&, const MatrixView& target, const Sampling&, const Relaxed&);
 
 }  // namespace draftline

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names, shapes and, where something is computed, values of a network's weights. A matrix is [in, out], row-major:
+// Names and shapes of a network's weights, and their values for backends that compute. A matrix is [in, out],
+// row-major:
 // x [rows, in] x w [in, out]. Names are ours ("layers.3.qkv"); a source maps them to its own.
 #pragma once
 #include <cstdint>
@@ -43,19 +44,19 @@ class WeightSource {
   virtual ~WeightSource() = default;
   // Fills `to` (in * out values). Throws InputErrors if the source has no such weight or another shape.
   virtual void load(const std::string& name, int in, int out, std::span<float> to) = 0;
-  // If the values are sums of normal numbers, the terms of the sum, so that a device can generate them itself. Empty:
-  // they must be loaded.
+  // The terms of the sum if the values are sums of normal numbers, so that a device can generate them. Empty: they must
+  // be loaded.
   virtual std::vector<NormalTerm> formula(const std::string&, int /*in*/, int /*out*/) { return {}; }
 };
 
-// All weights that networks have asked for, each in the format of its class (model/transformers/precision): the
-// target's first, then a drafter's.
+// All requested weights, each in the format of its class (model/transformers/precision): the target's first, then a
+// drafter's.
 class WeightStore {
  public:
   explicit WeightStore(Precision p) : precision_(std::make_shared<const Precision>(std::move(p))) {}
   explicit WeightStore(DType all) : WeightStore(Precision(all)) {}
-  void drafter_follows() { drafts_ = true; }  // what is asked for from now on is a drafter's
-  // Layers that a target's checkpoint has for drafting are stored as its own, unless a drafter's format was asked for.
+  void drafter_follows() { drafts_ = true; }  // weights requested from now on are a drafter's
+  // Drafting layers in a target's checkpoint have the target's formats, unless a drafter's format was given.
   void native_layers(bool follow) { native_ = follow && !precision_->draft_given; }
 
   Weight attention(const std::string& name, int in, int out) { return matrix(name, in, out, precision_->attention); }
@@ -72,7 +73,7 @@ class WeightStore {
   Weight table(const std::string& name, int in, int out) { return get(name, in, out, precision_->activations, true); }
   Weight vector(const std::string& name, int n) { return get(name, 1, n, precision_->activations, true); }
 
-  const std::vector<std::string>& names() const { return names_; }  // in the order in which they were asked for
+  const std::vector<std::string>& names() const { return names_; }  // in the order of requests
   const std::string& name(Weight w) const { return names_[at(w.id)]; }
   Bytes bytes() const { return bytes_; }  // resident bytes, with scales
   const Precision& precision() const { return *precision_; }

@@ -25,7 +25,7 @@ MeasuredFigure read_measured_figure(const Reader& in) {
   m.figure = current_name(dotted(in.at("figure").text()));
   if (const auto of = in.find("of")) m.of = current_name(dotted(of->text()));
   m.value = in.at("value").number();
-  if (m.value == 0) in.at("value").fail("a relative error needs a value that is not 0");
+  if (m.value == 0) in.at("value").fail("must not be 0, because errors are relative");
   in.done();
   return m;
 }
@@ -47,7 +47,7 @@ Anchor read_anchor(const Reader& in, const fs::path& reference) {
     in.at("scenario").entries();
     a.question.file = reference / "anchor.json";  // its paths are relative to the reference data
     for (const Reader& m : in.at("measured").items()) a.measured.push_back(read_measured_figure(m));
-    if (a.measured.empty()) in.at("measured").fail("at least one figure is needed");
+    if (a.measured.empty()) in.at("measured").fail("at least one figure is required");
   }
   in.done();
   return a;
@@ -157,7 +157,7 @@ AnchorFile read_anchors(const fs::path& file, const fs::path& reference) {
     if (in.at("schema_version").integer() != kAnchorsSchema)
       in.at("schema_version").fail("this draftline reads schema 1");
     const Reader anchors = in.at("anchors");
-    if (anchors.is_array() && anchors.size() == 0) anchors.fail("at least one anchor is needed");
+    if (anchors.is_array() && anchors.size() == 0) anchors.fail("at least one anchor is required");
     for (const Reader& anchor : anchors.items()) f.anchors.push_back(read_anchor(anchor, reference));
     in.done();
     return f;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Anchors: predictions compared with published or own measurements (docs/recipes/ci.md). A median error that has grown
-// since it was pinned raises an alert, not a failure, as the measurement may be less accurate than the prediction.
+// Anchors: predictions compared with published or own measurements (docs/recipes/ci.md). A median error that exceeds
+// its pinned value raises an alert, not a failure, because the measurement may be less accurate than the prediction.
 #pragma once
 #include <filesystem>
 #include <optional>
@@ -21,7 +21,7 @@ struct MeasuredFigure {
 };
 
 struct Anchor {
-  std::string group, source;  // source: who measured it and where it is published
+  std::string group, source;  // source: author and publication of the measurement
   Question question{.options = {.oracle = false}};
   std::optional<std::filesystem::path> needs;  // file of the reference data that is required
   std::vector<MeasuredFigure> measured;  // empty with the verb "calibrate", which uses the points of a measured file
@@ -47,7 +47,7 @@ struct Anchored {
 AnchorFile read_anchors(const std::filesystem::path&, const std::filesystem::path& reference);
 // The errors of an anchor's predictions. `data`: the folder data/. Throws InputErrors if a figure has no prediction.
 Anchored predict(const Anchor&, const std::filesystem::path& data);
-// Writes the current medians, one element for each anchor, to the file; anchors that were left out keep theirs. Throws
+// Writes the current medians, one element for each anchor, to the file; skipped anchors keep their medians. Throws
 // InputErrors and OutputError (core/text_file).
 void approve_anchors(const AnchorFile&, const std::vector<Anchored>&);
 

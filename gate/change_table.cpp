@@ -56,7 +56,7 @@ Cell points_cell(const ChangeRow& row) {
 
 // The old and the new value as text, as far as they exist.
 std::string texts_of(const Change& c) {
-  if (is_event_stream(c.figure)) return "other events, or other times of them";
+  if (is_event_stream(c.figure)) return "different events, or different times";
   const std::string was = shown(c.was), is = shown(c.is);
   if (was.empty() || is.empty()) return shortened(was + is, 2 * kLongestText);
   return shortened(was, kLongestText) + " -> " + shortened(is, kLongestText);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes as tables for people: a row for each figure of a pin, with its largest change and the point of that.
+// Changes as readable tables: a row for each figure of a pin, with its largest change and the point of this change.
 #pragma once
 #include <functional>
 #include <optional>
@@ -24,17 +24,17 @@ struct ChangeRows {
 };
 ChangeRows rows_of(const std::vector<Checked>& pins);  // the rows point into `pins`
 
-// The tolerance of all rows; none if they have different ones.
+// The tolerance of all rows; none if tolerances differ.
 std::optional<double> one_tolerance(const std::vector<ChangeRow>&);
 
-// A cause of changes, and the pins that it may have changed. Tables refer to causes by their index, from 1.
+// A cause of changes, and the pins that it may have affected. Tables refer to causes by their index, from 1.
 struct Cause {
   std::string text;
   std::vector<const Checked*> pins;
 };
 std::vector<Cause> causes_of(const std::vector<Checked>& pins);  // each cause once
 
-// Tables of at most `most` rows. `safe`: escapes texts for the page's markup.
+// Tables of at most `most` rows. `safe` escapes texts for the page's markup.
 using Safe = std::function<std::string(const std::string&)>;
 Table sized_table(const std::vector<ChangeRow>&, const std::vector<Cause>&, std::size_t most, const Safe& safe);
 Table others_table(const std::vector<ChangeRow>&, const std::vector<Cause>&, std::size_t most, const Safe& safe);

@@ -9,16 +9,16 @@
 
 namespace draftline::gate {
 
-// A relative difference that other compilers and C libraries may make in the last digits of a figure.
+// The relative difference in a figure that other compilers and C libraries may cause.
 inline constexpr double kRounding = 1e-9;
 
-// Whether a figure is the hash of a simulation's events, which differs wholly after the least change of any time.
+// Whether a figure is the hash of a simulation's events, which changes completely with any change of any time.
 bool is_event_stream(const std::string& figure);
 
 struct Change {
   enum class Kind { moved, appeared, lost } kind = Kind::moved;
   PointKey point;
-  std::string figure;              // "" if the whole point appeared or was lost
+  std::string figure;              // "" if the whole point is new or lost
   Json was, is;                    // null if it did not exist
   std::optional<double> relative;  // is / was - 1; none for texts, and if `was` is 0
   double tolerance = 0;            // relative
@@ -32,6 +32,6 @@ std::vector<Change> changes_between(const std::vector<PointFigures>& was, const 
                                     double tolerance);
 
 std::size_t count_figures(const std::vector<PointFigures>&);
-std::string shown(const Json& figure);  // text for people, with at most 6 significant digits
+std::string shown(const Json& figure);  // readable text, with at most 6 significant digits
 
 }  // namespace draftline::gate

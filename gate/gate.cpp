@@ -78,7 +78,7 @@ std::vector<std::pair<std::string, std::string>> lacking_figures(const Pin& pin,
 Recomputed recompute(const Pin& pin, const std::filesystem::path& pin_file, const std::filesystem::path& data) {
   Recomputed r;
   if (pin.gone) {
-    r.failure = "its scenario is not there any more: the same command with --approve takes the pin out";
+    r.failure = "its scenario no longer exists: the same command with --approve removes the pin";
     return r;
   }
   try {
@@ -167,11 +167,11 @@ Checked compare_documents(const Json& was, const Json& is, const std::string& na
   };
   const Json a = files(was), b = files(is);
   for (const auto& [file, fingerprint] : a.items()) {
-    if (!b.contains(file)) c.causes.push_back(file + ": is not read any more");
+    if (!b.contains(file)) c.causes.push_back(file + ": is no longer read");
     else if (b.at(file) != fingerprint) c.causes.push_back(file + ": its content differs");
   }
   for (const auto& [file, fingerprint] : b.items())
-    if (!a.contains(file)) c.causes.push_back(file + ": is read now");
+    if (!a.contains(file)) c.causes.push_back(file + ": is newly read");
   const auto text = [&](const Json& document, const char* key) {
     const Json j = of(document, key);
     return j.is_string() ? j.get<std::string>() : "unknown";

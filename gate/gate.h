@@ -13,7 +13,7 @@ namespace draftline::gate {
 
 struct Checked {
   std::string file, question;           // path of the pin file; name of the pin
-  std::size_t points = 0, figures = 0;  // approved ones
+  std::size_t points = 0, figures = 0;  // in the approved figures
   std::vector<Change> changes;
   std::vector<PointKey> keys;          // of all approved and current points; empty without changes
   std::vector<std::string> causes;     // of the changes: input values that differ, or the program
@@ -28,20 +28,20 @@ struct Recomputed {
   Inputs inputs;
   std::optional<std::string> failure;   // why the question can't be answered
   std::vector<std::string> notes = {};  // Answer::notes
-  // Figures that the pin names and no point has, each with a message.
+  // Figures of the pin that no point has, each with a message.
   std::vector<std::pair<std::string, std::string>> lacking;
 };
 // `data`: the folder data/. InputErrors of the question become the `failure`.
 Recomputed recompute(const Pin&, const std::filesystem::path& pin_file, const std::filesystem::path& data);
 
-// Messages about figures that neither the answer nor the approved points have, each with its place.
+// Messages, with places, about figures that exist neither in the answer nor in the approved points.
 std::vector<std::string> unknown_figures(const Pin&, const Recomputed&);
 
 // Compares a pin with its current answer. `exact`: with a tolerance of 0.
 Checked compare(const PinFile&, const Pin&, const Recomputed&, bool exact);
 
-// The pin file with the current figures, one element for each pin, as approved ones, and without pins whose scenario no
-// longer exists. Throws InputErrors with all failures, and all figures that a pin names and no point has any more.
+// The pin file with the current figures (one element per pin) as approved figures, without pins whose scenario no
+// longer exists. Throws InputErrors with all failures and with all figures of pins that no point has any more.
 PinFile approved(PinFile, const std::vector<Recomputed>&);
 
 // Compares two documents of one verb. `causes` lists the input files whose fingerprints differ.

@@ -123,14 +123,15 @@ std::string gate_text(const GateReport& r, std::size_t width) {
             more_than_shown(rows.others.size(), "texts and points");
   if (!causes.empty()) text += "\nWhy:\n" + causes_text(causes, "  ", ": ", as_it_is);
   if (!r.anchors.empty()) {
-    text += std::string(text.empty() ? "" : "\n") + "Anchors: predicted beside measured, for information\n";
+    text +=
+        std::string(text.empty() ? "" : "\n") + "Anchors: predictions compared with measurements, for information\n";
     text += anchors_table(r.anchors, as_it_is).to_text(columns);
   }
   return text;
 }
 
 std::string gate_markdown(const GateReport& r) {
-  std::string text = "## draftline check: " + std::string(r.fine() ? "nothing moved" : "predictions moved") + "\n\n";
+  std::string text = "## draftline check: " + std::string(r.fine() ? "no changes" : "predictions changed") + "\n\n";
   if (!r.pins.empty()) text += headline(r) + "\n\n";
   for (const Checked& pin : r.pins)
     if (pin.failure) text += "- " + in_markdown(pin.question + ": " + *pin.failure) + "\n";
@@ -144,7 +145,7 @@ std::string gate_markdown(const GateReport& r) {
             more_than_shown(rows.others.size(), "texts and points");
   if (!causes.empty()) text += "\n### Why\n\n" + causes_text(causes, "", ". ", in_markdown);
   if (!r.anchors.empty())
-    text += "\n### Predicted beside measured\n\n" + anchors_table(r.anchors, in_markdown).to_markdown();
+    text += "\n### Predictions compared with measurements\n\n" + anchors_table(r.anchors, in_markdown).to_markdown();
   return text;
 }
 

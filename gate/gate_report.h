@@ -15,7 +15,7 @@ struct GateReport {
   std::vector<Checked> pins;
   std::vector<Anchored> anchors;
   bool fine() const;         // no pin changed or failed; alerts of anchors do not count
-  bool wrong_input() const;  // the question of some pin has a mistake
+  bool wrong_input() const;  // a pin's question has a mistake
 };
 
 std::string gate_text(const GateReport&, std::size_t width);  // `width`: of the terminal in columns; 0: 120

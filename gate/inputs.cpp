@@ -99,7 +99,7 @@ std::vector<std::string> differences(const Inputs& was, const Inputs& is, const 
     const auto before = was.find(name), now = is.find(name);
     if (before == was.end() && now == is.end()) continue;
     if (before == was.end() || now == is.end()) {
-      lines.push_back(name + ": " + (now == is.end() ? "is not read any more" : "is read now"));
+      lines.push_back(name + ": " + (now == is.end() ? "is no longer read" : "is newly read"));
       continue;
     }
     if (before->second.fingerprint == now->second.fingerprint) continue;
@@ -111,8 +111,8 @@ std::vector<std::string> differences(const Inputs& was, const Inputs& is, const 
     for (const auto& [place, value] : only_in(a, b)) lines.push_back(name + ": " + place + " " + value + " -> (none)");
     for (const auto& [place, value] : only_in(b, a)) lines.push_back(name + ": " + place + " (none) -> " + value);
     if (lines.size() == none_yet)
-      lines.push_back(name + (a.empty() && b.empty() ? ": its content differs; only JSON is compared value by value"
-                                                     : ": its content differs, none of its values"));
+      lines.push_back(name + (a.empty() && b.empty() ? ": its content changed; only JSON is compared value by value"
+                                                     : ": its content changed, but none of its values"));
   }
   return lines;
 }

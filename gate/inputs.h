@@ -10,8 +10,9 @@
 
 namespace draftline::gate {
 
-// `values`: the numbers, texts and booleans of a JSON file by their paths ("datasheet/0/bandwidth"), without texts for
-// people; a long list of numbers is one value, its fingerprint. Other files have only a fingerprint, 16 hex digits.
+// `values`: the numbers, texts and booleans of a JSON file by their paths ("datasheet/0/bandwidth"), without comments
+// and titles; a long list of numbers is represented by its fingerprint. Files that are not JSON have only a
+// fingerprint, 16 hex digits.
 struct InputContent {
   std::string fingerprint;
   std::map<std::string, std::string> values;

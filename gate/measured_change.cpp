@@ -85,7 +85,7 @@ File read(const fs::path& file) {
   f.steps = root.is_object() && root.has("cells");
   if (!f.steps && !(root.is_object() && root.has("points")))
     throw InputErrors(file.string() +
-                      ": is no measured file: it has neither \"points\" (probe) nor \"cells\" (validate)");
+                      ": is not a measured file: it has neither \"points\" (probe) nor \"cells\" (validate)");
   f.all = f.steps ? cells_of(read_measured_steps(root)) : points_of(read_measured(root));
   document.finish();
   return f;
@@ -157,7 +157,7 @@ Verdict verdict_of(const Interval& ratio, std::optional<double> p, double within
 MeasuredComparison compare_measured(const fs::path& before, const fs::path& after, double within) {
   const File a = read(before), b = read(after);
   if (a.steps != b.steps)
-    throw InputErrors(after.string() + ": one file is of a probe, the other of a decoder's steps");
+    throw InputErrors(after.string() + ": one file is from a probe, the other contains steps of a decoder");
   MeasuredComparison out;
   std::map<std::string, std::vector<std::size_t>> by_kind;  // indices of out.points; none: the kind is lost
   for (const auto& [name, was] : a.all) {
@@ -203,12 +203,12 @@ std::string measured_text(const MeasuredComparison& m, std::size_t width) {
   for (const MeasuredChange& c : m.points)
     if (c.verdict == Verdict::faster || c.verdict == Verdict::slower) moved.push_back(c);
   if (!moved.empty())
-    text += "\nPoints that moved most, of " + std::to_string(moved.size()) + ":\n" +
+    text += "\nLargest changes, of " + std::to_string(moved.size()) + ":\n" +
             table_of(moved, "point", "samples", kMostPoints);
   if (m.only_before + m.only_after > 0)
     text += counted(m.only_before, "point") + (m.only_before == 1 ? " stands" : " stand") +
-            " in the first file alone, " + std::to_string(m.only_after) + " in the second.\n";
-  for (const std::string& kind : m.lost) text += "lost: the second file has none of the points of " + kind + ".\n";
+            " only in the first file, " + std::to_string(m.only_after) + " only in the second.\n";
+  for (const std::string& kind : m.lost) text += "lost: the second file has no points of " + kind + ".\n";
   return text;
 }
 

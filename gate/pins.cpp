@@ -229,7 +229,8 @@ std::vector<NotPinned> pin_folder(const fs::path& folder, PinFile& pinned) {
     const fs::path& file = entry.path();
     std::error_code unknown;
     if (entry.is_directory(unknown)) {
-      if (holds_json(file)) others.push_back({file, "is a folder, and only the files of " + folder.string() + " are"});
+      if (holds_json(file))
+        others.push_back({file, "is a folder; only files directly in " + folder.string() + " are pinned"});
     } else if (file.extension() == ".json") {
       files.push_back(file);
     } else if (names_json(file)) {
@@ -250,7 +251,7 @@ std::vector<NotPinned> pin_folder(const fs::path& folder, PinFile& pinned) {
     }
     if (known) continue;
     if (!verb) {
-      others.push_back({file, "is no scenario"});
+      others.push_back({file, "is not a scenario"});
       continue;
     }
     Pin p;

@@ -23,22 +23,22 @@ struct Pin {
   Question question{.options = {.oracle = false}};
   std::vector<std::string> figures;  // names for selected()
   Tolerance tolerance;
-  bool own_tolerance = false;        // the tolerance is the pin's own, not the file's
-  std::vector<std::string> inputs;   // names of its input files when it was approved
-  std::vector<PointFigures> points;  // approved figures; empty if it was not approved yet
+  bool own_tolerance = false;        // the pin has its own tolerance instead of the file's
+  std::vector<std::string> inputs;   // names of its input files at approval
+  std::vector<PointFigures> points;  // approved figures; empty before the first approval
   bool gone = false;                 // its scenario no longer exists
-  std::string place;                 // "pins.json#/pins/0"; "" if it is in no file yet
+  std::string place;                 // "pins.json#/pins/0"; "" if not in a file yet
 };
 
 struct PinFile {
   std::filesystem::path path;
-  std::string commit, model;  // of the program that approved it (core/build_info); "" if not approved yet
+  std::string commit, model;  // of the approving program (core/build_info); "" before the first approval
   Tolerance tolerance;
   std::vector<Pin> pins;
   Inputs inputs;
 };
 
-// Throws InputErrors with all mistakes. A scenario that does not exist is a mistake, or marks its pin as gone.
+// Throws InputErrors with all mistakes. A missing scenario is a mistake or marks its pin as gone.
 enum class Missing { mistake, gone };
 PinFile read_pins(const std::filesystem::path&, Missing = Missing::mistake);
 void write_pins(const PinFile&);  // atomically, to its path; throws InputErrors and OutputError (core/text_file)
@@ -46,10 +46,10 @@ struct NotPinned {
   std::filesystem::path file;  // or a folder
   std::string why;
 };
-// Adds a pin for each scenario of a folder that has none: "simulate" for those with a workload, otherwise "run". Pins
-// of these two verbs with their usual figures follow a scenario whose workload came or went. A file that can't be read
-// or is no valid JSON is pinned too, so that its mistake is reported with the others. Returns the files of the folder
-// that are not pinned and might be meant to be. Throws InputErrors if the folder can't be read.
+// Adds a pin for each scenario of a folder without a pin: "simulate" for scenarios with a workload, otherwise "run".
+// Pins of these two verbs with their usual figures change their verb if the scenario's workload was added or removed. A
+// file that can't be read or is not valid JSON is pinned too, so that its mistake is reported with the others. Returns
+// the files of the folder that were not pinned but may be scenarios. Throws InputErrors if the folder can't be read.
 std::vector<NotPinned> pin_folder(const std::filesystem::path& folder, PinFile&);
 
 }  // namespace draftline::gate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys that older versions of the program wrote under other names, so that their outputs and pins can be compared.
+// New names of keys from older versions of the program, so that older outputs and pins can be compared.
 #pragma once
 #include <string>
 #include <string_view>

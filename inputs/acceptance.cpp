@@ -32,18 +32,18 @@ std::variant<DraftPlan, std::string> replay_plan(const Acceptance::Traced& trace
   if (as_recorded && h.steps()) {
     const int drafts = m.method.usual_depth();
     if (h.depth < drafts)  // a recorder notes depth(), the most that the method drafts in any step
-      return "the trace holds steps of at most " + std::to_string(h.depth) + " drafts, " + std::to_string(drafts) +
-             " are drafted";
+      return "the trace contains steps of at most " + std::to_string(h.depth) + " drafts, but the method drafts " +
+             std::to_string(drafts);
     return DraftPlan::chain(drafts);
   }
   if (as_recorded && h.lengths()) return DraftPlan::recorded(h);
   if (!h.ranks()) return *trace.refuses(DraftPlan::chain(m.method.usual_depth()));
   if (!recorded || recorded->name() != m.spec.name())
-    return "the trace was recorded of " + document.root().at("name").text() + ", not of " + std::string(m.spec.name());
-  if (!recorded->same_drafter(m.spec)) return "the trace was recorded of another drafter: " + h.method;
+    return "the trace was recorded with " + document.root().at("name").text() + ", not with " +
+           std::string(m.spec.name());
+  if (!recorded->same_drafter(m.spec)) return "the trace was recorded with another drafter: " + h.method;
   const auto plan = draft_plan(m.method, m.tree());
-  if (!plan)
-    return "a tree that grows with the text is replayed from its own trace alone, recorded of the very same method";
+  if (!plan) return "a tree that grows with the text can only be replayed from a trace of exactly this method";
   if (const auto why = trace.refuses(*plan)) return *why;
   return *plan;
 }
@@ -71,17 +71,18 @@ Length of_chain(const Acceptance::Rates& r, const BuiltMethod& m) {
 Length of_levels(const Acceptance::Ranks& r, const BuiltMethod& m) {
   const auto depth = at(m.method.usual_depth());
   if (m.tree() && m.method.tree() == nullptr)
-    return "\"ranks\" fit a chain or a tree of fixed shape, not one that grows with the text: give \"mean_length\"";
+    return "\"ranks\" apply to a chain or a tree of fixed shape, not to a tree that grows with the text: give "
+           "\"mean_length\"";
   if (r.levels.size() < depth)
-    return "\"ranks\" of fewer levels (" + std::to_string(r.levels.size()) + ") than are drafted (" +
+    return "\"ranks\" have fewer levels (" + std::to_string(r.levels.size()) + ") than the method drafts (" +
            std::to_string(depth) + ")";
   return tree_length(r.levels, rank_paths(m.method));
 }
 
 Length within(const Acceptance::MeanLength& l, int depth) {
   if (l.tokens <= depth + 1) return l.tokens;
-  return "a \"mean_length\" above the longest possible: " + std::to_string(depth) +
-         (depth == 1 ? " draft" : " drafts") + " and a bonus token make " + std::to_string(depth + 1);
+  return "\"mean_length\" exceeds the longest possible, " + std::to_string(depth + 1) + ": " + std::to_string(depth) +
+         (depth == 1 ? " draft" : " drafts") + " and a bonus token";
 }
 
 Length replayed(const Acceptance::Traced& t, const BuiltMethod& m) {
@@ -132,8 +133,8 @@ std::variant<DraftAhead, std::string> Acceptance::window(const BuiltMethod& m) c
   };
   const auto of_mean = [&](double tokens) -> Window {
     if (tokens <= drafts) return DraftAhead::of_mean_length(tokens, drafts);
-    return "a \"mean_length\" above the longest possible: a window of " + std::to_string(drafts) +
-           " that is drafted ahead emits at most " + std::to_string(drafts) + " tokens a step";
+    return "\"mean_length\" exceeds the longest possible: a window of " + std::to_string(drafts) +
+           " that is drafted ahead emits at most " + std::to_string(drafts) + " tokens per step";
   };
   return std::visit(
       Match{[&](std::monostate) -> Window { return DraftAhead::alike(0, drafts); },
@@ -151,7 +152,7 @@ std::variant<DraftAhead, std::string> Acceptance::window(const BuiltMethod& m) c
               return tokens != nullptr ? of_mean(*tokens) : Window(std::get<std::string>(mean));
             },
             [&](const AcceptanceTable&) -> Window {
-              return "a table of rates does not fit a method that drafts ahead: give \"rates\", \"rate\" or "
+              return "a table of rates does not apply to a method that drafts ahead: give \"rates\", \"rate\" or "
                      "\"mean_length\"";
             }},
       form_);
@@ -180,22 +181,22 @@ Length Acceptance::mean_length_of_hits(const BuiltMethod& m, double context) con
   const int depth = m.method.usual_depth();
   return std::visit(
       Match{[&](std::monostate) -> Length {
-              return "\"acceptance\" is needed: {\"rates\": [..]}, {\"per_position\": [..]}, {\"rate\": x}, "
+              return "\"acceptance\" is required: {\"rates\": [..]}, {\"per_position\": [..]}, {\"rate\": x}, "
                      "{\"mean_length\": x}, {\"ranks\": [[..] per level]}, {\"table\": [..]} or {\"trace\": FILE}";
             },
             [&](const Rates& r) { return of_chain(r, m); },
             [&](const Rate& r) -> Length {
-              if (m.tree()) return "one rate fits a chain, not a tree: give \"mean_length\"";
+              if (m.tree()) return "one rate applies to a chain, not to a tree: give \"mean_length\"";
               return iid_chain_length(r.conditional, depth);
             },
             [&](const MeanLength& l) { return within(l, depth); },  //
             [&](const Ranks& r) { return of_levels(r, m); },        //
             [&](const Traced& t) { return replayed(t, m); },
             [&](const AcceptanceTable& t) -> Length {
-              if (m.tree()) return "a table of rates fits a chain, not a tree: give \"mean_length\"";
+              if (m.tree()) return "a table of rates applies to a chain, not to a tree: give \"mean_length\"";
               if (depth > t.longest())
-                return "a table of chains up to " + std::to_string(t.longest()) + ", shorter than " +
-                       std::to_string(depth) + " drafts";
+                return "the table has chains up to " + std::to_string(t.longest()) + ", but the method drafts " +
+                       std::to_string(depth);
               return chain_lengths(t.rates(context, depth)).mean();
             }},
       form_);

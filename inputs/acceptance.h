@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The acceptance of drafts, in the forms in which a scenario gives it (docs/explanation/prediction.md). Each form is
-// converted to a mean acceptance length for predictions and to random or replayed outcomes for the simulator. No other
-// file depends on the forms.
+// The acceptance of drafts in the forms of a scenario (docs/explanation/prediction.md). Each form is converted to a
+// mean acceptance length for predictions and to random or replayed outcomes for the simulator. No other file depends on
+// the forms.
 #pragma once
 #include <memory>
 #include <optional>
@@ -31,7 +31,7 @@ struct BuiltMethod {
 
 class Acceptance {
  public:
-  struct Rates {  // acceptance rate of each draft position, given that all positions before were accepted; 0 to 1
+  struct Rates {  // acceptance rate of each draft position if all earlier positions are accepted; 0 to 1
     std::vector<double> conditional;
   };
   struct Rate {  // one acceptance rate for all positions, 0 to 1
@@ -44,9 +44,9 @@ class Acceptance {
     RankAcceptance levels;  // [levels][ranks]: probability that the target's token has this rank
   };
   struct Traced {
-    std::shared_ptr<const Trace> trace;  // null if it could not be read; the mistake is then noted
-    RankAcceptance levels;               // shares of ranks in the trace; empty if it holds no ranks
-    bool same_drafter = false;  // the trace's drafter has the weights of the method's; its name does not matter then
+    std::shared_ptr<const Trace> trace;  // null if it can't be read, which is noted as a mistake
+    RankAcceptance levels;               // shares of ranks in the trace; empty if it has no ranks
+    bool same_drafter = false;  // the trace's drafter has the same weights as the method's, whatever their names
   };
   // An acceptance is unknown, one of the forms above, or a table of a chain's rates by context and draft length.
   using Form = std::variant<std::monostate, Rates, Rate, MeanLength, Ranks, Traced, AcceptanceTable>;
@@ -62,10 +62,10 @@ class Acceptance {
   // For a look-up drafter: the share of a sequence's steps in which it finds a draft. The form describes only these
   // steps; a trace describes all steps.
   double hit_share() const { return hit_share_; }
-  const Trace* trace() const;           // null if the form is another one
+  const Trace* trace() const;           // null if the form is not a trace
   const RankAcceptance& ranks() const;  // by level, for building optimal trees; empty if unknown
 
-  // The table by context and draft length, if the form is one; otherwise null.
+  // The table by context and draft length; null if the form is not a table.
   const AcceptanceTable* table() const { return std::get_if<AcceptanceTable>(&form_); }
   bool by_context() const { return table() != nullptr && table()->by_context(); }
 
@@ -73,12 +73,12 @@ class Acceptance {
   // `context`: committed tokens, if by_context().
   std::variant<double, std::string> mean_length(const BuiltMethod&, double context = 0) const;
   std::variant<double, std::string> mean_length_of_hits(const BuiltMethod&, double context = 0) const;
-  // The share of a sequence's steps that verify drafts: hit_share(), or that of post-verify where drafts are made ahead
-  // (model/acceptance/draft_ahead).
+  // The share of a sequence's steps that verify drafts: hit_share(), or the share of post-verify steps for methods that
+  // draft ahead (model/acceptance/draft_ahead).
   double verifying_share(const BuiltMethod&) const;
   // The distribution of the tokens of one step. Its mean is mean_length(), which must have a value; outcomes() draws
-  // each step from it independently. A mean length has the distribution of the chain with one rate that gives this
-  // mean; a trace has the shares of its steps.
+  // each step from it independently. For a mean length it is the distribution of the chain with the single rate that
+  // gives this mean; for a trace it is the distribution over its steps.
   LengthDistribution lengths(const BuiltMethod&, double context = 0) const;
   // Outcomes step by step; mean_length() of the same method must have a value. `from_start`: request i replays prompt i
   // of a trace from its first token.
@@ -86,15 +86,15 @@ class Acceptance {
 
   // The longest chain, in drafts, to which this acceptance applies; none: any.
   std::optional<int> longest_chain() const;
-  // The acceptance of chains of another length by the same drafter; this one is measured with `draft_length`. A mean
+  // The acceptance of chains of other lengths by the same drafter; this acceptance applies to `draft_length`. A mean
   // length is converted to the single rate that gives it.
   Acceptance of_other_lengths(int draft_length) const;
 
  private:
-  // The windows of a method that drafts ahead, or the reason why this form does not apply. A trace gives its mean
-  // length.
+  // The windows of a method that drafts ahead, or the reason why this form does not apply. For a trace its mean length
+  // is used.
   std::variant<DraftAhead, std::string> window(const BuiltMethod&) const;
-  // The rates at which the drafts of any step are accepted, one after the other; steps without a hit count too. The
+  // The acceptance rates of the drafts of a step, in order, averaged over all steps, including those without a hit. The
   // form must not be a trace.
   std::vector<double> rates_of_steps(const BuiltMethod&, double context) const;
   Form form_;
@@ -102,8 +102,8 @@ class Acceptance {
   double hit_share_ = 1;
 };
 
-// Reads the acceptance of that method. Mistakes are noted at the reader; a trace that was recorded with another drafter
-// is one.
+// Reads the acceptance of the method. Mistakes are noted at the reader. A trace that was recorded with another drafter
+// is a mistake.
 Acceptance read_acceptance(const Reader&, const MethodSpec&, Catalogue&);
 
 // The path of ranks from the root to each node of the method's fixed tree; for a chain, paths of zeros.

@@ -27,8 +27,8 @@ Acceptance::Form read_served_mean(const Reader& in, const MethodSpec& method, co
   if (!length || measured == 0 || *length == measured || served.mean_length > measured + 1)
     return Acceptance::MeanLength{served.mean_length};
   const double rate = iid_rate(served.mean_length, measured);
-  in.note("was measured with " + std::to_string(measured) + " drafts a step; each of " + std::to_string(*length) +
-          " is taken to be accepted as often, with a rate of " + significant(rate, 3));
+  in.note("was measured with " + std::to_string(measured) + " drafts per step; a rate of " + significant(rate, 3) +
+          " is assumed for each of " + std::to_string(*length) + " drafts");
   return Acceptance::Rate{rate};
 }
 

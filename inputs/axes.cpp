@@ -26,7 +26,7 @@ bool sweeps(const std::string& key, const nlohmann::json& list) {
 
 void find_axes(const Reader& in, const std::string& key, std::vector<Axis>& axes) {
   if (in.is_array() && sweeps(key, in.json())) {
-    if (in.size() == 0) in.fail("an empty list leaves nothing to run");
+    if (in.size() == 0) in.fail("is an empty list, so that there is nothing to run");
     else axes.push_back({key, in});
   } else if (in.is_object()) {
     for (const auto& [k, value] : in.peek_entries()) find_axes(value, k, axes);

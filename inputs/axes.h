@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sweeps: any value of a scenario may be a list of alternatives. For a value that is itself a list (rates, paths of a
-// tree) the alternatives are a list of lists.
+// Sweeps: any value of a scenario may be a list of alternatives. If the value itself is a list (rates, paths of a
+// tree), the alternatives are a list of lists.
 #pragma once
 #include <string>
 #include <vector>
@@ -34,11 +34,11 @@ struct Axis {
 };
 void find_axes(const Reader& in, const std::string& key, std::vector<Axis>& axes);
 std::size_t combinations(const std::vector<Axis>&);  // the size of the product, at most kMostChoices + 1
-// The choice of one element of each list, the last list first; the last list varies fastest with `index`.
+// The choice of one element of each list. The last list comes first and varies fastest with `index`.
 std::vector<Reader::Choice> combination(const std::vector<Axis>&, std::size_t index);
 
-// The alternatives of an object: of each element of a list, or of the value itself, every combination of the lists in
-// it. More than kMostChoices are noted as a mistake.
+// The alternatives of an object, or of each object of a list: every combination of the lists inside it. More than
+// kMostChoices are noted as a mistake.
 template <class T, class Read>
 std::vector<T> all_combinations(const Reader& in, Read read) {
   std::vector<T> all;

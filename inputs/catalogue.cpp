@@ -122,7 +122,7 @@ static std::string hint(const std::string& name, bool is_there, const std::strin
 
 std::variant<fs::path, std::string> Catalogue::find(const std::string& name, const fs::path& folder,
                                                     const std::string& kind) const {
-  if (name.empty()) return "must name one of " + kind + " or a file";
+  if (name.empty()) return "must be a name of one of the " + kind + " or a file";
   const Files& files = *data_.files;
   if (name.find('/') != std::string::npos || name.ends_with(".json")) {
     fs::path file = folder / name;
@@ -276,7 +276,7 @@ static std::shared_ptr<const T> recorded(std::map<fs::path, std::shared_ptr<cons
     return nullptr;
   }
   if (!files.is_file(file)) {
-    in.fail((files.is_folder(file) ? "is a folder, not a file: \"" : "is no regular file: \"") + name + "\"");
+    in.fail((files.is_folder(file) ? "is a folder, not a file: \"" : "is not a regular file: \"") + name + "\"");
     return nullptr;
   }
   auto& entry = known[file];

@@ -30,38 +30,40 @@ class Catalogue {
   Catalogue(const Catalogue&) = delete;
   Catalogue& operator=(const Catalogue&) = delete;
 
-  // `in` holds a name, or the path of a file relative to its own file. A mistake is noted at `in` and returns null.
+  // `in` contains a name, or the path of a file relative to its own file. After a mistake, which is noted at `in`,
+  // these return null.
   std::shared_ptr<const Device> device(const Reader& in);
-  // `in` may also hold a config.json, a folder with one, or shapes (model/transformers/described_transformer).
+  // `in` may also name a config.json or a folder with one, or contain a description
+  // (model/transformers/described_transformer).
   std::shared_ptr<const TransformerShape> transformer(const Reader& in);
   std::shared_ptr<const Engine> engine(const Reader& in);  // a name without version: the newest profile;
                                                            // an unknown version: the nearest, with a note
 
-  // These three take a name or path from an option or a table. Paths are relative to the folder of `asked_by`. They
-  // throw InputErrors, which name `asked_by`.
+  // These three take a name or path from an option or a table. Paths are relative to the folder of `asked_by`.
+  // InputErrors name `asked_by`.
   std::shared_ptr<const Device> device(const std::string& name, const std::filesystem::path& asked_by = {});
   std::shared_ptr<const TransformerShape> transformer(const std::string& name,
                                                       const std::filesystem::path& asked_by = {});
   std::shared_ptr<const Engine> engine(const std::string& name, const std::filesystem::path& asked_by = {});
 
-  // A drafter's folder by its path, of which config.json is read. A mistake is noted at `in`.
+  // Reads the config.json of a drafter's folder, given by its path. Mistakes are noted at `in`.
   DrafterConfig drafter(const Reader& in, DrafterKind);
 
-  // What a method's parameters name. InputErrors have the place of the name.
+  // A network that a method's parameters name. InputErrors contain the place of the name.
   std::shared_ptr<const TransformerShape> transformer(const NamedNetwork&);
   DrafterConfig drafter(const NamedFile&, DrafterKind);
 
-  // A workload trace (inputs/workload), acceptance trace (trace/trace) or an engine's own file
-  // (inputs/served_acceptance) by its path; null after a mistake.
+  // A workload trace (inputs/workload), acceptance trace (trace/trace) or a file that an engine wrote
+  // (inputs/served_acceptance), by its path; null after a mistake.
   std::shared_ptr<const WorkloadTrace> workload(const Reader& in);
   std::shared_ptr<const Trace> trace(const Reader& in);
   std::shared_ptr<const ServedAcceptance> served_acceptance(const Reader& in);
 
-  // The weights_name() (trace/trace) of the checkpoint in the folder of a config.json that was read; none if there is
-  // none.
+  // The weights_name() (trace/trace) of the checkpoint in the folder of the network's config.json; none if there is no
+  // checkpoint.
   std::optional<std::string> weights(const TransformerShape*) const;
   const InputFiles& input_files() const { return input_files_; }    // all files read so far
-  const std::vector<std::string>& notes() const { return notes_; }  // on names that no Reader holds
+  const std::vector<std::string>& notes() const { return notes_; }  // about names that are not in a Reader
 
   std::vector<std::string> names(const std::string& kind) const;  // "devices", "transformers", "engines"; sorted
   const Data& data() const { return data_; }
@@ -73,10 +75,10 @@ class Catalogue {
     std::function<T(const Reader&)> reader;
     std::map<std::filesystem::path, std::shared_ptr<const T>> read;
   };
-  // The file to which `name` refers, with paths relative to `folder`; or the message of a mistake.
+  // The file to which `name` refers, with paths relative to `folder`, or an error message.
   std::variant<std::filesystem::path, std::string> find(const std::string& name, const std::filesystem::path& folder,
                                                         const std::string& kind) const;
-  template <class T>  // `asking`: whose document names the file; null: none does
+  template <class T>  // `asking`: the reader whose document names the file; null: none
   std::shared_ptr<const T> load(Known<T>&, const std::filesystem::path& file, const Reader* asking);
   template <class T>
   std::shared_ptr<const T> asked(Known<T>&, const Reader& in);

@@ -17,7 +17,7 @@ std::vector<DraftPolicy::Rule> read_thresholds(const Reader& table) {
     int batch = 0;
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), batch);
     if (error != std::errc() || end != key.data() + key.size() || batch < 1)
-      drafts.fail("\"" + key + "\" is no batch size");
+      drafts.fail("\"" + key + "\" is not a batch size");
     rules.push_back({batch, drafts.integer(0), drafts});
   }
   std::sort(rules.begin(), rules.end(), [](const auto& a, const auto& b) { return a.batch_size < b.batch_size; });
@@ -43,7 +43,7 @@ std::vector<DraftPolicy::Rule> read_ranges(const Reader& ranges) {
     last = to;
     rules.push_back({from, range.item(2).integer(0), range.item(2)});
   }
-  if (rules.empty()) ranges.fail("at least one range is needed");
+  if (rules.empty()) ranges.fail("at least one range is required");
   return rules;
 }
 
@@ -80,7 +80,7 @@ DraftPolicy read_draft_policy(const Reader& in) {
 
 void check_drafts(const DraftPolicy& p, int draft_length, bool chain) {
   if (p.kind == DraftPolicy::Kind::confidence && !chain)
-    p.place->fail("chooses among the drafts of a chain, and the method drafts a tree or whole windows");
+    p.place->fail("requires a method that drafts a chain, but the method drafts a tree or whole windows");
   for (const DraftPolicy::Rule& r : p.rules)
     if (r.place && r.drafts > draft_length)
       r.place->fail("must be at most " + std::to_string(draft_length) + ", got " + std::to_string(*r.drafts));

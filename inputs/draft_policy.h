@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a server chooses the draft length of its next step: fixed; by batch size; by goodput, the highest expected
-// tokens/s; by the confidence of each draft; or by an oracle that has the acceptance of the step, as an upper bound
-// (docs/explanation/simulator.md).
+// tokens/s; by the confidence of each draft; or by an oracle that uses the future acceptance of the step, as an upper
+// bound (docs/explanation/simulator.md).
 #pragma once
 #include <optional>
 #include <vector>
@@ -13,20 +13,20 @@ namespace draftline {
 struct DraftPolicy {
   enum class Kind { fixed, by_batch_size, goodput, oracle, confidence } kind = Kind::fixed;
   struct Rule {
-    int batch_size;                    // the rule holds from this batch size to that of the next rule
+    int batch_size;                    // the rule applies from this batch size to that of the next rule
     std::optional<int> drafts;         // draft length; none: the method's own
     std::optional<Reader> place = {};  // for check_drafts()
   };
-  std::vector<Rule> rules;           // of by_batch_size; batch sizes ascend from 1
-  double concentration = 0;          // of confidence: the higher, the less the confidences of a position differ
-  std::optional<Reader> place = {};  // of confidence, for check_drafts()
+  std::vector<Rule> rules;           // for by_batch_size; batch sizes ascend from 1
+  double concentration = 0;          // for confidence: higher values reduce differences within a position
+  std::optional<Reader> place = {};  // for confidence and check_drafts()
 };
 
 // Reads "fixed", "goodput", "oracle", {"off_above": 32}, {"draft_length_by_batch_size": {"1": 5, "16": 2, "64": 0}},
 // vLLM's form, {"num_speculative_tokens_per_batch_size": [[1, 15, 5], [16, 63, 2], [64, 256, 0]]}, or
 // {"confidence": {"concentration": 2}}.
 DraftPolicy read_draft_policy(const Reader&);
-// Notes a mistake at each rule with more drafts than `draft_length`, that of the method, and at confidence unless the
+// Notes a mistake at each rule with more drafts than the method's `draft_length`, and at a confidence policy unless the
 // method drafts a chain.
 void check_drafts(const DraftPolicy&, int draft_length, bool chain);
 

@@ -16,11 +16,11 @@ std::shared_ptr<const DrafterDevice> read_drafter_device(const Reader& object, c
   if (const auto bandwidth = in->find("bandwidth")) drafter->bandwidth = bandwidth->quantity<BytesPerSecond>();
   in->done();
   if (!method.entry().draft_network)
-    in->fail(std::string(method.name()) +
-             " has no draft network of its own: what it drafts from, as the target's hidden states, is on the target's "
-             "device");
+    in->fail(
+        std::string(method.name()) +
+        " has no separate draft network: its inputs, such as the target's hidden states, are on the target's device");
   else if (method.shards_draft())
-    in->fail("a drafter on a device of its own is not divided among the target's: leave \"shard_draft\" out");
+    in->fail("a drafter on its own device can't be divided among the target's devices: remove \"shard_draft\"");
   return drafter->device ? drafter : nullptr;
 }
 

@@ -10,9 +10,9 @@ bool take_chain(MethodChoice& m, const Engine& e, const TransformerShape& target
   const auto chain = m.spec.with_draft_length(*e.chain, target);
   if (!chain) return false;
   m.spec = *chain;
-  m.in->note(e.name + " " + e.version + " verifies chains alone, so " + std::string(m.spec.name()) + " drafts " +
+  m.in->note(e.name + " " + e.version + " verifies only chains, so " + std::string(m.spec.name()) + " drafts " +
              std::to_string(*e.chain) +
-             " tokens; say otherwise with \"draft_length\", or a tree with \"tree\": \"default\"");
+             " tokens; give \"draft_length\" for another length, or \"tree\": \"default\" for the tree");
   return true;
 }
 

@@ -25,9 +25,12 @@ double read_overlap(const Reader& in, const Experts& e) {
     const auto given = in.find("sequences");
     const int sequences = given ? given->positive_int(kMostRows) : 1;
     const double count = touched->number(0, e.count);
-    if (rows <= sequences) in.at("rows").fail("must be more than the sequences: a row each says nothing of overlap");
+    if (rows <= sequences)
+      in.at("rows").fail("must exceed the number of sequences: one row per sequence does not determine the overlap");
     else if (const auto found = overlap_of_touched(count, sequences, rows, e.count, e.per_token)) overlap = *found;
-    else touched->fail("that many rows touch at least " + std::to_string(e.per_token) + " and fewer than all experts");
+    else
+      touched->fail("this number of rows reads at least " + std::to_string(e.per_token) +
+                    " and fewer than all experts");
   } else {
     overlap = in.at("overlap").number(0, 1);
   }

@@ -18,7 +18,7 @@ struct FixedLength {
   bool operator==(const FixedLength&) const = default;
 };
 struct UniformLength {
-  int least, most;  // both are drawn
+  int least, most;  // both included
   bool operator==(const UniformLength&) const = default;
 };
 struct ExponentialLength {
@@ -33,7 +33,7 @@ struct LognormalLength {
   double log_mean, log_deviation;  // of the logarithm
   bool operator==(const LognormalLength&) const = default;
 };
-struct RecordedLength {  // a trace's
+struct RecordedLength {  // from a trace
   bool operator==(const RecordedLength&) const = default;
 };
 using Lengths = std::variant<ScenarioLength, FixedLength, UniformLength, ExponentialLength, GammaLength,
@@ -43,12 +43,12 @@ constexpr int kLongestText = 1 << 24;  // tokens of a prompt or an output
 
 bool is_drawn(const Lengths&);     // from a distribution
 bool is_recorded(const Lengths&);  // looked up in a trace
-// The next length, 1 to kLongestText tokens. Bug for ScenarioLength and RecordedLength, which are looked up.
+// The next length, 1 to kLongestText tokens. Throws Bug for ScenarioLength and RecordedLength, which are looked up.
 int draw_length(const Lengths&, Rng&);
 double mean_length(const Lengths&);  // tokens; 0 for those that are looked up
 
-// A number of tokens or a distribution. A distribution without moments takes those of a column of `trace`, if there is
-// one. Mistakes are noted at the reader.
+// A number of tokens or a distribution. A distribution without moments uses those of a column of `trace`, if given.
+// Mistakes are noted at the reader.
 Lengths read_lengths(const Reader&, const WorkloadTrace* trace, int RecordedRequest::*column);
 
 // The variate with a mean of shape x scale.

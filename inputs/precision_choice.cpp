@@ -118,7 +118,7 @@ std::optional<std::string> PrecisionChoice::contradiction(const TransformerShape
       mine.experts.same_products(own.experts))
     return std::nullopt;
   return "the checkpoint of " + target.name + " has weights in " + own.name + ", \"" + *weights +
-         "\" is priced instead; \"auto\" takes the checkpoint's";
+         "\" is priced instead; \"auto\" selects the checkpoint's";
 }
 
 std::vector<PrecisionChoice> read_precisions(const Reader& scenario) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The formats of a scenario: a short name such as "fp8", or an object with a format per class of tensor
-// (docs/explanation/prediction.md, "Precision"). A class without a format has the checkpoint's (its
-// quantization_config), else bf16.
+// (docs/explanation/prediction.md, "Precision"). A class without a format uses the checkpoint's (its
+// quantization_config), or else bf16.
 #pragma once
 #include <optional>
 #include <string>
@@ -24,7 +24,7 @@ struct PrecisionChoice {
   bool operator==(const PrecisionChoice&) const = default;
 };
 
-// The alternatives of the key "precision"; lists inside an object multiply. Mistakes are noted at their places.
+// The alternatives of the key "precision"; lists inside an object form a product. Mistakes are noted at their places.
 std::vector<PrecisionChoice> read_precisions(const Reader& scenario);
 
 }  // namespace draftline

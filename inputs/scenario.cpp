@@ -65,8 +65,8 @@ void note_shared_means(const Reader& in, const std::vector<MethodChoice>& method
     if (each.size() < 2) continue;
     std::string listed;
     for (const int k : each) listed += (listed.empty() ? "" : ", ") + std::to_string(k);
-    in.note(method.second + " of " + std::string(method.first) + " stands for each draft length (" + listed +
-            "), though it was measured with one: shorter drafts look better than they are; give \"rates\", "
+    in.note(method.second + " of " + std::string(method.first) + " is used for each draft length (" + listed +
+            "), but was measured with one: shorter drafts are overestimated; give \"rates\", "
             "\"per_position\" or a \"table\"");
   }
 }
@@ -81,7 +81,7 @@ void read_routing(const Reader& in, Scenario& s) {
     routed.set_expert_overlap(read_overlap(in, *shape->experts()));
     shape = std::make_shared<const TransformerShape>(std::move(routed));
   }
-  if (!any && !in.failed()) in.fail("there is no network with experts to route to");
+  if (!any && !in.failed()) in.fail("requires a network with experts");
 }
 
 // The busiest device has at most all rows.
@@ -91,8 +91,8 @@ void refuse_balancedness(const Reader& in, const std::vector<Parallelism>& all) 
   for (const Parallelism& p : all) {
     if (p.expert_parallel && p.expert_balancedness * p.devices >= 1) continue;
     given->fail(!p.expert_parallel
-                    ? "is of devices with whole experts: expert_parallel must be true"
-                    : "must be at least 1 / " + std::to_string(p.devices) + ", where one of the devices has all rows");
+                    ? "requires devices with whole experts: expert_parallel must be true"
+                    : "must be at least 1 / " + std::to_string(p.devices) + ", for which one device has all rows");
     return;
   }
 }
@@ -123,8 +123,8 @@ std::vector<Parallelism> read_parallelism(const Reader& in) {
   for (const Parallelism& p : all)
     if (sent && (p.attention_replicas < 2 || p.attention_replicas != p.devices || !p.expert_parallel)) {
       all_to_all->fail(
-          "rows are sent to experts' devices where every device has sequences of its own and whole experts: "
-          "data_parallel_attention must be tensor_parallel, and expert_parallel true");
+          "all_to_all requires that every device has separate sequences and whole experts: "
+          "data_parallel_attention must equal tensor_parallel, and expert_parallel must be true");
       break;
     }
   return all;
@@ -134,14 +134,14 @@ std::vector<Parallelism> read_parallelism(const Reader& in) {
 void refuse_serving_keys(const Reader& in) {
   for (const char* key : {"scheduler", "policy", "slo", "latency_targets", "prices", "devices_per_node", "replicas",
                           "replications", "pipeline_parallel", "disaggregation", "routing"})
-    if (const auto value = in.find(key)) value->fail("belongs to a serving scenario, which has a \"workload\"");
+    if (const auto value = in.find(key)) value->fail("requires a serving scenario, which has a \"workload\"");
 }
 
 // What of every prompt is in the KV cache already, and what of that the sequences of a batch share.
 void read_cached_prompt(const Reader& in, Scenario& s) {
   const auto cached = in.find("cached_prompt_tokens"), shared = in.find("shared_prefix");
   const auto fits = [&](const Reader& at, int tokens) {
-    if (s.serving) at.fail("a scenario with a workload has none; give \"lengths\": {\"shared_prefix\": ..}");
+    if (s.serving) at.fail("is not allowed with a workload; give \"lengths\": {\"shared_prefix\": ..}");
     for (const int prompt : s.prompt_tokens)
       if (tokens >= prompt && !at.failed())
         at.fail("must be less than #/prompt_tokens, " + std::to_string(prompt) + ", got " + std::to_string(tokens));
@@ -152,7 +152,7 @@ void read_cached_prompt(const Reader& in, Scenario& s) {
   fits(*shared, s.shared_prefix->tokens);
   const int found = s.shared_prefix->whole_blocks();
   if (cached && s.cached_prompt_tokens < found)
-    cached->fail("must be at least " + std::to_string(found) + ", as #/shared_prefix is cached, got " +
+    cached->fail("must be at least " + std::to_string(found) + ", because #/shared_prefix is cached, got " +
                  std::to_string(s.cached_prompt_tokens));
   s.cached_prompt_tokens = std::max(s.cached_prompt_tokens, found);
 }
@@ -190,14 +190,14 @@ Scenario read_scenario(Document document, Catalogue& catalogue) {
   if (in.has("workload")) s.serving = read_serving(in, s.gpu_memory_utilization, catalogue);
   else refuse_serving_keys(in);
   if (const auto batch = in.find("batch_size"); batch && s.serving)
-    batch->fail("a scenario with a workload has none; give \"scheduler\": {\"max_num_seqs\": ..}");
+    batch->fail("is not allowed with a workload; give \"scheduler\": {\"max_num_seqs\": ..}");
   s.batch_sizes = alternatives(in, "batch_size", 1, count(kMostBatchSize));
   s.prompt_tokens = alternatives(in, "prompt_tokens", 512, count(kMostTokens));
   read_cached_prompt(in, s);
   s.output_tokens = alternatives(in, "output_tokens", 256, [](const Reader& r) { return r.integer(2, kMostTokens); });
   in.done();
   if (!in.failed() && s.points() > kMostPoints)
-    in.fail("the product of its lists has more than a hundred million points");
+    in.fail("the product of the lists has more than a hundred million points");
   if (in.failed()) s.document.finish();
   return s;
 }

@@ -24,30 +24,30 @@ struct MethodChoice {
   MethodSpec spec;
   Acceptance acceptance = {};
   std::shared_ptr<const DrafterDevice> drafter_device = {};  // null: the target's
-  std::optional<Reader> in = {};                             // where the scenario has it; none: not in a scenario
+  std::optional<Reader> in = {};                             // its place in the scenario; none: not from a scenario
 
   MethodChoice with(MethodSpec other) const { return {std::move(other), acceptance, drafter_device, in}; }
 };
 const MethodChoice& autoregressive();  // plain decoding, the baseline of speedups
 
 struct Scenario {
-  std::string name, question, note;  // for people
+  std::string name, question, note;  // for readers of the output
   std::vector<std::shared_ptr<const Device>> devices;
   std::vector<Parallelism> parallel;  // the product of "tensor_parallel", "data_parallel_attention", "expert_parallel"
   std::vector<std::shared_ptr<const TransformerShape>> transformers;
   std::vector<PrecisionChoice> precisions;  // before the checkpoint's formats are applied: see precision_at()
   std::vector<std::shared_ptr<const Engine>> engines;
   std::vector<MethodChoice> methods;
-  std::vector<std::vector<MethodChoice>> methods_of_engine;    // as each engine completes them (inputs/engine_defaults)
+  std::vector<std::vector<MethodChoice>> methods_of_engine;    // with each engine's defaults (inputs/engine_defaults)
   std::vector<int> prompt_tokens, output_tokens, batch_sizes;  // at least 1, 2 and 1
-  int cached_prompt_tokens = 0;  // tokens of each prompt already in the KV cache; fewer than any prompt has
-  std::optional<SharedPrefix> shared_prefix;  // the part of them that sequences share; workloads have their own
-  double gpu_memory_utilization = kGpuMemoryUtilization;      // share of device memory; serving choices have their own
-  std::optional<Serving> serving;                             // of a scenario with a workload, for the simulator
+  int cached_prompt_tokens = 0;               // tokens of each prompt already in the KV cache; fewer than in any prompt
+  std::optional<SharedPrefix> shared_prefix;  // the part of them that sequences share; not for workloads
+  double gpu_memory_utilization = kGpuMemoryUtilization;      // share of device memory; not for serving choices
+  std::optional<Serving> serving;                             // the workload part, for the simulator
   Document document = Document::from_text("{}", "scenario");  // the file from which it was read
 
   std::size_t points() const;  // the size of the product
-  // The method with which an engine of the scenario drafts: its own defaults where the scenario is silent.
+  // A method with the engine's defaults for values that the scenario does not give.
   const MethodChoice& method(std::size_t engine, std::size_t index) const {
     const bool own = engine < methods_of_engine.size() && index < methods_of_engine[engine].size();
     return own ? methods_of_engine[engine][index] : methods[index];

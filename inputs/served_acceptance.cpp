@@ -118,10 +118,9 @@ ServedAcceptance ServedAcceptance::read(const std::filesystem::path& file, const
     a = of_metrics(text);
   }
   if (!a)
-    throw InputErrors(
-        printable_path(file) +
-        ": says nothing of acceptance: neither the result of a benchmark that speculated nor metrics of a "
-        "server that did");
+    throw InputErrors(printable_path(file) +
+                      ": contains no acceptance: it is neither the result of a benchmark with speculation nor metrics "
+                      "of a speculating server");
   return *a;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Acceptance in files that serving engines write: the results of vLLM's `bench serve` and of SGLang's bench_serving
 // (JSON, or one JSON object a line), and the Prometheus metrics of vLLM, SGLang and llama.cpp from a server's
-// /metrics. Counters of several engines are added up. docs/recipes/your_acceptance.md, "Your acceptance".
+// /metrics. Counters of several engines are summed. docs/recipes/your_acceptance.md, "Your acceptance".
 #pragma once
 #include <filesystem>
 #include <optional>
@@ -11,16 +11,16 @@
 
 namespace draftline {
 
-// The draft length of a run from its mean over steps, which differs from a whole number only at the ends of texts; none
-// if it differs by more than 2 %.
+// The draft length of a run, from its mean over steps, which is nearly a whole number, because only steps at the ends
+// of texts are shorter. None if the mean differs from a whole number by more than 2 %.
 std::optional<int> whole_draft_length(double mean);
 
 // The acceptance of a run over all steps that verified drafts.
 struct ServedAcceptance {
-  // The share of the steps in which each draft was accepted; empty: the file has only the mean.
+  // For each draft, the share of the steps in which it was accepted; empty: the file contains only the mean.
   std::vector<double> per_position;
-  double mean_length = 1;           // tokens a step, the bonus token included
-  std::optional<int> draft_length;  // of all steps; none: unknown, or not constant
+  double mean_length = 1;           // tokens per step, the bonus token included
+  std::optional<int> draft_length;  // in all steps; none: unknown or not constant
 
   // Throws InputErrors if the file can't be read or has no acceptance.
   static ServedAcceptance read(const std::filesystem::path&, const Files& = disk());

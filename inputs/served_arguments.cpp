@@ -22,7 +22,7 @@ ServedArguments::ServedArguments(const std::string& argument, std::size_t at) : 
     if (equals >= end) fail("\"" + key + "\" has no value: write " + key + "=...");
     if (std::find(keys.begin(), keys.end(), key) == keys.end())
       fail("unknown key \"" + key + "\"" + did_you_mean(key, keys));
-    if (!values_.emplace(key, argument.substr(equals + 1, end - equals - 1)).second) fail(key + " stands twice");
+    if (!values_.emplace(key, argument.substr(equals + 1, end - equals - 1)).second) fail(key + " is given twice");
     at = end + 1;
   }
 }

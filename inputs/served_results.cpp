@@ -105,7 +105,7 @@ ServedRun of_serving(const Reader& in, const ServedArguments& arguments) {
   if (plain && gap) run.time = *gap;
   else if (median || mean) run.time = run.tokens_per_step * median.value_or(mean.value_or(Seconds{}));
   else if (in.find("median_tpot_ms") || in.find("mean_tpot_ms"))
-    in.fail("says of no step how long it takes: \"median_tpot_ms\" or \"mean_tpot_ms\" must be above 0");
+    in.fail("contains no step time: \"median_tpot_ms\" or \"mean_tpot_ms\" must be above 0");
   else in.at("median_tpot_ms").number();
 
   const auto most = number(in, "max_concurrency", 1, kMostServedSequences), duration = number(in, "duration", 0, 1e9);
@@ -120,12 +120,12 @@ ServedRun of_serving(const Reader& in, const ServedArguments& arguments) {
                  stays = decodes + requests * waiting.value / *duration;
     run.batch_size = std::clamp(most ? std::min(stays, *most) : decodes, 1.0, kMostServedSequences);
     if (most && decodes < 0.7 * run.batch_size && !arguments.text("batch"))
-      run.notes.push_back(in.place() + ": requests wait for a third of their time or more, so the batch is between " +
-                          significant(decodes) + " and " + significant(run.batch_size) + "; say it with @batch=");
+      run.notes.push_back(in.place() + ": requests wait for at least a third of their time, so the batch is between " +
+                          significant(decodes) + " and " + significant(run.batch_size) + "; give it with @batch=");
   } else if (most) {
     run.batch_size = *most;
   } else if (!arguments.text("batch")) {
-    in.fail("has neither \"duration\" nor \"max_concurrency\": say the batch with @batch=");
+    in.fail("has neither \"duration\" nor \"max_concurrency\": give the batch with @batch=");
   }
   return run;
 }
@@ -137,7 +137,7 @@ ServedRun of_latency(const Reader& in, const ServedArguments& arguments) {
              output = arguments.number("output", 2, kMostServedLength);
   ServedRun run;
   if (!batch || !prompt || !output) {
-    in.fail("times whole batches without their size: write FILE@batch=8,prompt=32,output=128");
+    in.fail("contains times of batches without their size: write FILE@batch=8,prompt=32,output=128");
     return run;
   }
   const auto median = in.find("percentiles") ? in.at("percentiles").find("50") : std::nullopt;
@@ -178,7 +178,7 @@ std::vector<ServedRun> of_document(const Document& document, const ServedArgumen
   } else {
     const bool latency = root.find("avg_latency").has_value();
     if (!latency && !root.find("completed"))
-      root.fail("is no benchmark's result that is known: of vLLM (bench serve, bench latency), SGLang or guidellm");
+      root.fail("is not a known benchmark result; known: vLLM (bench serve, bench latency), SGLang, guidellm");
     else runs.push_back(latency ? of_latency(root, arguments) : of_serving(root, arguments));
     if (!runs.empty()) runs.back().place = root.file().string();
   }

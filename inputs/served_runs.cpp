@@ -25,9 +25,8 @@ std::vector<ServedRun> read_served_runs(const std::string& argument) {
   else if (form.extension() == ".json" || form.extension() == ".jsonl")
     runs = read_served_results(file, form.extension() == ".jsonl", arguments);
   else
-    throw InputErrors(printable(file.string(), 1000) +
-                      ": a benchmark's result is a .json, .jsonl or .csv file, or one with .gz");
-  if (runs.empty()) throw InputErrors(printable(file.string(), 1000) + ": no run in it");
+    throw InputErrors(printable(file.string(), 1000) + ": must be a .json, .jsonl or .csv file, optionally with .gz");
+  if (runs.empty()) throw InputErrors(printable(file.string(), 1000) + ": contains no runs");
   for (ServedRun& run : runs) arguments.complete(run);
   return runs;
 }

@@ -15,25 +15,25 @@ namespace draftline {
 
 struct ServedRun {
   std::string place;                   // "c8.json", "runs.jsonl:3", "steps.csv:7"
-  double batch_size = 1;               // sequences that decode together, on average
-  double context = 0;                  // tokens of a sequence's text, on average over its steps
-  Seconds time;                        // of `steps` steps and, if prompt_tokens > 0, of the prefill before them
-  double steps = 1;                    // decode steps that `time` holds
-  int prompt_tokens = 0;               // of each sequence, if `time` holds their prefill; else 0
-  double tokens_per_step = 1;          // of a sequence: the acceptance length of a speculative run, bonus included
-  std::optional<double> draft_length;  // of a speculative run, if the file has it
-  double request_prompt = 0, request_output = 0;      // tokens of a request, mean; 0: no request is in the time
-  std::optional<std::string> transformer, precision;  // if the file has them
+  double batch_size = 1;               // mean number of sequences that decode together
+  double context = 0;                  // tokens of a sequence's text, averaged over its steps
+  Seconds time;                        // time of `steps` steps and, if prompt_tokens > 0, of the prefill before them
+  double steps = 1;                    // decode steps in `time`
+  int prompt_tokens = 0;               // of each sequence, if `time` contains the prefill; else 0
+  double tokens_per_step = 1;          // per sequence: the acceptance length of a speculative run, bonus token included
+  std::optional<double> draft_length;  // of a speculative run, if in the file
+  double request_prompt = 0, request_output = 0;      // mean tokens of a request; 0: `time` is not of whole requests
+  std::optional<std::string> transformer, precision;  // if in the file
   std::optional<int> tensor_parallel;
-  std::vector<std::string> notes;  // reasons why it is less certain than it looks, each with its place
+  std::vector<std::string> notes;  // causes of additional uncertainty, each with its place
 
   bool speculates() const { return tokens_per_step > 1; }
   Speculation speculation() const { return speculates() ? Speculation::on : Speculation::off; }
 };
 
-// The runs of "FILE" or "FILE@key=value,...". The keys set what the file lacks: batch, context, prompt, output,
-// transformer, precision, tensor_parallel, acceptance_length. Throws InputErrors with file, line and key.
+// The runs of "FILE" or "FILE@key=value,...". The keys set values that are not in the file: batch, context, prompt,
+// output, transformer, precision, tensor_parallel, acceptance_length. Throws InputErrors with file, line and key.
 std::vector<ServedRun> read_served_runs(const std::string& argument);
-std::filesystem::path served_file(const std::string& argument);  // without the "@" and the keys behind it
+std::filesystem::path served_file(const std::string& argument);  // without the "@" and the keys after it
 
 }  // namespace draftline

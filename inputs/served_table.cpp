@@ -27,10 +27,11 @@ std::vector<ServedRun> read_served_table(const std::filesystem::path& file) {
   const Csv t = Csv::from_file(file);
   for (const std::string& column : t.columns())
     if (std::find(known.begin(), known.end(), column) == known.end())
-      throw InputErrors(printable(file.string(), 1000) + ":1: unknown column \"" + printable(column) + "\"" +
-                        (column == "tpot" || column == "itl" || column == "step"
-                             ? "; the name has the unit: \"" + column + "_ms\", \"step_us\", \"step_s\" or \"tpot_s\""
-                             : did_you_mean(column, known)));
+      throw InputErrors(
+          printable(file.string(), 1000) + ":1: unknown column \"" + printable(column) + "\"" +
+          (column == "tpot" || column == "itl" || column == "step"
+               ? "; the name must include the unit: \"" + column + "_ms\", \"step_us\", \"step_s\" or \"tpot_s\""
+               : did_you_mean(column, known)));
   const auto time = std::find_if(times.begin(), times.end(), [&](const Time& x) { return t.has(x.column); });
   const auto batch = t.column("batch"), context = t.column("context"),
              column = t.column(time == times.end() ? "step_ms" : time->column);

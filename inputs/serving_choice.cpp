@@ -61,8 +61,8 @@ void read_fleet(const Reader& in, ServingChoice& c) {
     if (const auto latency = apart->find("latency")) c.transfer_fixed = latency->quantity<Seconds>(0);
     apart->done();
     if (c.workload.arrivals.kind == ArrivalProcess::Kind::closed)
-      apart->fail("a closed loop is not split between servers: give a process with a rate, or a trace");
-    if (c.limits.batching == Batching::static_batching) apart->fail("static batches are not split");
+      apart->fail("is not modelled with a closed loop: give a process with a rate, or a trace");
+    if (c.limits.batching == Batching::static_batching) apart->fail("is not modelled with static batches");
   }
 }
 
@@ -157,7 +157,7 @@ Serving read_serving(const Reader& scenario, double gpu_memory_utilization, Cata
   if (const auto nodes = scenario.find("devices_per_node")) read_nodes(*nodes, s.prices);
   const std::size_t count = combinations(axes);
   if (count > kMostChoices) {
-    scenario.fail("the lists of its workload, scheduler and policy make more than a million alternatives");
+    scenario.fail("the product of the lists in workload, scheduler and policy has more than a million alternatives");
     return s;
   }
   for (std::size_t i = 0; i < count; ++i) {

@@ -21,8 +21,8 @@ namespace draftline {
 // "routing".
 struct ServingChoice {
   Workload workload;
-  SchedulerLimits limits;  // without kv_blocks and the times of copies, which depend on the device
-  bool says_seqs = false, says_tokens = false, says_batching = false;  // what of the limits isn't the engine's
+  SchedulerLimits limits;  // without kv_blocks and times of copies, which depend on the device
+  bool says_seqs = false, says_tokens = false, says_batching = false;  // limits that the scenario gives
   // Share of device memory for weights, activations and KV blocks, 0 to 1.
   double gpu_memory_utilization = kGpuMemoryUtilization;
   std::optional<std::int64_t> kv_blocks;  // none: as many as fit in device memory
@@ -34,28 +34,28 @@ struct ServingChoice {
   // The workload's own lengths as text for tables, "lognormal" ones for example; "": the scenario's.
   std::string prompt_lengths, output_lengths;
   std::vector<std::string> varying;  // the chosen value of each of Serving::axes, as text for tables
-  std::size_t load = 0;              // which of the workloads that the lists in "workload" make
+  std::size_t load = 0;              // index of the workload among the product of the lists in "workload"
 };
 
-// What devices cost, by their names.
+// The prices of devices, by name.
 struct Prices {
-  std::map<std::string, double> per_hour;       // of a device; empty: a device costs 1
-  std::map<std::string, int> devices_per_node;  // of devices that come in whole nodes
-  std::optional<int> usual_devices_per_node;    // of the others; none: each is bought alone
+  std::map<std::string, double> per_hour;       // of each device; empty: every device costs 1
+  std::map<std::string, int> devices_per_node;  // for devices that are bought in whole nodes
+  std::optional<int> usual_devices_per_node;    // for other devices; none: bought individually
   double of(const std::string& device) const { return per_hour.empty() ? 1 : per_hour.at(device); }
   std::optional<int> node_of(const std::string& device) const;
 };
 
 struct Serving {
   std::vector<std::string> axes;       // keys of the lists
-  std::size_t axes_of_workload = 0;    // the first of these are of "workload"
+  std::size_t axes_of_workload = 0;    // the number of first axes that belong to "workload"
   std::vector<ServingChoice> choices;  // the product of the lists
   LatencyTargets targets;
-  std::optional<int> replications;  // simulations of each point, with different seeds; none: one, of a plan three
+  std::optional<int> replications;  // simulations per point, with different seeds; none: 1, or 3 for a plan
   Prices prices;
 };
 
-// The limits of a server: the engine's own, on that card, where the scenario is silent.
+// The engine's default limits of a server on this card.
 SchedulerLimits engine_limits(const Engine&, const Device&, Speculation);
 SchedulerLimits limits_on(const ServingChoice&, const Engine&, const Device&, Speculation);
 

@@ -17,8 +17,8 @@ namespace draftline {
 
 // `continuous` is the batching of vLLM's V1 engine: a step decodes all running sequences and fills its token budget
 // with prompt chunks, first come, first served. `prefill_first` (chunked prefill off): waiting prompts are computed in
-// steps of their own before decoding continues. `static_batching`: a batch is filled and then runs until its last
-// sequence is finished.
+// separate steps before decoding continues. `static_batching`: a batch is filled and then runs until its last sequence
+// is finished.
 enum class Batching { continuous, prefill_first, static_batching };
 
 // Limits of a server's scheduler.
@@ -28,17 +28,17 @@ struct SchedulerLimits {
   int max_num_batched_tokens = 2048;      // token budget of a step: verified rows and prompt chunks
   std::int64_t kv_blocks = 1 << 20;       // size of the KV pool
   int block_size = 16;                    // tokens of a KV block; a power of two
-  bool whole_prompts = true;              // admit a prompt only if all of it fits the free blocks
+  bool whole_prompts = true;              // admit a prompt only if it fits the free blocks entirely
   bool prefix_caching = true;             // applies to prompts whose prefix blocks have hashes
-  int prefix_block = kPrefixBlockTokens;  // tokens of such a block, a power of two; the workload's
+  int prefix_block = kPrefixBlockTokens;  // tokens of a prefix block, a power of two, from the workload
   bool swap = false;                      // swap preempted sequences to the host; otherwise they are recomputed
   Seconds swap_per_token;                 // one way
-  KeptTokens kept = {};                   // of a sequence
+  KeptTokens kept = {};                   // tokens of a sequence that stay in the cache
 
   bool operator==(const SchedulerLimits&) const = default;
 
-  // Whether prompts share prefixes. They do not with recurrent states, nor if all layers of the target have windows.
-  // Only whole KV blocks are shared.
+  // Whether prompts share prefixes: not with recurrent states, and not if all layers of the target have windows. Only
+  // whole KV blocks are shared.
   bool shares_prefixes() const {
     return prefix_caching && kept.states == 0 && !kept.all_windowed && block_size <= prefix_block;
   }
@@ -57,16 +57,17 @@ inline int batch_limit(const SchedulerLimits& limits, int rows) {
 struct FleetShape {
   int replicas = 1;
   // Pipeline stages of a replica, each with its share of the layers. A replica has as many batches in flight as stages.
-  // A batch takes the time of a whole pass through all stages; as the stages serve the batches in turn, these do not
-  // slow each other down. Each batch is therefore simulated as a server of its own, with its share of the replica's
-  // memory. The cost of batches of unequal size is not modelled.
+  // A batch takes the time of a whole pass through all stages. Batches do not slow each other down, because they occupy
+  // different stages. Each batch is therefore simulated as a separate server with its share of the replica's memory.
+  // The cost of batches of unequal size is not modelled.
   int stages = 1;
   enum class Routing { round_robin, least_loaded } routing = Routing::round_robin;
-  // Data-parallel attention: parts of each server, with a scheduler, a queue and a KV pool each. All step together.
+  // Data-parallel attention: ranks of each server, each with a scheduler, a queue and a KV pool. All ranks step
+  // together.
   int parts = 1;
   Routing between_parts = Routing::least_loaded;
-  // Disaggregation: the number of additional replicas that compute prompts, while `replicas` decode; 0: none. Keys and
-  // values are transferred between them.
+  // Disaggregation: the number of additional replicas that compute prompts; the other `replicas` decode; 0: none. Keys
+  // and values are transferred between them.
   int prefill_replicas = 0;
   Seconds transfer_fixed, transfer_per_token;
   int servers() const { return (replicas + prefill_replicas) * stages; }

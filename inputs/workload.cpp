@@ -46,7 +46,7 @@ void read_both_lengths(const Reader& in, Workload& w, Catalogue& catalogue) {
     }
   if (shared) {
     if (has_recorded_prefixes(w))
-      shared->fail("the prompts of " + w.length_trace->file.string() + " have prefix blocks of their own");
+      shared->fail("the prompts of " + w.length_trace->file.string() + " already have prefix blocks");
     w.shared_prefix = read_shared_prefix(*shared);
   }
   in.done();
@@ -58,7 +58,7 @@ void read_arrivals(const Reader& in, Workload& w, Catalogue& catalogue) {
   if (const auto trace = in.find("trace")) {
     a.kind = ArrivalProcess::Kind::trace;
     w.arrival_trace = catalogue.workload(*trace);
-    if (w.arrival_trace && !w.arrival_trace->has_arrivals) trace->fail("that file has no arrival times");
+    if (w.arrival_trace && !w.arrival_trace->has_arrivals) trace->fail("this file contains no arrival times");
     if (const auto scale = in.find("rate_scale")) a.scale = scale->number(1e-6, 1e6);
   } else {
     using Kind = ArrivalProcess::Kind;
@@ -73,7 +73,7 @@ void read_arrivals(const Reader& in, Workload& w, Catalogue& catalogue) {
     if (a.kind == ArrivalProcess::Kind::on_off) {
       a.on = in.at("on").quantity<Seconds>().value;
       a.off = in.at("off").quantity<Seconds>().value;
-      if (a.rate * a.on < 0.01) in.fail("fewer than one arrival in a hundred phases that are on");
+      if (a.rate * a.on < 0.01) in.fail("must have at least one arrival per hundred on phases");
     }
   }
   in.done();
@@ -92,7 +92,7 @@ std::optional<SharedPrefix> read_shared_prefix(const Reader& in) {
     shared.tokens = in.integer(0, kLongestText);
   }
   if (std::int64_t{shared.tokens} * shared.groups > kMostInAll)
-    in.fail("all its groups together must have at most " + std::to_string(kMostInAll) + " tokens");
+    in.fail("all groups together must have at most " + std::to_string(kMostInAll) + " tokens");
   return shared.tokens > 0 ? std::optional(shared) : std::nullopt;
 }
 
@@ -119,7 +119,7 @@ Workload read_workload(const Reader& in, Catalogue& catalogue) {
   const double rate = drawn ? mean_rate(w) : 0, seconds = rate > 0 ? static_cast<double>(w.requests) / rate : 0;
   if (seconds > kLongestTime.value)
     in.fail(std::to_string(w.requests) + " requests arrive in " + to_text(Seconds{seconds}) +
-            ", simulated time ends after " + to_text(kLongestTime));
+            ", but simulated time ends after " + to_text(kLongestTime));
   if (const auto warm_up = in.find("warm_up")) w.warm_up = warm_up->long_integer(0, w.requests - 1);
   in.done();
   return w;
@@ -232,8 +232,8 @@ std::optional<Request> Requests::next() {
   if (w.arrival_trace) time_ = w.arrival_trace->requests[at(made_)].arrival / w.arrivals.scale;
   else time_ += gap();
   if (time_ > kLongestTime.value)
-    throw InputErrors("request " + std::to_string(made_) + " arrives after more than " + to_text(kLongestTime) +
-                      ": beyond simulated time");
+    throw InputErrors("request " + std::to_string(made_) + " arrives after " + to_text(kLongestTime) +
+                      ", beyond simulated time");
   Request r{made_, to_ticks({time_}), 0, 0, nullptr};
   const RecordedRequest* row = nullptr;
   if (w.length_trace && (is_recorded(w.prompt) || is_recorded(w.output))) {

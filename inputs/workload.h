@@ -20,25 +20,25 @@ struct Request {
   std::int64_t id = 0;  // in order of arrival, from 0
   Ticks arrival = 0;
   int prompt = 0, output = 0;  // tokens
-  // Hashes that name the prompt's prefix blocks (sim/prefix_cache), of prefix_block() tokens each; null if they are
-  // unknown. Names beyond the prompt's end are ignored.
+  // Hashes of the prompt's prefix blocks (sim/prefix_cache), of prefix_block() tokens each; null if unknown. Hashes
+  // beyond the prompt's end are ignored.
   const std::vector<int>* prefix_hashes = nullptr;
 };
 
 struct ArrivalProcess {
   enum class Kind { closed, poisson, gamma, on_off, trace } kind = Kind::poisson;
-  double rate = 0;         // requests/s; of `on_off`: during the on phases
-  double cv = 1;           // of `gamma`: coefficient of variation of the interarrival times
-  double on = 0, off = 0;  // of `on_off`: mean durations of the exponentially distributed phases, in seconds
-  int concurrency = 0;     // of `closed`: requests in flight; each is followed by the next
-  double scale = 1;        // of `trace`: factor on the rate
+  double rate = 0;         // requests/s; for `on_off` during the on phases
+  double cv = 1;           // `gamma`: coefficient of variation of the interarrival times
+  double on = 0, off = 0;  // `on_off`: mean durations of the exponentially distributed phases, in seconds
+  int concurrency = 0;     // `closed`: requests in flight; each finished request is replaced
+  double scale = 1;        // `trace`: factor on the rate
 };
 
-// Requests whose prompts begin alike: with the tokens of one of several prefixes, drawn uniformly. A prompt that is no
-// longer than that is a prefix's beginning.
+// Requests whose prompts begin with one of several prefixes, drawn uniformly. A prompt that is not longer than its
+// prefix consists of the prefix's beginning.
 struct SharedPrefix {
   int tokens = 0, groups = 1;  // groups: number of prefixes
-  int block = 16;              // tokens by which prompts are compared; the server's block_size
+  int block = 16;              // granularity of comparing prompts, in tokens: the server's block_size
   int whole_blocks(int of) const {
     return std::min(tokens, of) / block * block;
   }  // cached tokens of a prompt of `of` tokens
@@ -50,12 +50,12 @@ class DrawnRequests;
 struct Workload {
   ArrivalProcess arrivals;
   Lengths prompt, output;
-  bool lengths_in_order = true;        // of a trace: row by row; otherwise random rows
-  bool lengths_of_acceptance = false;  // the lengths of the acceptance trace, whose prompts are replayed from the start
+  bool lengths_in_order = true;        // lengths of a trace row by row; false: random rows
+  bool lengths_of_acceptance = false;  // lengths of the acceptance trace, whose prompts are replayed from the start
   std::shared_ptr<const WorkloadTrace> arrival_trace, length_trace;
   std::optional<SharedPrefix> shared_prefix;
   std::int64_t requests = 0;
-  std::int64_t warm_up = 0;        // the first requests, left out of the figures of requests but not of those of steps
+  std::int64_t warm_up = 0;        // first requests, excluded from figures of requests but not of steps
   DrawnRequests* drawn = nullptr;  // random draws that several runs share; null: each run draws its own
 };
 
@@ -63,17 +63,17 @@ double mean_rate(const Workload&);          // requests/s; 0 for a closed loop
 double mean_prompt(const Workload&);        // tokens; 0: the scenario's prompt_tokens
 double mean_output(const Workload&);        // tokens; 0: the scenario's output_tokens
 bool draws_lengths(const Workload&);        // whether prompt or output lengths are drawn from a distribution
-bool is_recorded(const Workload&);          // whether its number of requests is that of a trace
-int prefix_block(const Workload&);          // tokens of such a block
+bool is_recorded(const Workload&);          // whether its requests are those of a trace
+int prefix_block(const Workload&);          // tokens of a prefix block
 Workload at_rate(Workload, double factor);  // the same requests at `factor` times the rate
 Workload one_by_one(Workload);              // the same requests, each after the end of the one before it
 
 Workload read_workload(const Reader&, Catalogue&);  // mistakes are noted at the reader
-// A number of tokens, or {"tokens": .., "groups": ..}; none if there are no tokens. Mistakes are noted at the reader.
+// A number of tokens, or {"tokens": .., "groups": ..}; none for 0 tokens. Mistakes are noted at the reader.
 std::optional<SharedPrefix> read_shared_prefix(const Reader&);
 
-// Random draws, kept for later runs with the same seed and distribution, because a quantile costs more time than
-// simulating a request. Runs with different seeds, of a plan's replications, take turns.
+// Random draws, stored for later runs with the same seed and distribution, because a quantile takes longer than
+// simulating a request. Runs with different seeds (replications of a plan) alternate.
 template <class Distribution, class Value>
 class KeptDraws {
  public:
@@ -92,7 +92,7 @@ class KeptDraws {
     Rng rng_;
     std::vector<Value> values_;
   };
-  // The stream of a seed and a distribution. All other streams are dropped first if they hold too many values.
+  // The stream of a seed and a distribution. If all streams hold too many values, the others are dropped first.
   std::shared_ptr<Stream> stream(const Distribution& distribution, std::uint64_t seed, std::string_view purpose) {
     std::size_t values = 0;
     for (const Known& k : known_) {
@@ -116,19 +116,19 @@ class KeptDraws {
 // The draws of a workload that do not depend on the rate and the fleet. `gaps`: gamma variates of scale 1, by shape.
 class DrawnRequests {
  public:
-  static constexpr std::int64_t kMostRequests = 1 << 18;  // longer runs keep no draws
+  static constexpr std::int64_t kMostRequests = 1 << 18;  // longer runs store no draws
   using OfLengths = KeptDraws<Lengths, int>;
   using OfGaps = KeptDraws<double, double>;
   OfLengths prompts, outputs;
   OfGaps gaps;
 };
 
-// The requests of one run in order of arrival. In a closed loop all arrive at 0, and the server delays them.
+// The requests of one run in order of arrival. In a closed loop all requests arrive at 0, and the server delays them.
 class Requests {
  public:
   Requests(const Workload&, std::uint64_t seed);  // the workload must outlive this object, and this object the requests
-  std::optional<Request> next();  // none after the last; InputErrors if it arrives beyond simulated time (core/clock)
-  std::string place(const Request&) const;  // for messages: "request 7", or its file and line
+  std::optional<Request> next();                  // none after the last; InputErrors beyond simulated time (core/clock)
+  std::string place(const Request&) const;        // for messages: "request 7", or its file and line
 
  private:
   double gap();
@@ -136,7 +136,7 @@ class Requests {
   const std::vector<int>* draw_prefix(int prompt);
   const Workload& workload_;
   Rng gaps_, prompts_, outputs_, rows_, groups_;
-  std::unordered_map<int, std::vector<int>> prefixes_;  // by group: names of the blocks that prompts had so far
+  std::unordered_map<int, std::vector<int>> prefixes_;  // by group: names of the prompts' blocks so far
   // Draws that several runs share; null: this run draws its own.
   std::shared_ptr<DrawnRequests::OfLengths::Stream> kept_prompts_, kept_outputs_;
   std::shared_ptr<DrawnRequests::OfGaps::Stream> kept_gaps_;

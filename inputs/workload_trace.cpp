@@ -61,11 +61,11 @@ class Collector {
   // finish() that throws them. A row with a mistake is left out.
   template <class Fail>
   void add(double arrival, std::int64_t prompt, std::int64_t output, std::size_t line, const Fail& fail) {
-    if (!std::isfinite(arrival) || arrival < 0) return fail("an arrival below zero");
-    if (prompt < 1) return fail("a prompt of " + std::to_string(prompt) + " tokens");
-    if (output < 1) return fail("an output of " + std::to_string(output) + " tokens");
-    if (prompt > kMostRecorded || output > kMostRecorded) return fail("more than 16 million tokens");
-    if (!trace.requests.empty() && arrival < last_) return fail("arrives before the request above it");
+    if (!std::isfinite(arrival) || arrival < 0) return fail("has a negative arrival time");
+    if (prompt < 1) return fail("has a prompt of " + std::to_string(prompt) + " tokens");
+    if (output < 1) return fail("has an output of " + std::to_string(output) + " tokens");
+    if (prompt > kMostRecorded || output > kMostRecorded) return fail("has more than 16 million tokens");
+    if (!trace.requests.empty() && arrival < last_) return fail("arrives before the preceding request");
     if (trace.requests.empty()) first_ = arrival;
     last_ = arrival;
     trace.requests.push_back(
@@ -92,7 +92,7 @@ WorkloadTrace from_csv(const Csv& csv, const std::filesystem::path& file) {
   if (no_arrivals) format = formats.begin() + 2;
   if (format == formats.end())
     throw InputErrors(file.string() +
-                      ":1: no known columns: TIMESTAMP,ContextTokens,GeneratedTokens (Azure), Timestamp,Request "
+                      ":1: has no known columns: TIMESTAMP,ContextTokens,GeneratedTokens (Azure), Timestamp,Request "
                       "tokens,Response tokens (BurstGPT) or arrived_at,num_prefill_tokens,num_decode_tokens");
   Collector all;
   all.trace.has_arrivals = !no_arrivals;
@@ -104,7 +104,7 @@ WorkloadTrace from_csv(const Csv& csv, const std::filesystem::path& file) {
     double t = 0;
     if (format->stamped) {
       const auto stamp = time_stamp(csv.text(row, arrival));
-      if (!stamp) fail("\"" + std::string(csv.text(row, arrival)) + "\" is no time like 2023-11-16 18:15:46.68");
+      if (!stamp) fail("\"" + std::string(csv.text(row, arrival)) + "\" is not a time such as 2023-11-16 18:15:46.68");
       t = stamp.value_or(0);
     } else if (!no_arrivals) {
       t = csv.number(row, arrival);
@@ -124,13 +124,14 @@ std::vector<int> read_hash_ids(const nlohmann::json& ids, const Fail& fail) {
   };
   std::vector<int> names;
   for (const auto& id : ids) {
-    if (!fits(id)) fail("\"hash_ids\" are whole numbers of 32 bits");
+    if (!fits(id)) fail("\"hash_ids\" must be 32-bit integers");
     names.push_back(id.get<int>());
   }
   std::vector<int> sorted = names;
   std::sort(sorted.begin(), sorted.end());
   if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
-    fail("\"hash_ids\" holds " + std::to_string(*twice) + " twice: a name stands for a block and all before it");
+    fail("\"hash_ids\" contains " + std::to_string(*twice) +
+         " twice: a hash identifies a block and all blocks before it");
   return names;
 }
 
@@ -158,18 +159,18 @@ WorkloadTrace from_json_lines(const std::filesystem::path& file, const Files& fi
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     if (line.size() > kMostLine) fail("a line of more than " + std::to_string(kMostLine) + " bytes");
     const auto json = nlohmann::json::parse(line, nullptr, false);
-    if (!json.is_object()) fail("no JSON object");
+    if (!json.is_object()) fail("is not a JSON object");
     const auto format =
         std::find_if(formats.begin(), formats.end(), [&](const Format& f) { return json.contains(f.arrival); });
-    if (format == formats.end()) fail("neither \"timestamp\" (Mooncake) nor \"arrival_time\" (a log of vLLM)");
+    if (format == formats.end()) fail("has neither \"timestamp\" (Mooncake) nor \"arrival_time\" (a log of vLLM)");
     const auto figure = [&](const char* key) {
       const auto it = json.find(key);
-      if (it == json.end() || !it->is_number()) fail("\"" + std::string(key) + "\" is missing or no number");
+      if (it == json.end() || !it->is_number()) fail("\"" + std::string(key) + "\" is missing or not a number");
       return it->template get<double>();
     };
     const auto tokens = [&](const char* key) {
       const double n = figure(key);
-      if (n != std::floor(n) || std::abs(n) > 1e15) fail("\"" + std::string(key) + "\" is no whole number");
+      if (n != std::floor(n) || std::abs(n) > 1e15) fail("\"" + std::string(key) + "\" is not a whole number");
       return static_cast<std::int64_t>(n);
     };
     all.add(figure(format->arrival) * format->unit, tokens(format->prompt), tokens(format->output), number, fail);
@@ -191,7 +192,7 @@ WorkloadTrace from_benchmark(const std::filesystem::path& file, const Files& fil
   const auto starts = root.find("start_times");
   const auto in = prompts.items(), out = outputs.items(), start = starts ? starts->items() : std::vector<Reader>{};
   if (in.size() != out.size() || (starts && in.size() != start.size()))
-    outputs.fail("\"input_lens\", \"output_lens\" and \"start_times\" are of different lengths");
+    outputs.fail("\"input_lens\", \"output_lens\" and \"start_times\" must have equal lengths");
   document.finish();
   Collector all;
   all.trace.has_arrivals = starts.has_value();
@@ -211,9 +212,9 @@ WorkloadTrace read_workload_trace(const std::filesystem::path& file, const Files
   if (name.extension() == ".jsonl") trace = from_json_lines(file, files);
   else if (name.extension() == ".json") trace = from_benchmark(file, files);
   else if (name.extension() == ".csv") trace = from_csv(Csv::from_file(file, kMostBytes, files), file);
-  else throw InputErrors(file.string() + ": a workload is a .csv, .jsonl or .json file, or one of them with .gz");
+  else throw InputErrors(file.string() + ": must be a .csv, .jsonl or .json file, optionally with .gz");
   trace.file = file;
-  if (trace.requests.empty()) throw InputErrors(file.string() + ": no request in it");
+  if (trace.requests.empty()) throw InputErrors(file.string() + ": contains no requests");
   return trace;
 }
 

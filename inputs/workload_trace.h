@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorded requests, as public traces and logs of servers have them.
+// Recorded requests from public traces and logs of servers.
 #pragma once
 #include <filesystem>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace draftline {
 
-inline constexpr int kPrefixBlockTokens = 512;  // of the blocks whose hashes Mooncake's traces have
+inline constexpr int kPrefixBlockTokens = 512;  // size of the hashed blocks in Mooncake's traces
 
 // A request of a recorded trace.
 struct RecordedRequest {

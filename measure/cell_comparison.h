@@ -9,7 +9,8 @@ namespace draftline {
 
 class CellComparison {
  public:
-  // `rate`: the acceptance rate, where steps are alike whatever is accepted. `find`: draft networks. All outlive it.
+  // `rate`: the acceptance rate, for methods whose steps do not depend on acceptance. `find`: finds draft networks. All
+  // arguments must outlive this object.
   CellComparison(const MeasuredCell&, const Setup&, double rate, Pricer&, const Decoder::FindTransformer& find);
   ValidationCell result();
 
@@ -17,7 +18,7 @@ class CellComparison {
   struct Steps {                   // of the method
     StepBreakdown predicted;       // of a mean step
     std::vector<OpPrice> ops;      // of a mean step
-    std::vector<double> measured;  // seconds of a step of each turn, as if it had had the mean's steps
+    std::vector<double> measured;  // seconds per step of each turn, scaled to the steps of the mean
   };
   StepBreakdown plain_step();
   Steps steps() { return steered() ? steered_steps() : alike_steps(); }

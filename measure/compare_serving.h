@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The serving part of `draftline validate`: a live server and the simulator, given the same requests.
+// The serving part of `draftline validate`: compares a live server with the simulator on the same requests.
 #pragma once
 #include <filesystem>
 #include <functional>
@@ -12,16 +12,16 @@
 namespace draftline::measure {
 
 struct ServingAsked {
-  std::filesystem::path out, data;  // `out` holds device.json and engine.json, and gets arrivals and traces
+  std::filesystem::path out, data;  // `out` contains device.json and engine.json; arrivals and traces are written there
   std::string network;              // the target, one of Networks
   ServingLoad load;
   int requests = 2, runs = 1;
-  std::optional<Seconds> time;  // for all runs, about; if it is too short there are fewer runs, then fewer servers
-  std::function<void()> ready;  // called before each run
-  std::function<bool()> undisturbed;  // called after each run: whether no other program disturbed it
+  std::optional<Seconds> time;        // approximate time of all runs; if it is short, runs and then servers are omitted
+  std::function<void()> ready;        // called before each run
+  std::function<bool()> undisturbed;  // called after each run; false: another program disturbed the run
 };
 // Serves the requests live and in the simulator, with static and continuous batching, without and with the method: one
-// element for each combination. If it can't be served, or the time is over, `skipped` has the reason.
+// element for each combination. `skipped` contains the reason if a combination can't be served or no time is left.
 std::vector<ComparedServing> compare_serving(const ServingAsked&, const Networks&, ValidationDevice&, Validation&);
 
 }  // namespace draftline::measure

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits until other programs leave the core. A co-runner on the core's SMT sibling stays for seconds to minutes. It
-// makes arithmetic take 1.4 to 1.7 times as long but memory reads hardly longer, so times can't be corrected for it
-// afterwards.
+// Waits until other programs leave the core. A program on the core's SMT sibling runs for seconds to minutes. It slows
+// arithmetic by a factor of 1.4 to 1.7 but hardly slows memory reads, so times can't be corrected afterwards.
 #pragma once
 #include <functional>
 
@@ -13,12 +12,12 @@ namespace draftline::measure {
 class CoreMonitor {
  public:
   using Read = std::function<ClockReference::Readings(int more)>;
-  // `read` takes readings of the clock reference; without it wait() returns at once. `at_most`: the time for all waits
-  // together.
+  // `read` reads the clock reference; without it wait() returns at once. `at_most`: the limit on the total time of all
+  // waits.
   CoreMonitor(
       Read read, Seconds at_most, std::function<bool()> interrupted = [] { return false; })
       : read_(std::move(read)), at_most_(at_most), interrupted_(std::move(interrupted)) {}
-  // Waits until the core is free, the time is over, or it is interrupted. `waiting` is called again and again
+  // Waits until the core is free, the time is used up, or the wait is interrupted. `waiting` is called repeatedly
   // meanwhile.
   void wait(const std::function<void()>& waiting = {});
   bool stayed_free() const;  // whether most readings since the last wait were those of a free core

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoders on a GPU for `draftline validate`: bf16, CUDA graphs, random weights that the device generates, and no more
-// cache than the steps need. Acceptance is forced for methods whose steps do not depend on it.
+// Decoders on a GPU for `draftline validate`: bf16, CUDA graphs, random weights that the device generates, and only as
+// much cache as the steps need. Acceptance is forced for methods whose steps do not depend on it.
 #pragma once
 #include "decoder/random_weights.h"
 #include "measure/decode_device.h"

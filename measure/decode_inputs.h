@@ -19,28 +19,28 @@ std::unique_ptr<HuggingFaceFolder> checkpoint(const std::filesystem::path& folde
 
 // The weights of a target and its drafter, as in traces: weights_name() (trace/trace) or "random, seed 0".
 struct WeightNames {
-  std::string target, drafter;  // drafter "": it has no weights but the target's
+  std::string target, drafter;  // drafter "": it uses only the target's weights
   bool random_drafter() const { return drafter.starts_with("random"); }
   nlohmann::json drafter_json() const;
-  std::string warning() const;  // "; drafter: random, seed 0": to be printed with figures; "" if all are trained
+  std::string warning() const;  // "; drafter: random, seed 0", to print with figures; "" if all are trained
 };
 
 // Weights from the checkpoints of the target and of its drafter: a draft network, or a published drafter. Weights that
-// no checkpoint has are random.
+// are in no checkpoint are random.
 class DecodedWeights : public WeightSource {
  public:
   // `target`: null for random weights. `draft_noise`: a draft network without checkpoint has the target's weights with
-  // noise of this standard deviation, relative to that of random weights. `seed`: of weights and noise.
+  // noise of this standard deviation, relative to that of random weights. `seed`: for weights and noise.
   DecodedWeights(std::unique_ptr<HuggingFaceFolder> target, double draft_noise, std::uint64_t seed);
   void draft_from(std::unique_ptr<HuggingFaceFolder> draft) { draft_ = std::move(draft); }
-  // Opens the drafter's folder (decoder/checkpoint/drafter_folder) that a reader names. Mistakes are noted there, also
-  // that the target has no checkpoint.
+  // Opens the drafter's folder (decoder/checkpoint/drafter_folder) that a reader names. Mistakes are noted there,
+  // including a missing checkpoint of the target.
   DrafterConfig drafter_at(const NamedFile& folder, DrafterKind);
   void load(const std::string& name, int in, int out, std::span<float> to) override;
   std::vector<NormalTerm> formula(const std::string& name, int in, int out) override;
 
   std::string_view target_kind() const { return target_ ? "checkpoint" : "random"; }
-  WeightNames names(const WeightStore&) const;  // of a decoder's store
+  WeightNames names(const WeightStore&) const;  // of the weights in a decoder's store
   // Throws InputErrors if a drafter's weights would be random and the target's are not.
   void refuse_random_drafter(const WeightStore&, const methods::Entry&) const;
   InputFiles input_files() const;  // the checkpoints' folders with fingerprints of their content
@@ -48,7 +48,7 @@ class DecodedWeights : public WeightSource {
  private:
   WeightSource& of_target() { return target_ ? static_cast<WeightSource&>(*target_) : random_; }
   WeightSource& of(const std::string& name);
-  bool is_random(const std::string& name) const;  // of a drafter's weight
+  bool is_random(const std::string& name) const;  // whether a drafter's weight is random
   std::string target_name() const;
   std::string drafter_name(const WeightStore&) const;
   std::unique_ptr<HuggingFaceFolder> target_, draft_;
@@ -61,8 +61,8 @@ class DecodedWeights : public WeightSource {
 
 // Reads token ids, written as decimal numbers between blanks. Throws InputErrors that name `where`.
 std::vector<int> read_ids(const std::string& text, int vocabulary, const std::string& where);
-// Reads a line of ids for each prompt, as `decode` prints them. An empty line: that continuation is unknown. Throws
-// InputErrors.
+// Reads a line of ids for each prompt, as `decode` prints them. An empty line means that the continuation is unknown.
+// Throws InputErrors.
 std::vector<std::vector<int>> read_continuations(const std::string& file, std::size_t prompts, int vocabulary);
 
 }  // namespace draftline::measure

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The times of a `decode` run: steps by phase, and the bytes/s and FLOP/s of their tapes. Prefills are counted
-// separately. The first steps, in which graphs are captured and algorithms are chosen, are left out.
+// separately. The first steps are excluded, because graphs are captured and algorithms are chosen in them.
 #pragma once
 #include <chrono>
 #include <optional>
@@ -19,8 +19,8 @@ class DecodeTiming {
   DecodeTiming(Decoder&, int warm_up_steps);   // observes the segments of the decoder, which must outlive this object
   void after_turn(bool prefill, int emitted);  // after each prefill or step; `emitted`: tokens of the whole batch
 
-  // A summary as text or JSON. `limits`: the device whose peak FLOP/s in `format` and bandwidth are compared; null:
-  // none.
+  // A summary as text or JSON. `limits`: a device with whose bandwidth and peak FLOP/s in `format` the rates are
+  // compared; null: no comparison.
   void print(std::ostream&, const Device* limits, DType format) const;
   void write(JsonWriter&, const Device* limits, DType format) const;
 
@@ -43,7 +43,7 @@ class DecodeTiming {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
   DeviceSeconds before_;
   Sums sums_;
-  std::vector<RecordedSegment> turn_, measured_;  // their work is added up at the end, as that takes time
+  std::vector<RecordedSegment> turn_, measured_;  // their work is summed at the end, because summing takes time
 };
 
 }  // namespace draftline::measure

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A decoder of one method on one network and device, whose steps `draftline validate` times. Contexts are assumed
-// instead of computed where only their cost counts. CpuDecoding and CudaDecoding differ only in how they are made.
+// instead of computed if only their cost matters. CpuDecoding and CudaDecoding differ only in their construction.
 #pragma once
 #include <memory>
 #include <string>
@@ -32,8 +32,8 @@ class Decoding {
   const TransformerShape& target() const { return target_; }
 
  protected:
-  static constexpr int kTail = 160;   // rows that a step may write beyond a text, for methods whose steps depend on it
-  static constexpr int kGrown = 640;  // tokens by which a text may grow where steps differ
+  static constexpr int kTail = 160;   // rows that a step may write beyond the text if steps depend on the text
+  static constexpr int kGrown = 640;  // tokens by which a text may grow if steps differ
 
   // `capacity`: cache entries of a sequence, of which a step needs `tail` beyond the text. `warm_up`: steps until
   // graphs are captured and algorithms are chosen.
@@ -48,8 +48,8 @@ class Decoding {
   int longest_ = 0, warm_up_ = 0;
 };
 
-// Times one cell: steps of the method and of plain decoding in turn, on the same network. A cell that can't be timed
-// has the reason in `skipped`.
+// Times one cell: steps of the method and of plain decoding in turn, on the same network. If a cell can't be timed,
+// `skipped` contains the reason.
 MeasuredCell measure(const GridCell&, Decoding& plain, Decoding& method, int turns, Seconds time_budget);
 
 }  // namespace draftline::measure

@@ -6,7 +6,7 @@
 namespace draftline::measure {
 
 struct DryStep {
-  int rows_behind_text = 1;  // rows that a step writes beyond the text; of the usual step, if steps depend on the text
+  int rows_behind_text = 1;  // rows that a step writes beyond the text; of a typical step if steps vary
   bool relaxed = false;      // verification is lossy
 };
 // Records a step of `priced`, a decoder on the priced backend, with `slots` sequences of `length` committed tokens.

@@ -13,11 +13,11 @@
 
 namespace draftline::measure {
 
-// The tokens, the bonus token included, that a step of a sequence emits.
+// Returns the tokens, bonus token included, that a step of a sequence emits.
 using ForcedAcceptance = std::function<int(int id, int step)>;
 
-// Draft i is accepted with probability rates[i] if those before it are. Throws InputErrors if rates are missing or no
-// probabilities.
+// Draft i is accepted with probability rates[i] if all earlier drafts are. Throws InputErrors if rates are missing or
+// are not probabilities.
 ForcedAcceptance accept_by_rates(const std::vector<double>& rates, const Method&, std::uint64_t seed);
 // A trace of lengths can be replayed only for the method with which it was recorded. Throws InputErrors.
 ForcedAcceptance accept_by_trace(const Trace&, const std::string& file, const Method&, const MethodSpec&);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The decoder as a small server. Requests arrive in virtual time, which advances by the measured time of each step.
-// Work that a device does only once, such as capturing a graph, is not counted (docs/recipes/validate.md, "A live
-// server").
+// One-time work of a device, such as capturing a graph, is not counted (docs/recipes/validate.md, "A live server").
 #pragma once
 #include <vector>
 
@@ -16,24 +15,24 @@ struct LiveRequest {
 };
 struct LiveServed {
   double first = 0, last = 0;  // s: the times of its first and last token
-  std::vector<int> steps;      // tokens that each of its steps emitted
+  std::vector<int> steps;      // emitted tokens of each of its steps
 };
 // Poisson arrivals at `rate` requests/s, with prompts and outputs between half and 1.5 times these lengths.
 std::vector<LiveRequest> live_requests(int n, double rate, int prompt, int output, std::uint64_t seed);
 
 class LiveServer {
  public:
-  // Warms up: takes steps at every batch size until they no longer do work that is done only once.
+  // Warms up: runs steps at every batch size until they contain no one-time work.
   LiveServer(Decoding&, int max_batch_size, int longest_prompt);
-  // Serves all requests, in order of arrival. Prompts have steps of their own, or batches are static.
+  // Serves all requests in order of arrival, with separate steps for prompts or with static batches.
   std::vector<LiveServed> serve(const std::vector<LiveRequest>&, Batching);
-  // Whether the last serve() timed no work that is done only once, so that its times are valid.
+  // Whether the last serve() timed no one-time work, so that its times are valid.
   bool warm() const { return warm_; }
 
  private:
   void empty();
   template <class Work>
-  bool timed(const Work&);  // advances the clock; returns false if the work was of a kind that is done only once
+  bool timed(const Work&);  // advances the clock; returns false for one-time work
   void join(const std::vector<LiveRequest>&, std::size_t n);
   void step();
   void leave_done(Batching);
@@ -42,12 +41,12 @@ class LiveServer {
   Generator& generator_;
   std::size_t limit_;
   double now_ = 0;   // s
-  double move_ = 0;  // s: the last move of a sequence to another batch slot; used for moves that are not warm
+  double move_ = 0;  // s: time of the last move of a sequence to another slot; replaces times with one-time work
   bool warm_ = true;
-  double usual_ = 1, typical_ = 1;  // paces of a free core, read once per run, as reading them evicts caches
-  std::size_t next_ = 0;            // the first request that waits
+  double usual_ = 1, typical_ = 1;  // paces of a free core; read once per run, because reading evicts caches
+  std::size_t next_ = 0;            // the first waiting request
   std::vector<std::size_t> who_;    // the request in each batch slot
-  std::vector<int> left_;  // tokens that each batch slot still emits; at most 0: done, but still in a static batch
+  std::vector<int> left_;           // remaining tokens of each batch slot; 0 or less: finished, in a static batch
   std::vector<LiveServed> served_;
 };
 

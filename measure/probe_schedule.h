@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order and the time in which the points of a device's grid are probed.
+// The order in which the points of a device's grid are probed, and their time budgets.
 #pragma once
 #include <functional>
 #include <optional>
@@ -15,15 +15,15 @@ struct ProbeOrder {
   std::vector<MeasuredPoint> points;
   int enough = 0;
 };
-// Every stretch of the order has points of all ops and of all kinds of shapes, so that what slows the machine for some
-// seconds slows a few points of each op, and not all points of one.
+// Every part of the order contains points of all ops and all kinds of shapes, so that a disturbance of some seconds
+// affects a few points of each op instead of all points of one op.
 ProbeOrder spread(const std::vector<MeasuredPoint>& grid);
 
-// Divides the time among the points: each gets its overhead, and an equal part of the rest. If overheads are longer
-// than estimated, later points get less time, so that the total stays within it.
+// Divides the time among the points: each gets its overhead and an equal part of the rest. If overheads exceed the
+// estimates, later points get less time, so that the total is kept.
 class ProbeSchedule {
  public:
-  // The time that a point takes besides its samples; none: as long as these.
+  // The time of a point without its samples; none: equal to that of its samples.
   using Overhead = std::function<std::optional<Seconds>(const MeasuredPoint&)>;
   ProbeSchedule(const Overhead&, const std::vector<MeasuredPoint>& grid, const std::vector<MeasuredPoint>& todo,
                 Seconds whole);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares predicted with measured steps: those of a decoder timed on a machine, and those that `draftline run`
-// predicts from the machine's device and engine files (docs/recipes/validate.md). Acceptance is an input of both, so
-// that only costs differ.
+// Compares measured steps of a decoder on a machine with the steps that `draftline run` predicts from the machine's
+// device and engine files (docs/recipes/validate.md). Acceptance is an input of both, so that only costs differ.
 #pragma once
 #include <array>
 #include <functional>
@@ -28,8 +27,8 @@ struct MeasuredTurn {                    // consecutive steps that were timed to
   Seconds time;                          // of one step
   double length = 0;                     // mean committed length
   double emitted = 1;                    // tokens per sequence and step
-  std::vector<int> steered = {};         // where steps differ: the indices of these steps in MeasuredCell::history
-  std::optional<double> clock_mhz = {};  // of a GPU, right behind the steps; none: the driver does not report it
+  std::vector<int> steered = {};         // if steps differ: indices of these steps in MeasuredCell::history
+  std::optional<double> clock_mhz = {};  // of a GPU, directly after the steps; none: not reported by the driver
 };
 struct MeasuredOp {
   std::string key;
@@ -41,14 +40,14 @@ struct MeasuredCell {
   std::string transformer;
   MethodSpec method;
   int batch_size = 1, context = 1;
-  std::vector<MeasuredTurn> plain = {}, turns = {};  // without and with the method, measured in turn
+  std::vector<MeasuredTurn> plain = {}, turns = {};  // without and with the method, measured alternately
   std::vector<MeasuredOp> ops = {};                  // ops of the method's step, from runs in which each op was timed
-  // Where steps differ, what steered each step of the method: the answers of its decide() calls. If these are replayed
-  // in order from the context on, the method records the same steps.
+  // If steps differ: the results of the decide() calls in each step of the method. Replaying them in order from the
+  // same context records the same steps.
   std::vector<std::vector<std::vector<int>>> history = {};
   std::optional<MemoryTimes> memory = {};  // readings of the memory reference around the cell, on a CPU
-  std::string skipped = {};                // why it could not be measured; then there are no turns
-  bool device_failed = false;              // that is why: a run that goes on tries it last
+  std::string skipped = {};                // why the cell could not be measured; then there are no turns
+  bool device_failed = false;              // the cell was skipped for a device error; a continued run tries it last
 };
 bool same_cell(const MeasuredCell&, const MeasuredCell&);
 
@@ -66,9 +65,9 @@ struct Compared {
   std::optional<Interval> interval;  // 90 % interval of the prediction
   double noise = 0;                  // half the interquartile range of the turns, relative to their median
   double error() const { return predicted / measured - 1; }
-  bool within_noise() const;  // the noise is larger than the error
+  bool within_noise() const;  // whether the noise is larger than the error
 };
-// The median of what was measured, which disturbances move less than a mean, in units of `scale`.
+// Compares with the median of the measured values, which is more robust than the mean, in units of `scale`.
 Compared compared(double predicted, const std::vector<double>& measured, double scale = 1);
 struct ComparedOp {
   std::string key;  // "verify/linear", "host"
@@ -80,7 +79,7 @@ struct ValidationCell {
   double acceptance_length = 1, emitted = 1;  // of the prediction; of the measured run
   Compared step, plain, speedup;
   std::vector<ComparedOp> ops;
-  std::optional<double> clock_mhz = {};  // a GPU's, at the median of the turns of both sides
+  std::optional<double> clock_mhz = {};  // of a GPU: median over the turns with and without the method
 };
 
 // A live server compared with the simulator, which gets the same requests, the live run's acceptance and the calibrated
@@ -93,11 +92,11 @@ struct ComparedServing {
   int runs = 0;  // live runs, whose median is compared
   double acceptance_length = 1;
   std::vector<std::pair<std::string, Compared>> figures;  // "throughput", "ttft_mean", "tpot_mean"
-  std::string skipped;                                    // why it could not be served; then there are no figures
+  std::string skipped;                                    // why serving was skipped; then there are no figures
 };
 
-// The break-even batch of a method, interpolated between measured sizes. None: the speedup does not fall through 1
-// within them.
+// The break-even batch of a method, interpolated between measured sizes. None: the speedup does not fall below 1 within
+// these sizes.
 struct StopsPaying {
   std::string transformer;
   MethodSpec method;
@@ -121,8 +120,8 @@ class Validation {
   ValidationCell compare(const MeasuredCell&);  // of a cell that was not skipped; the result points to its argument
   // The predicted time of a step, from which the duration of a measurement can be estimated.
   Seconds expected(const std::string& transformer, const MethodSpec&, int batch_size, int context);
-  // Whether the method's steps differ, as they depend on the text. Then its contexts cannot be assumed: prompts are
-  // read.
+  // Whether the method's steps depend on the text and thus differ. Contexts then can't be assumed; prompts are
+  // computed.
   bool steered(const std::string& transformer, const MethodSpec&);
 
  private:
@@ -140,15 +139,15 @@ class Validation {
 
 // ---- over many cells
 
-// The errors of one figure in the cells that `which` takes; null: in all.
+// The errors of one figure in the cells that `which` selects; null: in all cells.
 using CellFilter = std::function<bool(const ValidationCell&)>;
 std::vector<double> errors_of(const std::vector<ValidationCell>&, const Compared ValidationCell::*figure,
                               const CellFilter& which = {});
 
 std::vector<StopsPaying> stops_paying(const std::vector<ValidationCell>&);
 
-// The error budget: how much a kind of op contributes to the errors of steps, as means over the cells of (predicted -
-// measured) / step time. The largest contribution comes first.
+// The error budget: the contribution of each kind of op to the errors of steps, as a mean over the cells of (predicted
+// - measured) / step time. The largest contribution comes first.
 struct ErrorBudgetItem {
   std::string key;
   double absolute = 0, mean = 0;  // mean of the absolute contributions; mean of the contributions
@@ -157,11 +156,11 @@ struct ErrorBudgetItem {
 std::vector<ErrorBudgetItem> error_budget(const std::vector<ValidationCell>&);
 
 // A kind of op on one network: its times, each divided by its cell's measured step time, summed over the cells.
-// Sorted by network; of each the kind that takes the most time comes first.
+// Sorted by network, then by descending time.
 struct OpTotal {
   std::string network, key;
   double predicted = 0, measured = 0;
-  double cells = 0;  // of the network, in which ops were timed
+  double cells = 0;  // cells of the network in which ops were timed
 };
 std::vector<OpTotal> op_totals(const std::vector<ValidationCell>&);
 

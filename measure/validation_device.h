@@ -20,16 +20,16 @@ class ValidationDevice {
     Decoding &plain, &method;
   };
   virtual Pair decodings(const GridCell&) = 0;
-  // A decoder for a live server; all others are dropped. On a GPU its acceptance is forced.
+  // A decoder for a live server; all other decoders are dropped. On a GPU its acceptance is forced.
   virtual std::unique_ptr<Decoding> server(const std::string& network, const MethodSpec&, int slots, int longest) = 0;
-  virtual std::optional<MemoryTimes> memory_times() { return {}; }  // of a CPU now
-  virtual void keep() {}      // saves the algorithms that were chosen for later runs
-  virtual void forget() = 0;  // drops all decoders, as one of them failed
+  virtual std::optional<MemoryTimes> memory_times() { return {}; }  // current readings, on a CPU
+  virtual void keep() {}                                            // saves the chosen algorithms for later runs
+  virtual void forget() = 0;                                        // drops all decoders, because one failed
 };
 
 // `slots`, `longest_context`: the largest batch and context of any cell. The references must outlive it.
 std::unique_ptr<ValidationDevice> this_cpu(const Networks&, int slots, int longest_context, CpuReferences&);
-// `rate`: the acceptance rate of drafts. `algorithms`: the file in which algorithms of matrix products are kept. Throws
+// `rate`: the acceptance rate of drafts. `algorithms`: the file that stores the algorithms of matrix products. Throws
 // DeviceError if there is no GPU.
 std::unique_ptr<ValidationDevice> this_gpu(const Networks&, double rate, const std::filesystem::path& algorithms);
 

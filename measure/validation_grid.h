@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cells that `draftline validate` decodes: networks, methods, batches and contexts of data/validation/grid.json, by
-// device and by the time there is.
+// The cells that `draftline validate` decodes: networks, methods, batches and contexts of data/validation/grid.json,
+// selected by device and available time.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -20,7 +20,7 @@ class Networks {
   const std::map<std::string, TransformerShape>& all() const { return all_; }
   Decoder::FindTransformer find() const;  // finds these networks by name
   const std::filesystem::path& file(const std::string& name) const { return files_.at(name); }
-  const InputFiles& input_files() const { return input_files_; }  // theirs, and the grid's
+  const InputFiles& input_files() const { return input_files_; }  // the networks' files and the grid's
 
  private:
   std::map<std::string, TransformerShape> all_;
@@ -38,10 +38,10 @@ std::vector<GridCell> validation_grid(const std::filesystem::path& data, std::st
                                       std::string_view kind);
 // The load of the live server, whose network is the first of the grid.
 struct ServingLoad {
-  MethodSpec method;           // of one server; the other decodes plainly
-  int prompt = 1, output = 2;  // tokens of a request, on average
+  MethodSpec method;           // of one server; the other uses plain decoding
+  int prompt = 1, output = 2;  // mean tokens of a request
   int max_batch_size = 1;
-  double load = 1;  // requests/s, relative to what full batches could serve
+  double load = 1;  // requests/s, relative to the throughput of full batches
 };
 ServingLoad serving_load(const std::filesystem::path& data, std::string_view device);
 

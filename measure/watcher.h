@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The observer of a long measurement, which receives its progress and decides whether it goes on. The program shows a
-// progress bar and listens for Ctrl-C; the default does nothing.
+// The observer of a long measurement, which receives its progress and decides whether it continues. The program shows a
+// progress bar and handles Ctrl-C; the default does nothing.
 #pragma once
 #include <cstddef>
 #include <functional>

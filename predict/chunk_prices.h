@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device time that prompts add to a step. It follows from prices of whole prompts, in tables that are filled on
-// demand: eight nodes to a doubling of the tokens, four to a doubling of the context. At a node the price is what a
-// prompt of that size costs alone; between nodes prices are linear. Where a node fills the last tile of a GEMM, one
-// token more costs another tile, and latent attention has another form; so prices are interpolated from the token
-// behind a node to the next node.
+// The device time that prompts add to a step. It is computed from prices of whole prompts, in tables that are filled on
+// demand, with eight nodes per doubling of the tokens and four per doubling of the context. The price at a node is that
+// of a prompt of this size alone; between nodes prices are linear. A node may fill the last tile of a GEMM, so that one
+// more token costs another tile; latent attention may change its form there. Prices are therefore interpolated from one
+// token after a node to the next node.
 #pragma once
 #include <array>
 #include <deque>
@@ -27,54 +27,54 @@ std::int64_t context_node(std::size_t i);
 std::size_t context_cell(std::int64_t length);
 
 // The time of a step's experts and of all its communication. With replicas of the attention, experts compute the rows
-// of all replicas, and communication exchanges them. The sums over a replica's own devices count too, as a breakdown
-// has one figure for all communication.
+// of all replicas, and communication exchanges them. Reductions among the devices of one replica are included, because
+// a breakdown has one figure for all communication.
 Seconds shared_time(const StepBreakdown&);
 
 // The host's side of a step.
 struct HostTime {
-  Seconds alone;  // if the device took none
-  Seconds least;  // what of it device work can't hide
+  Seconds alone;  // with a device that takes no time
+  Seconds least;  // the part that device work can't hide
 };
 
 class ChunkPrices {
  public:
-  // Prices a prompt of so many tokens in a step of so many rows.
+  // Prices a prompt of `tokens` tokens in a step of `rows` rows.
   using PriceOfPrompt = std::function<StepPrice(int tokens, int rows)>;
-  // `prompt_graphs`: the engine's (model/engines/engine), a limit on all rows of a step with prompts; none: no limit.
+  // `prompt_graphs`: the engine's limit on all rows of a step with prompts (model/engines/engine); none: no limit.
   explicit ChunkPrices(PriceOfPrompt price, std::optional<int> prompt_graphs = {})
       : price_(std::move(price)), prompt_graphs_(prompt_graphs.value_or(std::numeric_limits<int>::max())) {}
 
-  // The part of the target's pass over so many rows that does not depend on their context: all but attention.
+  // The part of the target's pass over `rows` rows that does not depend on their context: all but attention.
   Seconds gemm_time(int rows);
   // The part of gemm_time() that experts and communication take.
   Seconds shared_time(int rows);
   // The device time of a chunk beyond gemm_time(): attention, and the drafter's pass over it.
   Seconds attention_time(const Chunk&);
-  // By how much gemm_time() and shared_time() grow by a chunk of a prompt in a step in which other rows are verified:
-  // the mean over the same numbers of rows that the step's own price is a mean over.
+  // The growth of gemm_time() and shared_time() when a chunk joins a step that verifies other rows. It is averaged over
+  // the same row counts as the step's own price.
   Seconds gemm_growth(const VerifiedRows& others, int tokens) {
     return growth(&ChunkPrices::gemm_time, others, tokens);
   }
   Seconds shared_growth(const VerifiedRows& others, int tokens) {
     return growth(&ChunkPrices::shared_time, others, tokens);
   }
-  // The host's side of a step that computes so many rows of prompts alone.
+  // The host's side of a step that computes only prompts, with `rows` rows.
   HostTime host(int rows) { return host_of(replayed(rows)); }
-  // How much more the host has to do in a step with prompts than if it were replayed as a graph. `rows`: all rows of
-  // the step.
+  // The additional host time of a step with prompts, compared with a step that is replayed as a graph. `rows`: all rows
+  // of the step.
   HostTime extra_host(double rows);
 
  private:
   struct GemmTime {
     Seconds all, shared;
   };
-  struct Prompt {  // of one number of tokens
+  struct Prompt {  // a prompt of one length
     std::unique_ptr<StepPrice> price;
     GemmTime gemms;
     std::vector<std::optional<Seconds>> attention;  // by context
   };
-  struct Between {  // the prompts whose prices give that of a number of tokens; `low` alone where it has so many
+  struct Between {  // the two prompts to interpolate between; only `low` if its length is exact
     Prompt &low, &high;
     double share;  // of `high`
   };
@@ -89,7 +89,7 @@ class ChunkPrices {
   PriceOfPrompt price_;
   int prompt_graphs_;
   std::array<std::optional<HostTime>, 2> hosts_;    // [replayed]
-  std::deque<Prompt> prompts_;                      // of each node, and of the token behind it
+  std::deque<Prompt> prompts_;                      // for each node, and for one token more
   std::vector<std::optional<Seconds>> gemm_times_;  // by rows
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a method takes of its devices' memory: for batches of equal sequences, and for a server, whose KV pool has the
+// The device memory that a method needs: for batches of equal sequences, and for a server, whose KV pool takes the
 // rest.
 #pragma once
 #include <algorithm>
@@ -13,19 +13,19 @@ namespace draftline {
 // The memory of each of the target's devices, and of the drafter's own, if it has one.
 struct Footprints {
   MemoryFootprint target;
-  std::optional<MemoryFootprint> drafter;  // its activations are bounded by those of the whole step
+  std::optional<MemoryFootprint> drafter;  // activations are bounded by those of the whole step
 };
 Footprints footprints(const PricedMethod&, const PricedStep&, const Setup&);
 // Why the footprints do not fit the devices' memory; none: they do.
 std::optional<std::string> lacks_memory(const RecordedMethod&, const Footprints&, const Setup&);
 
 // Memory of each device of a server: the weights, the activations of a step or of a prefill of `batched_tokens`, and
-// the KV cache of one token, of which a sequence may keep fewer than it has.
+// the KV cache of one token. `kept`: the tokens of a sequence that stay in the cache.
 struct ServerMemory {
   Bytes weights, activations, per_token;
   KeptTokens kept;
   Bytes taken(int stages = 1) const { return weights / stages + activations; }  // on a device of one pipeline stage
-  // On the drafter's own device: the bytes that are left for its cache, and those of one token.
+  // The drafter's own device: the bytes left for its cache, and the bytes of one cached token.
   struct Drafter {
     Bytes left, per_token;
   };

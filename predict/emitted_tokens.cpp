@@ -30,12 +30,13 @@ std::variant<double, Mistake> EmittedTokens::at_context(const Output& o, double 
 std::variant<double, Mistake> EmittedTokens::mean_length(const Output& o) const {
   const Acceptance& acceptance = choice_.acceptance;
   if (method_.usual_depth() == 0) {
-    if (acceptance.given()) return Mistake{"", "it drafts nothing: \"acceptance\" has no meaning here"};
+    if (acceptance.given()) return Mistake{"", "the method drafts nothing: remove \"acceptance\""};
     return 1.0;
   }
   if (acceptance.hit_share() < 1 && (method_.drafts_of_hit() == 0 || method_.drafts_ahead() > 0))
-    return Mistake{"/acceptance/hit_share",
-                   std::string(choice_.spec.name()) + " drafts in every step: it looks nothing up"};
+    return Mistake{
+        "/acceptance/hit_share",
+        std::string(choice_.spec.name()) + " drafts in every step; only methods that look drafts up have a hit share"};
   if (acceptance.table() == nullptr || method_.drafts_ahead() > 0) return at_context(o, 0);
   double mean = 0;
   for (const auto& [context, share] : contexts(o, {})) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tokens that a method's steps emit over an output, by its acceptance.
+// The tokens that a method's steps emit over an output, computed from its acceptance.
 #pragma once
 #include <map>
 #include <optional>
@@ -28,7 +28,7 @@ class EmittedTokens {
   std::optional<std::string> extrapolated(const Output&) const;
   // The contexts of the steps over the output: more steps lie where fewer tokens are accepted.
   MeanContexts contexts(const Output&, std::span<const Window>) const;
-  // The mean number of steps in which a request decodes, where the mean acceptance length is known.
+  // The mean number of decode steps of a request with this mean acceptance length.
   double decode_steps(const Output&, double mean_length);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a served benchmark can say of an engine: the values of its profile that a device's file can't know, each with a
-// prior about the shipped value (model/engines/engine_fields.h).
+// The values of an engine's profile that a benchmark of a server can determine and a device's file does not contain.
+// Each has a prior around the shipped value (model/engines/engine_fields.h).
 #pragma once
 #include <span>
 #include <string_view>
@@ -14,21 +14,21 @@ namespace draftline {
 struct EngineTerm {
   const EngineField* field;
   double typical;    // the prior's median, in base units
-  double deviation;  // one standard deviation: a difference of a normal prior, a factor of another one
+  double deviation;  // one standard deviation: a difference for a normal prior, else a factor
 
   double at(double deviations) const;  // the value so many standard deviations from the median
 };
 
-// The terms that runs of plain steps can tell, and of speculative steps too where there are any. Their priors: a guess
-// is known to a factor of 3, a value that the profile doesn't have to a factor of 4, others to a factor of 1.5; the
-// time of a layer to 10 us; the share of the bandwidth as well as the device's GEMM times.
+// The terms that runs of plain steps determine, and those that speculative runs determine if there are any. Standard
+// deviations of the priors: a factor of 3 for a guess, 4 for a value that the profile lacks, 1.5 for other values; 10
+// us for the time of a layer; the error of the device's GEMM times for the share of the bandwidth.
 std::vector<EngineTerm> terms_of(const Engine&, const Device&, Speculation);
 
-// A term by its key. Bug if there is none that can be fitted.
+// A term by its key. Throws Bug if no such term can be fitted.
 EngineTerm engine_term(std::string_view key, const Engine&, const Device&);
 
-// The profile with other values, each so many standard deviations from its prior's median. A value that adds to another
-// one, as `step_speculating` does to `step`, still adds as much.
+// The profile with other values, each so many standard deviations from its prior's median. A value that is added to
+// another value, such as `step_speculating` to `step`, keeps its difference.
 Engine with_terms(const Engine&, std::span<const EngineTerm>, std::span<const double> deviations);
 
 }  // namespace draftline

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The price of a step that is not always the same: a drafter that looks its drafts up finds some for a few sequences of
-// the batch, for others none. Prices are means over steps, to which the possible numbers of hits in a batch, which are
-// independent, contribute with their shares.
+// The mean price of a step that varies: a lookup drafter finds drafts for some sequences of the batch and none for
+// others. Hits of different sequences are independent. The mean is taken over the number of hits in a batch, with its
+// distribution.
 #pragma once
 #include <utility>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace draftline {
 
-// How many rows a step verifies, of all its sequences, with the share of steps. The shares sum to 1.
+// Numbers of rows that a step verifies, over all its sequences, each with its share of the steps. The shares sum to 1.
 using VerifiedRows = std::vector<std::pair<int, double>>;
 inline double mean_rows(const VerifiedRows& all) {
   double mean = 0;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of one decode step and their predicted times, for whoever looks for the cause of a bias. Equal kernels
-// are one entry.
+// The kernels of one decode step and their predicted times, to find the cause of a bias. Equal kernels are one entry.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,7 +10,7 @@ namespace draftline {
 
 struct KernelTime {
   Phase phase = Phase::verify;
-  std::string op, shape;  // as op_key() names it; "4 x 4096 x 6144 bf16": rows, in, out and the weights' format
+  std::string op, shape;  // op: its op_key(); shape: "4 x 4096 x 6144 bf16": rows, in, out and the weights' format
   int count = 0;          // in a step
   Seconds time;           // of all of them on the device
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The outlines of one step at any size: a decode step by its sequences, a prefill by its tokens. The rows, bytes and
-// results of each op grow along a line with the size, until the step has other ops. So few sizes are recorded, and the
-// sizes between them follow exactly. Whether a line holds is checked at the largest size that it is used for.
+// The outlines of one step at any size: sequences of a decode step, tokens of a prefill. The rows, bytes and results of
+// each op are linear in the size as long as the step has the same ops. So only a few sizes are recorded, and sizes
+// between them are exact. Each line is checked at the largest size for which it is used.
 #pragma once
 #include <functional>
 #include <map>
@@ -16,7 +16,8 @@ class OutlinesBySize {
  public:
   using Record = std::function<std::vector<SegmentRun>(int size)>;
   using MakeRoom = std::function<void(std::size_t bytes)>;
-  // `most`: the largest size that can be recorded. `make_room` is called before an outline is kept, and may forget all.
+  // `most`: the largest size that can be recorded. `make_room` is called before an outline is stored, and may drop all
+  // stored outlines.
   OutlinesBySize(Record record, int most, MakeRoom make_room)
       : record_(std::move(record)), most_(most), make_room_(std::move(make_room)) {}
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The price of a step whose drafter runs on the target's device or on one of its own. Two devices either take turns, as
-// drafts await the verdict, or work at the same time, on a window and the next one:
+// The price of a step whose drafter runs on the target's device or on one of its own. Two devices either alternate,
+// because drafting waits for the verification, or work concurrently, on a window and the next one:
 //
 //   in turn  step = draft + verify + two messages      ahead  step = max(draft, verify) + an exchange of messages
 //
-// Where both work at the same time, the breakdown is that of the longer side alone, for which the step waits.
+// For concurrent devices the breakdown is that of the longer side, for which the step waits.
 #pragma once
 #include <algorithm>
 #include <optional>
@@ -30,7 +30,7 @@ class PlacedStep {
  public:
   struct Drafter {
     StepPrice price;
-    Seconds messages;    // that a step waits for
+    Seconds messages;    // for which a step waits
     bool ahead = false;  // drafts while the target verifies
   };
   PlacedStep(StepPrice all) : target_(std::move(all)) {}

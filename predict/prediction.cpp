@@ -114,9 +114,8 @@ void Predictor::compare_with_plain(Prediction& out) {
 std::vector<std::string> Predictor::warnings() const {
   std::vector<std::string> all = warnings_;
   if (const int most = priced_->limits().max_num_seqs; setup_.replica_sequences() > most)
-    all.push_back(setup_.engine->name + " runs " + std::to_string(most) + " sequences at once" +
-                  (plain_ ? " while it speculates" : "") + ", unless it is told otherwise: larger batches need that " +
-                  "limit raised");
+    all.push_back(setup_.engine->name + " runs " + std::to_string(most) + " concurrent sequences by default" +
+                  (plain_ ? " while it speculates" : "") + ": larger batches need a higher limit");
   return all;
 }
 
@@ -174,8 +173,8 @@ std::variant<Prediction, std::string> Predictor::at(int batch_size, int prompt_t
 
   compare_with_plain(out);
   if (!are_numbers(out))
-    return "its figures are no numbers: coefficients of " + setup_.device->name + " or " + setup_.engine->name +
-           " are out of all proportion";
+    return "its figures are not finite: coefficients of " + setup_.device->name + " or " + setup_.engine->name +
+           " have implausible values";
   return out;
 } catch (const MethodMistake& e) { return e.mistake().text; }
 

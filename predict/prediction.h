@@ -18,7 +18,7 @@ namespace draftline {
 // The drafter's own device, where it has one.
 struct DrafterUse {
   MemoryFootprint memory;  // draft weights and cache; activations are bounded by those of the whole step
-  double busy;             // share of the time that it works
+  double busy;             // share of the time in which it works
 };
 
 struct Prediction {
@@ -28,20 +28,20 @@ struct Prediction {
   double acceptance_length;  // mean tokens per sequence and step, the bonus token included; an input
   PerSecond throughput;      // output tokens/s of the whole batch while it decodes
   double speedup;            // throughput over that of plain decoding: same device, batch size and precision
-  // What requests see, their prompts included (predict/request_cycle). The speedup is of end-to-end latency, and of
+  // Times of requests, prompts included (predict/request_cycle). Its speedup applies to end-to-end latency and to
   // throughput.
   RequestCycle request;
   PerSecond throughput_with_prefill;
   double speedup_with_prefill;
-  Seconds prefill_time;    // of one prompt, of what is not cached already
-  MemoryFootprint memory;  // of each device; of the target's, where the drafter has its own
+  Seconds prefill_time;    // of one prompt's uncached tokens
+  MemoryFootprint memory;  // of each device, without a drafter's own device
   std::optional<DrafterUse> drafter;
   Work work;  // FLOP and bytes of a step in the middle of the output, on each device
   std::optional<PredictionInterval> interval;
   std::vector<std::string> warnings;  // setup_warnings()
 };
 
-// Predicts one method on one setup, at any batch size and lengths. What depends on neither is found out once.
+// Predicts one method on one setup, at any batch size and lengths. Results that depend on neither are computed once.
 class Predictor {
  public:
   Predictor(Pricer&, const Setup&, const MethodChoice&);  // the pricer must outlive it
@@ -64,7 +64,7 @@ class Predictor {
   Setup setup_;  // at the last batch size and lengths
   const MethodChoice method_;
   std::optional<std::string> refuses_setup_, refuses_drafter_;
-  std::shared_ptr<PricedMethod> priced_, plain_;  // plain_: plain decoding, with which a method is compared
+  std::shared_ptr<PricedMethod> priced_, plain_;  // plain_: plain decoding, the baseline
   std::optional<EmittedTokens> emitted_;
   double hit_share_ = 1;
   KnownErrors errors_;
@@ -74,7 +74,7 @@ class Predictor {
 // The prediction of the setup itself.
 std::variant<Prediction, std::string> predict(Pricer&, const Setup&, const MethodChoice&);
 
-// A mistake in the method's object that only its network shows.
+// A mistake in the method's object that can only be found with its network.
 std::optional<Mistake> mistake(Recordings&, const Setup&, const MethodChoice&);
 
 // The mean time of a step, and its mean breakdown, while the context grows from the prompt to the end of the output.

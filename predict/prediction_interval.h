@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // 90 % intervals of predicted steps, from the errors of the device's fits on held-out shapes
 // (docs/explanation/prediction.md, "Intervals"). All kernels of a kind are assumed to have the same relative error, and
-// kinds to be independent. Host time and kinds without a known error are assumed to be exact.
+// errors of different kinds to be independent. Host time and kinds without a known error are assumed to be exact.
 #pragma once
 #include <optional>
 
@@ -15,14 +15,14 @@ namespace draftline {
 // 90 % intervals of measured over predicted time.
 struct KnownErrors {
   EnumArray<KernelKind, std::optional<RatioInterval>, kKernelKinds>
-      of;                                        // by kind of kernel; none: unknown, or the fit is borrowed
-  std::optional<RatioInterval> plain_attention;  // of one row a sequence; `of` is of any number of rows
+      of;                                        // by kind of kernel; none: unknown, or the fit is transferred
+  std::optional<RatioInterval> plain_attention;  // for one row per sequence; `of` covers any number of rows
   bool experts_as_gemm = true;                   // experts have the coefficients of GEMMs, and their error
 };
-// The known errors for a network served in this precision. Products have the widest error of the fits that price them,
-// 16 bits among them, and none where one of these fits is a guess for its operands. `attention`: the choice with which
-// the step runs; if a GPU's is not chosen, the device's first fit. A library that was not measured has the error that
-// the device's file gives for others, about the fit that stands in for it.
+// The known errors for a network served in this precision. The error of products is the widest error of the fits that
+// price them, which always include that for 16 bits; it is unknown if one of these fits is a guess for its operands.
+// `attention`: the step's choice; on a GPU without a choice, the device's first fit. A library that was not measured
+// has the error that the device's file gives for unmeasured libraries, relative to the substitute fit.
 KnownErrors known_errors(const Device&, const ChosenFits&, const AttentionChoice& attention);
 inline KnownErrors known_errors(const Device& d, const Precision& p = {}, const AttentionChoice& attention = {}) {
   return known_errors(d, chosen_fits(d, p), attention);
@@ -34,8 +34,8 @@ struct PredictionInterval {
   double covers;          // share of the step time that waits for kernels with a known error, 0 to 1
 };
 
-// The interval of a step; none if GEMMs, attention or experts that either step waits for have an unknown error.
-// `baseline`: a step of plain decoding; null if `step` is one, whose speedup then is exactly 1.
+// The interval of a step; none if either step waits for GEMMs, attention or experts whose error is unknown. `baseline`:
+// a step of plain decoding; null if `step` itself is plain decoding, with a speedup of exactly 1.
 std::optional<PredictionInterval> prediction_interval(const KnownErrors&, const StepBreakdown&,
                                                       const StepBreakdown* baseline);
 

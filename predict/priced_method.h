@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps and prompts of one recorded method, priced for one device and engine. What has a price keeps it for later
-// questions, by all that it depends on.
+// The steps and prompts of one recorded method, priced for one device and engine. Prices are cached by everything that
+// they depend on.
 #pragma once
 #include <map>
 #include <memory>
@@ -16,22 +16,22 @@
 
 namespace draftline {
 
-// A decode step whose attention launches compute a prompt's chunk too, for a library that lays such a launch out in
-// another way. `launches`: the fixed time of the chunk's own launches, which it saves.
+// A decode step whose attention launches also compute a prompt's chunk, for a library that uses another layout for such
+// launches. `launches`: the fixed time of the chunk's own launches, which is saved.
 struct MixedAttention {
-  StepPrice mixed, separate;  // the decode step beside a chunk, and by itself
+  StepPrice mixed, separate;  // the decode step with a chunk, and without it
   Seconds launches;
 };
 
-// A decode step of so many sequences, on average over the method's share of hits.
+// A decode step of a number of sequences, averaged over the method's share of hits.
 struct PricedStep {
   PricedStep(ExpectedStep of, int each_verifies, int each_needs)
       : price(std::move(of)), rows(each_verifies), slots(each_needs) {}
   ExpectedStep price;
-  int rows, slots;  // rows per sequence: verified rows; those of the widest pass, drafting included
+  int rows, slots;  // per sequence: verified rows; rows of the widest pass, drafting included
 };
 
-// A decode step on average over an output. `idle`: how long the target's device waits for its host, and `host_idle` how
+// A decode step averaged over an output. `idle`: how long the target's device waits for its host, and `host_idle` how
 // long the host waits for the device.
 struct MeanStep {
   StepBreakdown step;
@@ -39,7 +39,7 @@ struct MeanStep {
 };
 MeanStep mean_step(const ExpectedStep&, const MeanContexts&);
 
-// A device, and an engine on it. The memory bandwidth is that which the engine's kernels reach.
+// A device and an engine on it. The memory bandwidth is the bandwidth that the engine's kernels reach.
 struct Stack {
   std::shared_ptr<const Device> device;
   std::shared_ptr<const Engine> engine;
@@ -48,7 +48,7 @@ struct Stack {
 // `sequences` are always those of one replica of the attention, whatever a setup's batch size.
 class PricedMethod {
  public:
-  // `drafters`: of a drafter that has a device of its own.
+  // `drafters`: the stack of a drafter that has its own device.
   PricedMethod(std::shared_ptr<RecordedMethod>, Stack targets, std::optional<Stack> drafters);
   PricedMethod(const PricedMethod&) = delete;  // its tables of prompts refer to it
 
@@ -58,17 +58,18 @@ class PricedMethod {
   const Device& device() const { return *targets_.device; }  // as its engine serves it
   const SchedulerLimits& limits() const { return limits_; }  // the engine's own, for this method
 
-  // `hit_share`: of the sequences of a step, those that have drafts (Acceptance::verifying_share).
+  // `hit_share`: the share of a step's sequences that have drafts (Acceptance::verifying_share).
   std::shared_ptr<const PricedStep> step(int sequences, double hit_share);
   MeanStep mean_step(int sequences, double hit_share, int prompt_tokens, int output_tokens);
   StepPrice step_price(int sequences) const;  // if every sequence has drafts
-  // The mixed attention of a step of so many sequences. None: a mixed step costs the sum of its parts.
+  // The mixed attention of a step of `sequences` sequences. None: a mixed step costs the sum of its parts.
   std::optional<MixedAttention> mixed_attention(int sequences, const AttentionChoice&) const;
 
   StepPrice prompt_price(int tokens,
-                         int rows) const;  // of one prompt in a step of so many rows, on the target's device
-  Seconds prefill_time(int tokens, int cached_tokens);  // of tokens after cached ones, the drafter's part included
-  // What requests see of a full batch. `contexts`: over which a step is averaged; null: evenly over the output.
+                         int rows) const;               // one prompt in a step of `rows` rows, on the target's device
+  Seconds prefill_time(int tokens, int cached_tokens);  // including the drafter's part
+  // The times of requests in a full batch. `contexts`: those over which a step is averaged; null: evenly over the
+  // output.
   RequestCycle cycle(const LoopedRequests&, double hit_share, int output_tokens,
                      const MeanContexts* contexts = nullptr);
 

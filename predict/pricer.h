@@ -26,7 +26,7 @@ class Pricer {
   std::shared_ptr<const Device> as_served(const std::shared_ptr<const Device>&, const Engine&);
 
  private:
-  // Objects stand for their content: an entry keeps them alive, and they do not change.
+  // Pointers identify the content of their objects, because an entry keeps the objects alive and they do not change.
   using Key = std::tuple<std::shared_ptr<RecordedMethod>, std::shared_ptr<const Device>, std::shared_ptr<const Engine>>;
   Recordings& recordings_;
   std::map<Key, std::shared_ptr<PricedMethod>, std::less<>> methods_;

@@ -16,7 +16,8 @@
 
 namespace draftline {
 
-// Sequences are always those of one replica of the attention. References are valid until the next recording.
+// `sequences` always counts the sequences of one replica of the attention. References are valid until the next
+// recording.
 class RecordedMethod {
  public:
   // Sequences and KV cache entries that a recording may have.
@@ -34,19 +35,19 @@ class RecordedMethod {
   const StepOutline& prefill(int tokens) { return prefills_.at(tokens); }
   Bytes activations_of_step(int sequences) { return steps_.activations(sequences); }  // their memory
   Bytes activations_of_prefill(int tokens) { return prefills_.activations(tokens); }
-  // Of a decode step, by sequence: rows that are verified; those of the widest pass, drafting included.
+  // Rows per sequence of a decode step: verified rows, and rows of the widest pass, drafting included.
   int verified_rows(int sequences) { return std::max(1, step(sequences).verified_rows); }
   int slots(int sequences) { return std::max(1, step(sequences).widest_pass); }
   // Why the method can't run on this transformer (Ops::gated_delta_rule, Transformer::run); none: it can.
   std::optional<std::string> refuses(int sequences);
   void forget();
 
-  // The tapes themselves, recorded anew.
+  // Records the step again and returns its tapes.
   std::vector<SegmentRun> record_step(int sequences, std::optional<int> hits = {});
   std::vector<SegmentRun> record_prefill(int tokens);
 
   Decoder decoder;
-  std::shared_ptr<const DrafterDevice> drafter_device;  // null: it drafts on the target's
+  std::shared_ptr<const DrafterDevice> drafter_device;  // null: the drafter runs on the target's device
 
  private:
   void begin();

@@ -55,10 +55,10 @@ std::optional<std::string> Recordings::refuses_drafter_device(const Setup& s, co
   Setup there = s;
   there.device = m.drafter_device->device;
   if (s.parallel.attention_replicas > 1)
-    return "a drafter on a device of its own beside data-parallel attention is not modelled";
+    return "a drafter on its own device is not modelled with data-parallel attention";
   if (precision(there, m).draft != precision(s, m).draft)
-    return own.name + " computes the draft network's format otherwise than " + s.device->name +
-           ": say \"draft\" in \"precision\" so that both do alike";
+    return own.name + " computes the draft network in another format than " + s.device->name +
+           ": give \"draft\" in \"precision\", a format that both support";
   return std::nullopt;
 }
 

@@ -13,7 +13,7 @@
 namespace draftline {
 
 // A method of the same name, parameters, ranks of acceptance, network, precision and parallelism is recorded once. Each
-// thread needs its own recordings. MethodMistake where a method does not fit its network.
+// thread needs its own recordings. Throws MethodMistake if a method does not fit its network.
 class Recordings {
  public:
   explicit Recordings(Decoder::FindTransformer find, Decoder::FindDrafter drafter = {})
@@ -26,7 +26,8 @@ class Recordings {
   int verified_rows(const Setup& s, const MethodChoice& m) {  // per sequence and step
     return of(s, m)->verified_rows(s.replica_sequences());
   }
-  // The drafts of a chain, as given or as the method has them by default; none if it drafts no chain of a given length.
+  // The draft length of a chain, given or the method's default; none if the method does not draft a chain of fixed
+  // length.
   std::optional<int> chain_length(const Setup&, const MethodChoice&);
   // The tapes of one decode step of the setup's batch. They are valid until the method is used again.
   std::vector<SegmentRun> recorded_step(const Setup& s, const MethodChoice& m) {
@@ -40,7 +41,8 @@ class Recordings {
 
  private:
   using Key = std::tuple<std::shared_ptr<const TransformerShape>, Parallelism, Precision, MethodSpec, RankAcceptance>;
-  // The formats that the device computes in; a draft network's are its checkpoint's unless others were asked for.
+  // The formats in which the device computes. A draft network has its checkpoint's formats unless the scenario gives
+  // others.
   Precision precision(const Setup&, const MethodChoice&);
   void make_room(std::size_t bytes);
 

@@ -63,14 +63,14 @@ static void check_units(std::vector<double> log_ratios) {
   const double ratio = std::exp(log_ratios[log_ratios.size() / 2]);
   if (ratio < kUnits && ratio > 1 / kUnits) return;
   throw InputErrors("--served: the runs' steps take " + significant(ratio > 1 ? ratio : 1 / ratio, 2) + " times as " +
-                    (ratio > 1 ? "long" : "short") +
-                    " a time as the shipped profile predicts: are they in another unit than the file says?");
+                    (ratio > 1 ? "long" : "short") + " as the shipped profile predicts: check the unit of the times");
 }
 
 ServedFit fit_served(const std::vector<ServedPoint>& points) {
   constexpr double kDecisive = 3;  // log evidence: twenty to one
   if (std::all_of(points.begin(), points.end(), [](const ServedPoint& p) { return p.run.speculates(); }))
-    throw InputErrors("--served: no run of plain decoding; what a step costs without drafts comes first");
+    throw InputErrors(
+        "--served: there is no run of plain decoding, which is required to fit the cost of a step without drafts");
   const bool any_speculates =
       std::any_of(points.begin(), points.end(), [](const ServedPoint& p) { return p.run.speculates(); });
   Engine shipped = *points.front().setup.engine;
@@ -97,10 +97,11 @@ ServedFit fit_served(const std::vector<ServedPoint>& points) {
       shipped = unpadded;
       out.padded = false;
       out.warnings.emplace_back(
-          "rows are not padded to the sizes of the engine's graphs: the runs say so, twenty to one");
+          "rows are not padded to the sizes of the engine's graphs: the runs support this by at least twenty to one");
     } else if (gain > -kDecisive) {
       out.warnings.emplace_back(
-          "whether rows are padded to the sizes of the engine's graphs, the runs can't tell: it stays as shipped");
+          "the runs do not determine whether rows are padded to the sizes of the engine's graphs: the shipped setting "
+          "is kept");
     }
   }
   out.engine = with_terms(shipped, terms, fit.at);

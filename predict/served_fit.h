@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An engine's profile fitted to benchmarks of a server: the prediction of a step is the forward model, the device's
-// file stays as it is. docs/recipes/your_server.md has the form, its priors and what it can't tell.
+// An engine's profile fitted to benchmarks of a server. The prediction of a step is the forward model; the device's
+// file is not changed. docs/recipes/your_server.md describes the form, its priors and its limits.
 #pragma once
 #include <memory>
 #include <string>
@@ -14,11 +14,11 @@
 
 namespace draftline {
 
-// A run, and what priced it: its prices and choices are their owner's.
+// A run and the objects that price it, which it does not own.
 struct ServedPoint {
   ServedRun run;
   Pricer* pricer;
-  Setup setup;  // of the shipped engine; its batch is the run's
+  Setup setup;  // with the shipped engine and the run's batch
   const MethodChoice* method;
 };
 
@@ -28,24 +28,24 @@ Seconds predicted_time(const ServedPoint&, const Engine&);
 struct FittedTerm {
   EngineTerm term;
   double value, low, high;  // 90 % interval
-  double learned;           // share of the prior's width that is gone
+  double learned;           // share by which the fit narrows the prior
 };
 struct FittedRun {
-  double shipped, fitted, left_out;  // predicted / measured - 1: before, after, and by the fit to all other runs
+  double shipped, fitted, left_out;  // predicted / measured - 1; left_out: by the fit to all other runs
 };
 struct ServedFit {
   Engine engine;  // the shipped one with fitted values
   std::vector<FittedTerm> terms;
   std::vector<FittedRun> runs;
   double noise;  // standard deviation of a run about the fit, as a share
-  bool padded;   // does it pad rows to its graphs' sizes?
+  bool padded;   // whether it pads rows to its graphs' sizes
   std::vector<std::string> warnings;
 };
 
-// Throws InputErrors without a run of plain decoding, and if most runs are a hundred times off.
+// Throws InputErrors if there is no run of plain decoding, or if most predictions are wrong by a factor of a hundred.
 ServedFit fit_served(const std::vector<ServedPoint>&);
 
-// The fitted values as a profile has them.
+// The fitted values in the form of a profile.
 std::vector<ProfileValue> profile_values(const ServedFit&);
 
 }  // namespace draftline

@@ -22,7 +22,7 @@ nlohmann::json method_of(const ServedRun& run, const std::string& given) {
   if (given.empty())
     throw InputErrors(
         run.place + ": is a speculative run (" + significant(run.tokens_per_step) +
-        " tokens a step): say how it drafts with --method, a name or {\"name\": \"eagle3\", \"draft_length\": 3}");
+        " tokens per step): give its method with --method, a name or {\"name\": \"eagle3\", \"draft_length\": 3}");
   nlohmann::json method{{"name", given}};
   if (given.front() == '{') {
     const ParsedJson parsed = parse_json(given);
@@ -33,7 +33,7 @@ nlohmann::json method_of(const ServedRun& run, const std::string& given) {
     const auto drafts = whole_draft_length(*run.draft_length);
     if (!drafts)
       throw InputErrors(run.place + ": drafts " + significant(*run.draft_length) +
-                        " tokens a step on average: give the draft length in --method");
+                        " tokens per step on average: give the draft length in --method");
     method["draft_length"] = *drafts;
   }
   method["acceptance"] = {{"mean_length", run.tokens_per_step}};
@@ -54,13 +54,14 @@ double prompts_of_step(const ServedRun& run, const Setup& s) {
 std::string doubt_of(const ServedRun& run, double prompts) {
   constexpr double kSeen = 0.1;  // of a mean, of which each prompt is a part
   if (prompts > std::numbers::ln2)
-    return run.place + ": left out: with " + significant(run.batch_size, 3) + " sequences and outputs of " +
-           significant(run.request_output, 3) + " tokens most steps read a prompt too, so that its gaps are no plain " +
-           "step's; outputs of " + significant(std::ceil(run.request_output * prompts / std::numbers::ln2), 3) +
-           " tokens or more would tell";
+    return run.place + ": excluded: with " + significant(run.batch_size, 3) + " sequences and outputs of " +
+           significant(run.request_output, 3) +
+           " tokens most steps also compute a prompt, so that the gaps are not those of plain " +
+           "steps; use outputs of at least " +
+           significant(std::ceil(run.request_output * prompts / std::numbers::ln2), 3) + " tokens";
   if (run.speculates() && prompts > kSeen)
-    return run.place + ": of 100 steps some " + significant(100 * prompts, 2) +
-           " read a prompt, which its TPOT has in it: longer outputs would tell more";
+    return run.place + ": about " + significant(100 * prompts, 2) +
+           " of 100 steps compute a prompt, which is included in the TPOT: longer outputs are more accurate";
   return "";
 }
 

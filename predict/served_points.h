@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of a server and what they ran on, ready to be priced.
+// Runs of a server and their setups, ready to be priced.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace draftline {
 
-// What the server runs; a run may say another transformer, precision or number of devices.
+// The server's configuration. A run may override transformer, precision and number of devices.
 struct ServerSetup {
   std::string device = {}, engine = {}, transformer = {}, precision = "auto";  // names, or files
   int tensor_parallel = 1;
@@ -20,12 +20,12 @@ struct ServerSetup {
 
 class ServedPoints {
  public:
-  // Throws InputErrors with all mistakes: unknown names, a speculative run without a method, one that doesn't say how
-  // long it drafts, or that no run is left.
+  // Throws InputErrors with all mistakes: unknown names, a speculative run without a method or without a draft length,
+  // or no remaining run.
   ServedPoints(std::vector<ServedRun>, const ServerSetup&, const std::filesystem::path& data);
   const std::vector<ServedPoint>& points() const { return points_; }
-  // Notes on runs whose time holds steps that read prompts: on speculative runs where few steps do, and on runs that
-  // are left out, as most do.
+  // Notes on runs whose time contains steps with prompts: on speculative runs with few such steps, and on excluded
+  // runs, in which most steps are of this kind.
   const std::vector<std::string>& notes() const { return notes_; }
   const Engine& engine() const { return *points_.front().setup.engine; }
   InputFiles input_files() const;  // of the device, the engine and the transformers

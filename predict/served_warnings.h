@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a served benchmark leaves open: terms that it can't tell apart, loads that it has not seen, a fit that its
-// priors contradict.
+// Warnings about a fit to a served benchmark: terms that the runs can't separate, loads that were not measured, a fit
+// that contradicts its priors.
 #pragma once
 #include "predict/served_fit.h"
 

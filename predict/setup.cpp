@@ -15,8 +15,8 @@ AttentionChoice attention_of(const Setup& s) {
 std::optional<std::string> refuses_sharing(const Device& d, const TransformerShape& network, const Parallelism& p) {
   if (p == Parallelism{}) return std::nullopt;
   if (p.devices > 1 && !d.links.connects(p.devices))
-    return d.name + " has no known link for " + std::to_string(p.devices) +
-           " devices; a device file may have or borrow one: \"links\" (docs/recipes/your_gpu.md)";
+    return d.name + " has no link data for " + std::to_string(p.devices) +
+           " devices; a device file may contain or transfer them: \"links\" (docs/recipes/your_gpu.md)";
   return refuses_shards(network, p);
 }
 

@@ -18,20 +18,20 @@ struct Setup {
   Parallelism parallel;
   int batch_size, prompt_tokens, output_tokens;           // batch_size: sequences of all devices together
   double gpu_memory_utilization = kGpuMemoryUtilization;  // share of device memory that may be used
-  int cached_prompt_tokens = 0;                           // of a prompt, with keys and values in the cache already
-  SharedPrefix shared_prefix = {};                        // of them, what is in memory once for many sequences
+  int cached_prompt_tokens = 0;                           // of a prompt, with keys and values already cached
+  SharedPrefix shared_prefix = {};                        // the part of them that many sequences share in memory
   int computed_prompt_tokens() const { return prompt_tokens - cached_prompt_tokens; }
-  int replica_sequences() const;  // of batch_size, those of one replica of the attention, the fullest
+  int replica_sequences() const;  // the part of batch_size on the fullest replica of the attention
 };
-// An object as a setup refers to it, that outlives whatever the setup is given to, and does not change meanwhile.
+// A setup's reference to an object that outlives all users of the setup and does not change meanwhile.
 template <class T>
 std::shared_ptr<const T> outliving(const T& object) {
   return {std::shared_ptr<const T>(), &object};
 }
-AttentionChoice attention_of(const Setup&);  // on a CPU none
+AttentionChoice attention_of(const Setup&);  // none on a CPU
 
-// Why so many of these devices can't share this network: no link between them is known, or something of the network
-// can't be divided among them; none if they can.
+// Why these devices can't share this network: no link between them is known, or a part of the network can't be divided
+// among them. None if they can.
 std::optional<std::string> refuses_sharing(const Device&, const TransformerShape&, const Parallelism&);
 
 }  // namespace draftline

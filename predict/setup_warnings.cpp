@@ -13,8 +13,8 @@ namespace {
 
 std::string not_measured(const AttentionChoice& attention) {
   if (attention.measured) return "";
-  return "the library that computes the engine's attention was not measured on the device over such a cache: the "
-         "nearest that was stands in for it";
+  return "the engine's attention library was not measured on the device with such a cache: the nearest measured "
+         "library is used instead";
 }
 
 // Engines refuse a checkpoint whose blocks of one scale would lie on two ranks.
@@ -24,9 +24,9 @@ std::string divided_blocks(const Setup& s) {
   if (experts == nullptr || s.parallel.expert_parallel || format.scaling() != Scaling::blocks) return "";
   const int columns = experts->intermediate, ranks = s.parallel.devices, block = format.scales.outputs;
   if (columns % (ranks * block) == 0) return "";
-  return "engines refuse to load this: the " + std::to_string(columns) + " columns of an expert over " +
-         std::to_string(ranks) + " ranks are no multiples of the " + std::to_string(block) +
-         " that share a scale; \"expert_parallel\": true or fewer ranks leave them whole";
+  return "engines can't load this: the " + std::to_string(columns) + " columns of an expert over " +
+         std::to_string(ranks) + " ranks are not multiples of the " + std::to_string(block) +
+         " that share a scale; use \"expert_parallel\": true or fewer ranks";
 }
 
 // Warns if the fits of the target's formats, or of the drafter's if there is one, are guesses.
@@ -38,8 +38,8 @@ std::string guessed_formats(const Setup& s, const MethodSpec& m, const ChosenFit
   return std::string(gemms && experts ? "GEMMs and experts"
                      : gemms          ? "GEMMs"
                                       : "experts") +
-         " in these formats were not measured on the device: kernels of another format stand in for them, and no "
-         "interval is known";
+         " in these formats were not measured on the device: the fit of another format is used, and the interval is "
+         "unknown";
 }
 
 // Warns if experts are slower than in 16 bits for a few sequences, where the reading of the weights should decide, and
@@ -60,14 +60,14 @@ std::string slow_experts(const Setup& s) {
   };
   const DType wide = s.precision.activations;
   if (time_in(operands_of(s.precision.experts, wide)) <= 1.1 * time_in({wide, wide})) return "";
-  return "experts take longer in this format than in 16 bits: the kernels that were measured on the device do, another "
-         "library's may not (docs/explanation/kernel_model.md, \"Experts\")";
+  return "experts are slower in this format than in 16 bits: so are the measured kernels, but another library's may "
+         "not be (docs/explanation/kernel_model.md, \"Experts\")";
 }
 
 std::string others_links(const Setup& s) {
   if (s.parallel.devices == 1 || s.device->links.tables.empty()) return "";
   const Origin& o = s.device->links.tables.front().origin;
-  const std::string unknown = "; how far they are off is not known, and no part of the intervals";
+  const std::string unknown = "; their error is unknown and not included in the intervals";
   if (!o.borrowed_from.empty())
     return "the times of communication are those of " + o.borrowed_from + " (" + o.because + ")" + unknown;
   return o.kind == "guess" ? "the times of communication are a guess (" + o.locator + ")" + unknown : "";
@@ -75,24 +75,24 @@ std::string others_links(const Setup& s) {
 
 std::string no_module(const Setup& s, const MethodSpec& m) {
   if (m.entry().checkpoint != DrafterKind::mtp || s.transformer->mtp_modules > 0 || m.checkpoint()) return "";
-  return s.transformer->name + " has no MTP module by its config.json: it is priced as if one had been trained";
+  return s.transformer->name + " has no MTP module in its config.json: the method is priced with an assumed module";
 }
 
 std::string no_indexer_times(const Setup& s) {
   const LatentHeads* latent = s.transformer->latent();
   if (latent == nullptr || !latent->dims.indexer) return "";
   if (s.device->cpu() != nullptr)
-    return "sparse attention is priced as if its loops were those of other attention: the decoder's take about twice "
-           "that, and no interval is known";
-  return "no table of kernels has sparse attention: its indexer is priced by the roofline, at the arithmetic and the "
-         "bandwidth of the engine's attention, and no interval is known";
+    return "sparse attention is priced with the loops of other attention: the decoder's loops take about twice as "
+           "long, and the interval is unknown";
+  return "sparse attention was not measured: its indexer is priced by the roofline, with the arithmetic and the "
+         "bandwidth of the engine's attention, and the interval is unknown";
 }
 
 // Warns where the simulator shares no prefixes (SchedulerLimits::shares_prefixes).
 std::string no_shared_prefix(const Setup& s) {
   if (s.shared_prefix.tokens == 0 || shares_prefixes(*s.transformer)) return "";
-  return "\"shared_prefix\" is taken at its word, but engines share no prefixes where all layers have windows or "
-         "beside states, and a simulated load has none";
+  return "\"shared_prefix\" is applied, but engines and simulated loads share no prefixes if all layers have windows "
+         "or if there are recurrent states";
 }
 
 }  // namespace

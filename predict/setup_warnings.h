@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a reader should know of a setup before using its figures.
+// Warnings about a setup that affect the use of its figures.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace draftline {
 
-// The warnings, each a sentence. The choice must be attention_of() that setup, the fits its chosen_fits().
+// The warnings, each a sentence. The choice must be attention_of() of this setup, and the fits its chosen_fits().
 std::vector<std::string> setup_warnings(const Setup&, const MethodSpec&, const AttentionChoice&, const ChosenFits&);
 
 }  // namespace draftline

@@ -90,7 +90,7 @@ void Sweep::refuse_undividable(const MethodChoice& m) {
   const auto shape = catalogue_.transformer(*m.spec.draft());
   for (const Parallelism& p : scenario_.parallel)
     if (const auto why = refuses_shards(*shape, {.devices = p.tensor()})) {
-      m.in->at("shard_draft").fail(*why + ": leave \"shard_draft\" out, and each rank has the whole drafter");
+      m.in->at("shard_draft").fail(*why + ": without \"shard_draft\" each rank has the whole drafter");
       return;
     }
 }

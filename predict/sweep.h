@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scenario and its predictor: the outcome of each point of the product. Each thread needs its own.
+// A scenario with its predictor, which computes the outcome of each point of the product. Each thread needs its own.
 #pragma once
 #include <filesystem>
 #include <optional>
@@ -15,9 +15,9 @@ namespace draftline {
 
 struct Outcome {
   Point point;
-  std::variant<Prediction, std::string> result;  // the string says why the point was skipped
+  std::variant<Prediction, std::string> result;  // string: why the point was skipped
 
-  std::vector<KernelTime> kernels = {};  // of a step; empty unless asked for, or skipped
+  std::vector<KernelTime> kernels = {};  // of a step; empty if not requested or if skipped
 };
 
 class Sweep {
@@ -45,7 +45,7 @@ class Sweep {
   Scenario scenario_;
   Recordings recordings_;
   Pricer pricer_;
-  // Of the last point: neighbours differ in batch size and lengths alone.
+  // Of the last point. Neighbouring points differ only in batch size and lengths.
   std::optional<Point> predicted_;
   std::optional<Predictor> predictor_;
 };

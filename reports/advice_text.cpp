@@ -14,21 +14,21 @@ namespace draftline {
 namespace {
 
 std::string batch_sentence(const Advice& a) {
-  if (a.pays_at.empty()) return "Batch: it pays at none that fits, up to " + std::to_string(a.largest_batch) + ".";
+  if (a.pays_at.empty()) return "Batch: it pays at no batch that fits, up to " + std::to_string(a.largest_batch) + ".";
   if (a.pays_at_every_batch())
     return "Batch: it pays at every batch that fits, up to " + std::to_string(a.largest_batch) + ".";
-  return "Batch: it pays " + batches_sentence(a) + "; memory holds " + std::to_string(a.largest_batch) + ".";
+  return "Batch: it pays " + batches_sentence(a) + "; memory limits it to " + std::to_string(a.largest_batch) + ".";
 }
 
 std::string load_sentence(const LoadAdvice& r) {
-  if (r.outcome == LoadAdvice::Outcome::never_pays) return "Load: a server with it is slower at every load.";
+  if (r.outcome == LoadAdvice::Outcome::never_pays) return "Load: it makes a server slower at every load.";
   if (r.outcome == LoadAdvice::Outcome::too_few_requests)
-    return "Load: the workload has too few requests to load a server; give it more.";
+    return "Load: the workload has too few requests to load a server; increase \"requests\".";
   const std::string from = r.pays_from.value > 0 ? "from " + significant(r.pays_from.value, 3) + " on" : "",
-                    to = significant(r.pays_to.value, 3) + " requests a second";
+                    to = significant(r.pays_to.value, 3) + " requests/s";
   const std::string pays = "Load: it pays " + from + (from.empty() ? "" : ", ");
-  return r.until_overload() ? pays + "until plain decoding is overloaded, at " + to + "."
-                            : pays + "up to " + to + " a server.";
+  return r.until_overload() ? pays + "until a server with plain decoding is overloaded, at " + to + "."
+                            : pays + "up to " + to + " per server.";
 }
 
 // The advice for the first batch size at which decoding loses, or for the largest one.
@@ -64,10 +64,10 @@ std::string shard_sentence(const Advice& a) {
   std::vector<int> better;
   for (const BatchAdvice& b : a.batches)
     if (b.sharded_speedup && *b.sharded_speedup > b.speedup) better.push_back(b.batch_size);
-  if (better.empty()) return "Drafter: keep it whole on every rank.";
+  if (better.empty()) return "Drafter: keep it undivided on every rank.";
   if (better.size() == a.batches.size()) return "Drafter: divide it among the ranks (\"shard_draft\": true).";
   return "Drafter: divide it among the ranks (\"shard_draft\": true) from batch " + std::to_string(better.front()) +
-         " on; below, keep it whole.";
+         " on; keep it undivided below.";
 }
 
 // At most four of the batch sizes that are reported: the first, the last and some between.
@@ -99,13 +99,14 @@ std::vector<std::string> reasons_of(const Scenario& scenario, const Advice& a) {
   if (a.rate) all.push_back(load_sentence(*a.rate));
   if (a.pays_to_batch() > a.batch_limit)
     all.push_back("Limit: " + scenario.engines[a.point.engine]->name + " runs " + std::to_string(a.batch_limit) +
-                  " sequences at once with this method by default; the load above has this limit.");
+                  " concurrent sequences with this method by default; the load above assumes this limit.");
   all.push_back(loss_sentence(telling(a)));
   all.push_back(need_sentence(a));
   if (a.batches.front().sharded_speedup) all.push_back(shard_sentence(a));
   if (a.pool_lost > 0.005 && scenario.method(a.point).drafter_device)
-    all.push_back("KV pool: a sequence needs room in both caches, which hold " + percent(*a.pool_lost) + " less.");
-  else if (a.pool_lost > 0.005) all.push_back("KV pool: speculation takes " + percent(*a.pool_lost) + " of it.");
+    all.push_back("KV pool: a sequence needs space in both caches, which reduces the pool by " + percent(*a.pool_lost) +
+                  ".");
+  else if (a.pool_lost > 0.005) all.push_back("KV pool: speculation reduces it by " + percent(*a.pool_lost) + ".");
   return all;
 }
 
@@ -147,9 +148,9 @@ std::vector<std::string> verdict_on_setup(const Scenario& s, const std::vector<A
     if (!more.empty()) all.push_back(std::move(more));
   if (alone) all.push_back("Setup: " + setup_text(s, a.point) + ".");
   if (s.prompt_tokens.size() > 1)
-    all.push_back("Batches and gains are for the first of " + std::to_string(s.prompt_tokens.size()) +
+    all.push_back("Batch sizes and gains apply to the first of " + std::to_string(s.prompt_tokens.size()) +
                   " prompt lengths, " + std::to_string(s.prompt_tokens.front()) +
-                  " tokens; for the others run a scenario with one length.");
+                  " tokens; for other lengths use a scenario with one length.");
   return all;
 }
 

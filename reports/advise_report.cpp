@@ -43,8 +43,8 @@ void write_text(const Output& to, const Scenario& s, const std::vector<Advice>& 
     for (const std::string& line : verdict_on_setup(s, advices, order, best[i], alone)) out << indent << line << "\n";
     out << indented(schedule_text(s, a), indent);
   }
-  if (best.size() > kMostSetups) out << "... and on " << best.size() - kMostSetups << " other setups: in the table.\n";
-  if (best.empty()) out << "No method of it can run.\n";
+  if (best.size() > kMostSetups) out << "... and on " << best.size() - kMostSetups << " other setups: see the table.\n";
+  if (best.empty()) out << "No method can run.\n";
   if (order.size() > 1) out << "\n" << kRankingTitle << ":\n" << ranking_table(s, advices, order).to_text(to.width);
   for (std::size_t i = 0; i < advices.size(); ++i)
     if (every || best.empty() || i == best.front()) put_reasons(to, s, advices[i]);
@@ -53,7 +53,7 @@ void write_text(const Output& to, const Scenario& s, const std::vector<Advice>& 
     const auto first = std::ranges::find_if(advices, [](const Advice& a) { return a.obstacle.has_value(); });
     out << skipped << " can't run; the first: " << *first->obstacle << "\n";
   }
-  if (order.size() > 1 && !every) out << "The reasons of every method: --all\n";
+  if (order.size() > 1 && !every) out << "For the reasons of every method use --all.\n";
   if (!s.note.empty()) out << paragraph(s.note, to.width);
   finish_stream(out);
 }
@@ -64,7 +64,7 @@ void show_charts(Page& page, const Scenario& s, const std::vector<Advice>& advic
   Chart common;
   common.title = kRankingTitle;
   common.x = {"batch size", true, to_digits<6>, true};
-  common.y = {"over plain decoding at the same batch, prompts included"};
+  common.y = {"over plain decoding at the same batch size, prompts included"};
   common.level = 1;
   common.level_name = "plain decoding";
   ChartSet charts(std::move(common));
@@ -73,7 +73,7 @@ void show_charts(Page& page, const Scenario& s, const std::vector<Advice>& advic
       charts.add(setup_text(s, advices[i].point), method_text(s, advices[i].point),
                  {.x = to_double(b.batch_size),
                   .y = b.request_speedup,
-                  .label = significant(b.acceptance_length) + " tokens a step, break-even " +
+                  .label = significant(b.acceptance_length) + " tokens per step, break-even " +
                            significant(b.break_even_length)});
   for (const Chart& chart : charts.charts()) page.show(chart);
   page.say(charts.left_out());
@@ -91,8 +91,8 @@ void write_page(const Output& to, const Scenario& s, const std::vector<Advice>& 
     for (std::string line; std::getline(schedule, line);) page->say(line);
   }
   if (best.size() > kMostSetups)
-    page->say("... and on " + std::to_string(best.size() - kMostSetups) + " other setups: in the table.");
-  if (best.empty()) page->say("No method of it can run.");
+    page->say("... and on " + std::to_string(best.size() - kMostSetups) + " other setups: see the table.");
+  if (best.empty()) page->say("No method can run.");
   show_charts(*page, s, advices, order);
   if (!order.empty()) page->show(ranking_table(s, advices, order));
   for (const Advice& a : advices) {

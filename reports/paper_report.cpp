@@ -22,7 +22,7 @@ std::string flag(const PaperCell& c) {
   if (c.peak_share && credibility(*c.peak_share) == Credibility::impossible) text += ", impossible";
   else if (c.peak_share && credibility(*c.peak_share) == Credibility::not_credible) text += ", not credible";
   if (c.excluded) text += ", excluded";
-  if (c.kind_in(TableReading::fitted) != c.kind) text += ", calibrates the cost";
+  if (c.kind_in(TableReading::fitted) != c.kind) text += ", used to fit the cost";
   return text;
 }
 

@@ -34,7 +34,7 @@ std::string why_not(const FleetOption& o, Options options, bool dominated) {
     if (!dominated) text += ", " + significant(slowness(best) / slowness(o), 3) + " x speed";
     return text;
   }
-  return "as cheap, " + significant(slowness(best) / slowness(o), 3) + " x speed";
+  return "equal cost, " + significant(slowness(best) / slowness(o), 3) + " x speed";
 }
 
 // A fleet that replications alone would recommend: the option's index, and its replicas.
@@ -187,17 +187,17 @@ std::string worst_run(const FleetOption& o) {
     const auto longer = [&](const FleetRun& a, const FleetRun& b) { return a.*figure < b.*figure; };
     return to_text((*std::ranges::max_element(o.runs, longer)).*figure);
   };
-  return "The worst of them has a TTFT p99 of " + worst(&FleetRun::ttft_p99) + " and a TPOT p99 of " +
+  return "The worst simulation has a TTFT p99 of " + worst(&FleetRun::ttft_p99) + " and a TPOT p99 of " +
          worst(&FleetRun::tpot_p99) + ".";
 }
 
 // What the fleet does if its steps are as long as the errors of their kernels allow; "" if these are not known.
 std::string slow_steps(const FleetOption& o) {
   if (!o.slowest_step) return "";
-  const std::string longer = percent(*o.slowest_step - 1) + " longer, as their kernels' errors allow (90 %), ";
-  if (o.replicas_if_slowest == o.replicas) return "With steps " + longer + "it meets the targets, too.";
+  const std::string longer = percent(*o.slowest_step - 1) + " longer (upper end of the 90 % interval), ";
+  if (o.replicas_if_slowest == o.replicas) return "With steps " + longer + "it still meets the targets.";
   return "With steps " + longer +
-         (o.replicas_if_slowest ? "it takes " + std::to_string(*o.replicas_if_slowest) + " replicas."
+         (o.replicas_if_slowest ? "it needs " + std::to_string(*o.replicas_if_slowest) + " replicas."
                                 : "not even " + std::to_string(2 * o.replicas) + " replicas meet the targets.");
 }
 
@@ -206,32 +206,32 @@ std::vector<std::string> recommendation(Options options, const Scenario& s) {
   const FleetOption& best = options.front();
   if (!any_meets(options)) return {"No option meets the targets" + load_text(best, s) + "."};
   std::string chosen = "Recommended: " + name_of(best, best.replicas, s) + nodes_of(best);
-  if (has_prices(s)) chosen += "; " + significant(best.cost, 4) + " an hour";
-  std::string bears = best.capacity_at_least ? "It bears at least " : "It bears ";
-  bears += to_text(best.fleet_capacity()) + " where " + to_text(best.load) + " come (" + percent(best.headroom()) +
-           " headroom). With a replica to spare (N + 1): ";
-  bears += has_prices(s) ? significant(best.cost_with_spare, 4) + " an hour"
+  if (has_prices(s)) chosen += "; " + significant(best.cost, 4) + " per hour";
+  std::string bears = best.capacity_at_least ? "It serves at least " : "It serves up to ";
+  bears += to_text(best.fleet_capacity()) + " for a load of " + to_text(best.load) + " (" + percent(best.headroom()) +
+           " headroom). With a spare replica (N + 1): ";
+  bears += has_prices(s) ? significant(best.cost_with_spare, 4) + " per hour"
                          : std::to_string(std::lround(best.cost_with_spare)) + " devices";
   std::vector<std::string> lines{chosen + ".", bears + "."};
   if (const std::string slow = slow_steps(best); !slow.empty()) lines.push_back(slow);
   const auto votes = votes_of(options);
   const auto runs = count(best.runs);
   if (runs == 1) {
-    lines.push_back("One simulation of each option: \"replications\" shows what chance does.");
+    lines.push_back("One simulation of each option; use \"replications\" to estimate the effect of chance.");
     return lines;
   }
   const std::string met = std::to_string(runs) + " simulations of each option meet the targets";
   if (votes_for(0, options, votes) == runs) {
-    lines.push_back(met + ", and each alone recommends the same.");
+    lines.push_back(met + ", and each simulation alone recommends the same option.");
   } else {
-    lines.push_back(met + ", but which is the cheapest hangs on chance:");
+    lines.push_back(met + ", but the cheapest option depends on chance:");
     for (const auto& [vote, count] : votes)
-      lines.push_back("  " + std::to_string(count) + " of " + std::to_string(runs) + " alone recommend " +
+      lines.push_back("  " + std::to_string(count) + " of " + std::to_string(runs) + " simulations alone recommend " +
                       name_of(options[vote.option], vote.replicas, s));
   }
   lines.push_back(worst_run(best));
   if (s.transformers.size() > 1 || s.precisions.size() > 1)
-    lines.push_back("Networks and formats count as alike here, whatever their texts are worth.");
+    lines.push_back("The quality of the texts of different networks and formats is not considered.");
   return lines;
 }
 
@@ -240,7 +240,7 @@ std::vector<std::string> recommendation(Options options, const Scenario& s) {
 ChartSet fleet_charts(const std::vector<Options>& loads, const Scenario& s) {
   Chart common;
   common.title = "Fleets that meet the targets";
-  common.x = {has_prices(s) ? "price of an hour" : "devices", false, to_digits<4>};
+  common.x = {has_prices(s) ? "price per hour" : "devices", false, to_digits<4>};
   common.y = {"end-to-end latency, mean", false, [](double seconds) { return to_text(Seconds{seconds}); }};
   ChartSet charts(std::move(common));
   for (const Options& options : loads) {

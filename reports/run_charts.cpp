@@ -37,7 +37,7 @@ static Chart speedup_chart(const Scenario& s, std::size_t along) {
   c.x = {kAlong[along].title, false, to_digits<6>, true};
   const std::vector<int>* lists[] = {&s.batch_sizes, &s.prompt_tokens, &s.output_tokens};
   if (along < std::size(lists)) c.x.logarithmic = far_apart(as_numbers(*lists[along]));
-  c.y = {"over plain decoding at the same batch, with 90 % intervals"};
+  c.y = {"over plain decoding at the same batch size, with 90 % intervals"};
   c.level = 1;
   c.level_name = "plain decoding";
   return c;
@@ -45,9 +45,9 @@ static Chart speedup_chart(const Scenario& s, std::size_t along) {
 
 static Chart rate_chart() {
   Chart c;
-  c.title = "Throughput of a device against the speed that a user sees";
-  c.x = {"tokens/s of a sequence"};
-  c.y = {"tokens/s of a device"};
+  c.title = "Throughput per device against the speed of a sequence";
+  c.x = {"tokens/s per sequence"};
+  c.y = {"tokens/s per device"};
   return c;
 }
 

@@ -30,7 +30,7 @@ void RunReport::note(const Outcome& o) {
 std::string RunReport::intervals() const {
   if (rows() == 0) return {};
   if (step_times_.empty())
-    return "No 90 % intervals: the errors of the kernels that these steps wait for are not known.";
+    return "No 90 % intervals: the errors of the kernels for which these steps wait are unknown.";
   const auto middle = [](const std::vector<RatioInterval>& all) {
     const auto off = [&](double RatioInterval::*end) {
       std::vector<double> ends;
@@ -39,9 +39,9 @@ std::string RunReport::intervals() const {
     };
     return off(&RatioInterval::low) + " to +" + off(&RatioInterval::high) + " %";
   };
-  std::string which = "a median point";
-  if (step_times_.size() < rows()) which += " of the " + std::to_string(step_times_.size()) + " that know them";
-  return "90 % intervals, from kernels' errors (" + which + "): step " + middle(step_times_) +
+  std::string which = "median point";
+  if (step_times_.size() < rows()) which += " of the " + std::to_string(step_times_.size()) + " with known errors";
+  return "90 % intervals from the kernels' errors (" + which + "): step " + middle(step_times_) +
          (speedups_.empty() ? "" : ", speedup " + middle(speedups_));
 }
 
@@ -49,9 +49,9 @@ std::string RunReport::requests() const {
   constexpr double kWorthAWord = 1.1;
   if (!farthest_ || apart(*farthest_) <= kWorthAWord) return {};
   const auto& p = std::get<Prediction>(farthest_->result);
-  return "Requests have prompts too: a decode speedup of " + significant(p.speedup) + " is " +
-         significant(p.speedup_with_prefill) + " to them (" + method_text(scenario(), farthest_->point) + ", batch " +
-         std::to_string(scenario().batch_sizes[farthest_->point.batch]) + ", " +
+  return "With prompts included, a decode speedup of " + significant(p.speedup) + " becomes " +
+         significant(p.speedup_with_prefill) + " for requests (" + method_text(scenario(), farthest_->point) +
+         ", batch " + std::to_string(scenario().batch_sizes[farthest_->point.batch]) + ", " +
          std::to_string(scenario().prompt_tokens[farthest_->point.prompt]) + " + " +
          std::to_string(scenario().output_tokens[farthest_->point.output]) + " tokens).";
 }
@@ -62,13 +62,12 @@ std::string RunReport::experts() const {
   if (std::ranges::none_of(
           all, [](const Parallelism& p) { return p.expert_parallel && p.devices > 1 && p.expert_balancedness == 0; }))
     return {};
-  return "Rows are taken to choose experts at random, none of which is hot: \"expert_balancedness\" says what your "
-         "server logs.";
+  return "Rows are assumed to choose experts uniformly at random; give \"expert_balancedness\" if your server logs it.";
 }
 
 void RunReport::write_sentences(Page& page) const {
   page.say(requests());
-  if (!requests().empty()) page.say("Under a load, with queues: `draftline simulate` and a \"workload\".");
+  if (!requests().empty()) page.say("For a load with queues use `draftline simulate` and a \"workload\".");
   page.say(intervals());
   page.say(experts());
   write_warnings(page);

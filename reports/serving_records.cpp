@@ -28,8 +28,7 @@ class RowsFile {
  public:
   explicit RowsFile(const std::filesystem::path& file) : file_(file) {
     const auto ending = file.extension();
-    if (ending != ".csv" && ending != ".jsonl")
-      throw InputErrors(file.string() + ": records are written as .csv or .jsonl");
+    if (ending != ".csv" && ending != ".jsonl") throw InputErrors(file.string() + ": records must be .csv or .jsonl");
     json_ = ending == ".jsonl";
   }
   void row(const std::vector<std::pair<std::string_view, std::string>>& cells) {
@@ -74,7 +73,7 @@ std::string_view kind_of_step(const StepRun& r) {
 class Timeline {
  public:
   explicit Timeline(const std::filesystem::path& file) : file_(file) {
-    if (file.extension() != ".json") throw InputErrors(file.string() + ": a timeline is written as .json");
+    if (file.extension() != ".json") throw InputErrors(file.string() + ": a timeline must be .json");
     file_.stream() << "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [";
   }
   void start(const FleetShape& fleet, const SchedulerLimits& limits) {

@@ -25,19 +25,19 @@ std::string SimulateReport::overload() const {
   const std::string which =
       overloaded_ == rows() ? "every row" : std::to_string(overloaded_) + " of " + std::to_string(rows()) + " rows";
   return "warning: in " + which +
-         " the load is more than can be served: the queue grows, and their latencies with the length of the run";
+         " the load exceeds the capacity: the queue grows, so that latencies depend on the length of the run";
 }
 
 void SimulateReport::write_sentences(Page& page) const {
   const Serving& s = *scenario().serving;
   if (const auto warm_up = s.choices.front().workload.warm_up; warm_up > 0)
-    page.say("The first " + std::to_string(warm_up) + " requests warm the servers up and are left out.");
+    page.say("The first " + std::to_string(warm_up) + " requests warm up the servers and are excluded.");
   if (const int runs = s.replications.value_or(1); runs > 1)
-    page.say("Means of " + std::to_string(runs) + " runs; --json has their intervals.");
+    page.say("Means of " + std::to_string(runs) + " runs; --json contains their intervals.");
   page.say(scenario().note);
   page.say(skipped());
   if (preemptions_ > 0)
-    page.say("Where KV blocks ran out, sequences were preempted, up to " + std::to_string(preemptions_) +
+    page.say("Sequences were preempted when KV blocks ran out, up to " + std::to_string(preemptions_) +
              " times in a run.");
   write_warnings(page);
   page.say(overload());

@@ -293,7 +293,7 @@ std::string Table::to_text(std::size_t width) const {
     if (row.empty()) put_rule();
     else put_row([&](std::size_t c) { return row[c].shown; }, false);
   }
-  if (!left_out.empty()) text += "Left out at this width: " + left_out + ".\n";
+  if (!left_out.empty()) text += "Omitted at this width: " + left_out + ".\n";
   return text;
 }
 

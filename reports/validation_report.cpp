@@ -133,7 +133,7 @@ Table skipped_table(const std::vector<MeasuredCell>& cells) {
   Table t({"network", "method", "batch", "context", "because"});
   for (const MeasuredCell& c : cells)
     t.add({c.transformer, label_with_length(c.method), c.batch_size, c.context,
-           c.device_failed ? c.skipped + "; the next run tries it last" : c.skipped});
+           c.device_failed ? c.skipped + "; the next run tries this cell last" : c.skipped});
   return t;
 }
 
@@ -169,8 +169,8 @@ bool beyond_a_step(const std::vector<ValidationCell>& cells) {
   return std::ranges::any_of(all, [](const ErrorBudgetItem& b) { return b.share < 0 || b.share > 1; });
 }
 constexpr const char* kBeyondAStep =
-    "A share below zero or above 100 %: ops are timed by a clock around each, in steps of their own; `host` is what "
-    "they leave of a step without such clocks. On a busy machine the two steps differ.";
+    "Shares below zero or above 100 %: ops are timed individually, in separate steps; `host` is the rest of a step "
+    "without these timings. On a busy machine the two kinds of steps differ.";
 
 // What was predicted over what was measured, and where that lies: at 1 they are the same.
 void show_ratios(Page& page, const std::vector<ValidationCell>& cells, const std::string& title, const ChartAxis& x,
@@ -206,7 +206,7 @@ void write_tables(Page& page, const ValidationReport& r, std::size_t worst_cells
     page.heading(what);
     page.show(t);
   };
-  if (!r.fits.empty()) add("Calibration (from kernels and host work alone, without any step)", fit_table(r.fits));
+  if (!r.fits.empty()) add("Calibration (from kernels and host work only, without steps)", fit_table(r.fits));
   if (!r.cells.empty()) {
     add("Predicted against measured", summary_table(r.cells));
     show_ratios(page, r.cells, "Speedups", {"measured speedup"}, &ValidationCell::speedup);
@@ -216,16 +216,15 @@ void write_tables(Page& page, const ValidationReport& r, std::size_t worst_cells
     Table cells(cell_columns());
     for (const ValidationCell* c : worst(r.cells, worst_cells)) cells.add(cell_row(*c, usual));
     add(worst_cells < r.cells.size() ? "The worst cells" : "All cells", cells);
-    add("Error budget: what each op contributes to the error of a step", error_budget_table(r.cells, 10));
+    add("Error budget: contribution of each op to the error of a step", error_budget_table(r.cells, 10));
     if (beyond_a_step(r.cells)) page.say(kBeyondAStep);
     constexpr double kLeastShare = 0.01;
-    add(r.device == "cuda" ? "Ops, by events around each of them in runs without graphs"
-                           : "Ops, by a clock inside the interpreter",
+    add(r.device == "cuda" ? "Ops, timed by events in runs without graphs" : "Ops, timed inside the interpreter",
         op_table(r.cells, kLeastShare));
     add("The batch at which a method stops paying", stop_table(r.cells));
   }
   add("Cells that could not run", skipped_table(r.skipped));
-  add("A live server beside the simulator", serving_table(r.serving));
+  add("A live server compared with the simulator", serving_table(r.serving));
   add("Live servers that could not run", unserved_table(r.serving));
   if (r.left_out > 0) page.say(std::to_string(r.left_out) + " cells of the grid were not measured");
 }

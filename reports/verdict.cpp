@@ -89,8 +89,8 @@ std::string drafters_sentence(const Scenario& s, const Point& p, const BatchAdvi
     priced = prices.contains(own) && prices.contains(target) && prices.at(target) > 0;
     if (priced) more *= prices.at(own) / prices.at(target);
   }
-  std::string text = " The drafter takes 1 x " + own + " more, " + significant(1 + more) + " times the " +
-                     (priced ? "price" : "devices") + ": by that the gain is " + gains(first, 1 + more);
+  std::string text = " The drafter needs 1 x " + own + " more, " + significant(1 + more) + " times the " +
+                     (priced ? "price" : "devices") + ": divided by this, the gain is " + gains(first, 1 + more);
   if (&first != &last) text += " and " + gains(last, 1 + more);
   return text + ".";
 }
@@ -172,10 +172,9 @@ std::string gain_sentence(const Scenario& s, const Advice& a) {
       if (last == nullptr || b.batch_size > last->batch_size) last = &b;
     }
   if (first == nullptr) return {};
-  std::string text = "Requests gain " + gains(*first), decoding = significant(first->speedup) + "x";
+  std::string text = "Request speedup: " + gains(*first), decoding = significant(first->speedup) + "x";
   if (last != first) text += " and " + gains(*last), decoding += " and " + significant(last->speedup) + "x";
-  return text + "; decoding alone, without their prompts, " + decoding + "." +
-         drafters_sentence(s, a.point, *first, *last);
+  return text + "; decode speedup, without prompts: " + decoding + "." + drafters_sentence(s, a.point, *first, *last);
 }
 
 std::string assumption_sentence(const Scenario& s, const std::vector<Advice>& all,
@@ -192,7 +191,7 @@ std::string assumption_sentence(const Scenario& s, const std::vector<Advice>& al
     ++assumed;
   }
   if (least == nullptr) return {};
-  return "Acceptance is assumed, not chosen: this is with " + mine.acceptance.text() + ", one of " +
+  return "The acceptance is an assumption: this is for " + mine.acceptance.text() + ", one of " +
          std::to_string(assumed) + "; with " + s.method(least->point).acceptance.text() +
          (pays(*least) ? " it pays " + (least->pays_at_every_batch() ? "at every batch" : batches_sentence(*least))
                        : " it pays at no batch") +
@@ -224,7 +223,8 @@ struct Setting {
     const std::string line = "  " + std::string(options->title) + ": " + std::string(options->before) + shown +
                              std::string(options->after) + "\n";
     if (!value.is_object() || !value.contains("num_speculative_tokens_per_batch_size")) return line;
-    return line + "  Lengths by batch need " + std::string(options->lengths_by_batch) + "; leave them out before.\n";
+    return line + "  Lengths by batch size require " + std::string(options->lengths_by_batch) +
+           "; omit them in older versions.\n";
   }
 };
 
@@ -289,13 +289,13 @@ std::string schedule_text(const Scenario& s, const Advice& a) {
   if (all.empty()) last = setting_of(s, a, {});
   if (last && (all.empty() || !takes_schedule(s, a.point))) {
     if (!all.empty() && takes_schedules(last->options))
-      text += "  " + std::string(last->options->title) + " takes no schedule where attention is data parallel.\n";
+      text += "  " + std::string(last->options->title) + " does not support a schedule with data-parallel attention.\n";
     text += last->text();
   }
   if (const auto limits = running_limits(s, a); last && limits)
-    text += "  For that many sequences " + std::string(last->options->title) + " needs --max-num-seqs " +
+    text += "  For this number of sequences " + std::string(last->options->title) + " needs --max-num-seqs " +
             std::to_string(limits->sequences) + " and --max-num-batched-tokens above " +
-            std::to_string(limits->verified_rows) + ", beyond which prompts have room.\n";
+            std::to_string(limits->verified_rows) + "; tokens beyond this are available to prompts.\n";
   if (last && has_drafter_weights(s.method(a.point).spec))
     text += "  Add the drafter's weights: " + std::string(last->options->weights) + ".\n";
   if (!a.pays_at.empty() && !last && options_of(engine))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Advice on one method on one setup: at which batches and loads speculation pays, which draft length is the best at
-// each batch size, and which costs reduce the gain. It pays where requests gain, their prompts included.
+// Advice on one method on one setup: the batch sizes and loads at which speculation pays, the best draft length for
+// each batch size, and the costs that reduce the gain. It pays where requests, their prompts included, are faster.
 #pragma once
 #include <algorithm>
 #include <optional>
@@ -28,12 +28,12 @@ struct StepLosses {
 struct BatchAdvice {
   int batch_size = 1;
   double speedup = 0;            // of decoding
-  double request_speedup = 0;    // what a request sees of it (Prediction::speedup_with_prefill)
+  double request_speedup = 0;    // of a request with its prompt (Prediction::speedup_with_prefill)
   double acceptance_length = 0;  // mean tokens of a step, the bonus token included
   double break_even_length = 0;  // the acceptance length at which a step pays for itself
   Seconds plain_step, step;
   StepLosses losses;
-  std::optional<double> sharded_speedup;  // with the draft network divided among the ranks; none if it can't be
+  std::optional<double> sharded_speedup;  // if the draft network is divided among the ranks; none if it can't be
 };
 
 struct Advice {
@@ -44,15 +44,16 @@ struct Advice {
   // The batch sizes at which requests gain. There are several stretches where a mixture of experts is verified: with
   // few sequences more rows read more experts, with many these are read anyway.
   std::vector<Stretch<int>> pays_at;
-  double gain = 1;  // of requests: mean over `batches`, geometric; 1 in those where it is switched off as they lose
-  // Share of the plain server's KV pool that speculation takes, 0 to 1; none if the weights leave no memory for a pool.
+  double gain = 1;  // of requests: geometric mean over `batches`; 1 where speculation is off, because it loses
+  // The share, 0 to 1, by which speculation reduces the plain server's KV pool; none if the weights leave no memory for
+  // a pool.
   std::optional<double> pool_lost;
   std::vector<BatchAdvice> batches;
-  std::optional<int> draft_length;  // of the chain that the method drafts, given or by default; none: it drafts none
-  // The best draft lengths by prompt, then batch size; empty if the method drafts no chain of a given length.
+  std::optional<int> draft_length;  // length of the method's chain, given or default; none: it drafts no chain
+  // The best draft lengths by prompt, then batch size; empty if the method drafts no chain of fixed length.
   std::vector<BestLength> best;
   std::vector<ScheduledLength> schedule;
-  std::optional<LoadAdvice> rate;  // none if load was not asked about, or if no KV pool fits
+  std::optional<LoadAdvice> rate;  // none if advice on load was not requested, or if no KV pool fits
 
   int pays_to_batch() const { return pays_at.empty() ? 0 : pays_at.back().to; }  // 0: it never pays
   bool pays_at_every_batch() const { return pays_at == std::vector<Stretch<int>>{{1, largest_batch}}; }
@@ -62,15 +63,15 @@ struct Advice {
 };
 
 // Advice on the method of the scenario's point `index`. `batches`: the batch sizes to report; those that do not fit are
-// left out. `load`: of with_arrivals(scenario), or null to leave out the load. A point that does not fit the
+// left out. `load`: the advisor for with_arrivals(scenario); null: no advice on load. A point that does not fit the
 // device is an `obstacle`, not an error.
 Advice advise(Sweep&, std::size_t index, const std::vector<int>& batches, LoadAdvisor* load, std::uint64_t seed);
 
-// The scenario with plain decoding as its last method and, if it has no workload, with 600 Poisson arrivals. Its only
-// batch size is 1.
+// The scenario with plain decoding as its last method and, if it has no workload, with 600 Poisson arrivals. It has the
+// single batch size 1.
 Scenario with_arrivals(Scenario);
 
-// The scenario with the mean lengths of its first workload as its prompt_tokens and output_tokens, where it names none,
+// The scenario with the mean lengths of its first workload as prompt_tokens and output_tokens, unless it gives them,
 // and with its shared prefix as cached_prompt_tokens.
 Scenario with_mean_lengths(Scenario);
 

@@ -24,7 +24,7 @@ AdviceSweep::AdviceSweep(Document scenario, const Data& data, bool with_load)
     const Point p = point_at(s, i);
     if (p.batch == 0 && p.prompt == 0 && p.serving == 0 && !s.methods[p.method].spec.is_plain()) points_.push_back(i);
   }
-  if (points_.empty()) throw InputErrors(s.document.root().place() + ": no method of it speculates");
+  if (points_.empty()) throw InputErrors(s.document.root().place() + ": contains no speculative method");
 }
 
 Advice AdviceSweep::at(std::size_t i, std::uint64_t seed) {

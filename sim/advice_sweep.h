@@ -11,18 +11,18 @@
 namespace draftline {
 
 // Each thread needs its own. The constructor throws InputErrors if the scenario is wrong or has no speculative method.
-// A scenario with one batch size is reported at 1, 2, 4, ... 256.
+// For a scenario with one batch size, sizes 1, 2, 4, ... 256 are reported.
 class AdviceSweep {
  public:
   AdviceSweep(Document scenario, const Data&, bool with_load);
   const Scenario& scenario() const { return sweep_.scenario(); }
   std::size_t size() const { return points_.size(); }
-  Advice at(std::size_t, std::uint64_t seed);  // `seed`: of the simulations with load
+  Advice at(std::size_t, std::uint64_t seed);  // `seed`: for the simulations with load
 
  private:
   Sweep sweep_;
   std::unique_ptr<ServingSweep> serving_;  // the scenario with arrivals; null without load
-  std::unique_ptr<LoadAdvisor> load_;      // the same
+  std::unique_ptr<LoadAdvisor> load_;      // null without load
   std::vector<int> batches_;
   std::vector<std::size_t> points_;  // indices of the scenario's points
 };

@@ -84,7 +84,7 @@ void check_plannable(const Scenario& s) {
     root.at("replicas").fail("a plan finds the number of replicas: leave the list out");
   for (const ServingChoice& c : s.serving->choices)
     if (mean_rate(c.workload) <= 0) {
-      root.at("workload").fail("a plan needs arrivals with a rate");
+      root.at("workload").fail("a plan requires arrivals with a rate");
       break;
     }
   s.document.finish();

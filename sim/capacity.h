@@ -12,7 +12,7 @@
 
 namespace draftline {
 
-// The fleet with which one replication alone meets the targets.
+// The smallest fleet that meets the targets in one replication.
 struct ReplicationFleet {
   int replicas = 0;
   double cost = 0;
@@ -26,40 +26,40 @@ struct FleetOption {
   bool is_bound = false;                // its policy has the future outcomes (the oracle): an upper bound for others
   int replicas = 0, devices = 0;        // the smallest fleet; devices include those of prefill servers and drafters
   int devices_of_replica = 0;
-  std::optional<int> nodes;    // that hold the devices, where these come in whole nodes
+  std::optional<int> nodes;    // nodes of the devices, if they are bought in whole nodes
   double cost = 0;             // price per hour, of whole nodes; the number of devices if no prices are known
-  double cost_with_spare = 0;  // with one server more of each kind (N + 1), so that one may be out of service
+  double cost_with_spare = 0;  // with one more server of each kind (N + 1), so that one may be out of service
   PerSecond load;              // requests/s of the workload
-  // The most requests/s that the fleet serves within the targets in every replication, to 2 %, over its replicas.
+  // The largest load per replica, requests/s, for which the fleet meets the targets in every replication, to 2 %.
   PerSecond capacity;
-  bool capacity_at_least = false;  // a recording, or 262,144 requests, are too few to load the fleet more
-  // A step of the requests in flight at the upper end of its 90 % interval, over its prediction; none: not known.
+  bool capacity_at_least = false;  // the recording, or 262,144 requests, can't load the fleet more
+  // The upper end of the 90 % interval of a step with the requests in flight, over its prediction; none: not known.
   std::optional<double> slowest_step;
-  // The replicas that meet the targets if all steps take so much longer; none: not twice as many do.
+  // The replicas that meet the targets if all steps are longer by this factor; none: even twice as many do not.
   std::optional<int> replicas_if_slowest;
-  std::vector<FleetRun> runs;           // the whole workload on that fleet, one for each replication
-  std::vector<ReplicationFleet> alone;  // of each replication
+  std::vector<FleetRun> runs;           // the whole workload on this fleet, one run per replication
+  std::vector<ReplicationFleet> alone;  // for each replication separately
   PerSecond fleet_capacity() const { return replicas * capacity; }
-  // How much more load the fleet bears, as a share of the workload's.
+  // The additional load that the fleet can serve, as a share of the workload's.
   double headroom() const { return std::max(0.0, fleet_capacity() / load - 1); }
 };
-Seconds mean_e2e(const FleetOption&);  // mean end-to-end latency over the replications; there must be some
+Seconds mean_e2e(const FleetOption&);  // mean end-to-end latency over the replications; at least one
 
 // Throws InputErrors unless the scenario has latency targets and arrivals with a rate.
 void check_plannable(const Scenario&);
 
 // The smallest fleet, of at most `most_devices` devices, with which the scenario's point `index` meets the targets in
-// every replication (three, unless the scenario says how many), by doubling and bisection over simulations. All options
-// have the same seeds. If there is no such fleet, `obstacle` has the reason.
+// every replication (three, unless the scenario gives their number), found by doubling and bisection over simulations.
+// All options use the same seeds. If there is no such fleet, `obstacle` contains the reason.
 // Throws InputErrors if a simulation does (Fleet::run).
 FleetOption smallest_fleet(ServingSweep&, std::size_t index, const Prices&, int most_devices, std::uint64_t seed);
 
-// Whether another option that is no bound is neither more expensive nor slower (mean end-to-end latency), and better in
-// one of the two. The option itself must have runs.
+// Whether another option, not a bound, is neither more expensive nor slower (mean end-to-end latency) and is better in
+// at least one of these. The option must have runs.
 bool dominated(const FleetOption&, std::span<const FleetOption> all);
 
-// The indices of the options that each replication alone would recommend: the cheapest, of equally cheap ones the
-// fastest, and no bound. Empty if no option meets the targets.
+// For each replication, the index of the option that it would recommend: the cheapest, then the fastest, not a bound.
+// Empty if no option meets the targets.
 std::vector<std::size_t> recommended_alone(std::span<const FleetOption> all);
 
 }  // namespace draftline

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What servers asked of their limits. A run that got all it asked for is the same under any limits that grant as much.
+// The resources that servers requested under their limits. A run whose requests were all granted is the same under any
+// limits that grant them.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -11,17 +12,17 @@ namespace draftline {
 
 class Demand {
  public:
-  // Whether a limit grants so many; what was asked for is kept.
+  // Whether the limit grants `wanted` sequences. The request is recorded.
   bool ask_sequences(int wanted, int limit) { return ask(sequences_, wanted, limit); }
   bool ask_blocks(std::int64_t wanted, std::int64_t limit) { return ask(blocks_, wanted, limit); }
-  void depend_on_limits() { denied_ = true; }  // the run is another under any other limits
+  void depend_on_limits() { denied_ = true; }  // the run differs under any other limits
 
   void add(const Demand& other) {
     sequences_ = std::max(sequences_, other.sequences_);
     blocks_ = std::max(blocks_, other.blocks_);
     denied_ = denied_ || other.denied_;
   }
-  // Whether a server with these limits grants all of it, as the one that was asked did.
+  // Whether a server with these limits grants all recorded requests, as the original server did.
   bool granted_by(const SchedulerLimits& l) const {
     return !denied_ && sequences_ <= l.max_num_seqs && blocks_ <= l.kv_blocks;
   }
@@ -39,7 +40,7 @@ class Demand {
     return wanted <= limit;
   }
   int sequences_ = 0;        // in the batch and with prompts that are being computed
-  std::int64_t blocks_ = 0;  // of KV
+  std::int64_t blocks_ = 0;  // KV blocks
   bool denied_ = false;
 };
 

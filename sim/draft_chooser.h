@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses the draft length of a server's next step by its policy (inputs/draft_policy). A goodput policy chooses by the
-// predicted time of the step and by the acceptance that it has observed.
+// Chooses the draft length of a server's next step according to its policy (inputs/draft_policy). A goodput policy uses
+// the predicted step time and the acceptance observed so far.
 #pragma once
 #include <optional>
 #include <span>
@@ -12,13 +12,13 @@
 
 namespace draftline {
 
-// The most drafts, of `lengths`, that the policy has for a batch of this many sequences.
+// The largest of `lengths` that the policy allows for a batch of `sequences` sequences.
 int most_drafts(const DraftPolicy&, std::span<const int> lengths, int sequences);
 
 // The chooser of one server. It learns from the steps that are recorded.
 class DraftChooser {
  public:
-  // `lengths`: the draft lengths to choose from, ascending, at most 65; more are a Bug. The policy and the costs must
+  // `lengths`: the draft lengths to choose from, ascending, at most 65 (else Bug). The policy and the costs must
   // outlive the chooser.
   DraftChooser(const DraftPolicy&, std::vector<int> lengths, StepCost&);
 
@@ -27,13 +27,13 @@ class DraftChooser {
   // chunks in the same step, whose cost is not attributed to drafts. The choice maximises emitted tokens minus the step
   // time multiplied by the token rate of the best fixed draft length.
   int choose(int sequences, std::int64_t context, std::span<const int> would, std::span<const Chunk> chunks);
-  // How many drafts of each sequence are verified in the next step, by the survival probabilities of all its drafts,
-  // [sequences * drafts]; the result is valid until the next call. `slots`: of the batch.
+  // The number of drafts of each sequence to verify in the next step, from the survival probabilities of its drafts,
+  // [sequences * drafts]. The result is valid until the next call. `slots`: the batch's slots.
   std::span<const int> admit(int slots, std::int64_t context, std::span<const double> survival, int drafts);
   int most_drafts(int sequences) const { return draftline::most_drafts(policy_, lengths_, sequences); }
   bool admits() const { return policy_.kind == DraftPolicy::Kind::confidence; }
   bool looks_ahead() const { return policy_.kind == DraftPolicy::Kind::oracle; }
-  // The number of plain steps after which to choose again although the batch has not changed.
+  // The number of plain steps after which to choose again even if the batch has not changed.
   std::int64_t steps_to_next_choice() const {
     return looks_ahead() ? 1 : policy_.kind == DraftPolicy::Kind::goodput ? kTry - plain_steps_ : kForever;
   }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a drafter's confidence head says of its drafts, as a calibrated guess: of the drafts to which it gives
-// confidence c, a share c survives. Confidences of a position follow a beta distribution around its acceptance rate;
-// the larger its concentration, the less they tell one draft from another. They are drawn given what becomes of the
-// draft, which leaves the outcomes as they are: an accepted draft's from Beta(a + 1, b), a rejected one's from
-// Beta(a, b + 1), and from Beta(a, b) behind a rejected one.
+// A model of a calibrated confidence head: of the drafts with confidence c, a share c survives. Confidences of a
+// position follow a beta distribution around its acceptance rate; a larger concentration makes them less informative.
+// They are drawn conditional on the draft's outcome, so that outcomes do not change: from Beta(a + 1, b) for an
+// accepted draft, Beta(a, b + 1) for a rejected one, and Beta(a, b) after a rejected one.
 #pragma once
 #include <span>
 #include <vector>
@@ -14,7 +13,7 @@ namespace draftline {
 
 class DraftConfidence {
  public:
-  // conditional_rates[j]: the probability that draft j is accepted if those before it are.
+  // conditional_rates[j]: the probability that draft j is accepted if all earlier drafts are.
   DraftConfidence(std::span<const double> conditional_rates, double concentration);
   int drafts() const { return count(positions_); }
   // Appends the survival probabilities of the drafts of a step of which `accepted` would be accepted: products of

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The best draft length by batch size, of a method that drafts chains: by what a request sees, its prompt included.
+// The best draft length by batch size for a method that drafts chains, measured by the speedup of requests with their
+// prompts.
 #pragma once
 #include <deque>
 #include <optional>
@@ -22,26 +23,27 @@ struct ScheduledLength {
 
 class DraftSchedule {
  public:
-  // The pricer must outlive it. Draft lengths are those whose acceptance is
-  // known: as many as there are rates by position; of a single rate or a mean length, up to the method's own, as nobody
-  // measured whether later drafts are accepted as often.
+  // The pricer must outlive it. It considers the draft lengths whose acceptance is known: with rates by position, up to
+  // their number; with a single rate or a mean length, up to the method's own length, because acceptance of later
+  // drafts was not measured.
   DraftSchedule(Pricer&, const Setup&, const MethodChoice&);
-  bool knows_lengths() const { return !lengths_.empty(); }  // false unless the method drafts a chain of a given length
+  bool knows_lengths() const { return !lengths_.empty(); }  // false unless the method drafts a chain of fixed length
 
-  // The best length, 0 being plain decoding; none if no such batch fits in device memory.
+  // The best length (0: plain decoding); none if the batch does not fit in device memory.
   std::optional<BestLength> best(int prompt_tokens, int batch_size);
-  // The fewest changes of the length with which it loses to no other by more than kNear, and nothing to plain decoding,
-  // at every batch size that is looked at: each to 64, then each that is a 32nd part larger, and `largest`, which fits.
-  // Plain decoding is chosen where no length gains. Which one is the best changes back and forth, as verified rows fill
-  // tiles of GEMMs.
+  // The schedule with the fewest changes of length that, at every tested batch size, is within kNear of the best length
+  // and not slower than plain decoding. Tested are all sizes to 64, then steps of 1/32, and `largest`, which must fit.
+  // Plain decoding is chosen where no length is faster. Without the tolerance kNear the best length would alternate,
+  // because verified rows fill tiles of GEMMs.
   std::vector<ScheduledLength> by_batch(int prompt_tokens, int largest);
-  static constexpr double kNear = 0.03;  // a share of the best speedup, less than kernels' errors
+  static constexpr double kNear = 0.03;  // share of the best speedup; smaller than the errors of kernel times
 
  private:
-  // The speedups of requests, by draft length from 0, plain decoding, on; 0 where a batch does not fit.
+  // The speedups of requests by draft length, from 0 (plain decoding); a speedup of 0 means that the batch does not
+  // fit.
   std::vector<double> speedups(int prompt_tokens, int batch_size);
   int output_tokens_;
-  std::deque<Predictor> lengths_;  // of 1, 2, .. drafts
+  std::deque<Predictor> lengths_;  // for 1, 2, .. drafts
 };
 
 }  // namespace draftline

@@ -10,7 +10,7 @@
 
 namespace draftline {
 
-// A figure over all replications: their mean and, if there are several, the Student-t interval of the mean.
+// The mean of a figure over all replications and, with several replications, the Student-t interval of the mean.
 struct Estimate {
   double value = 0;
   std::optional<Interval> interval;
@@ -23,8 +23,8 @@ Estimate estimate(const std::vector<Run>& runs, Figure figure) {
   return estimate(values);
 }
 
-// The seed of a replication; of the first it is `seed` itself. Points that are compared have the same seeds, and so the
-// same requests (common random numbers).
+// The seed of a replication; the first uses `seed`. All points use the same seeds and thus the same requests (common
+// random numbers).
 std::uint64_t seed_of_replication(std::uint64_t seed, int replication);
 
 }  // namespace draftline

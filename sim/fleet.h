@@ -14,12 +14,12 @@ struct ServingRun {
   ServingFigures figures;
   Seconds wall_time = {};     // wall time of the event loop on this machine, without pricing_time
   Seconds pricing_time = {};  // wall time of computing step prices that were not cached
-  bool diverges = false;      // the queue grew until the last arrival, so that latencies depend on the run's length
-  bool unsettled = false;     // it was longer then than halfway, but no longer than by chance
-  bool by_prompts = false;    // the queue that did is that of servers which only compute prompts
-  bool fills = false;         // more requests were in flight then than halfway, beyond chance
-  double queue_growth = 0;    // requests by which it grew for each that arrived in the second half; 0 if it did not
-  bool cut_short = false;     // run_while_targets_hold() ended it; the figures are of its beginning
+  bool diverges = false;      // the queue grew to the last arrival: latencies depend on the run's length
+  bool unsettled = false;     // the queue was longer than halfway, but not beyond chance
+  bool by_prompts = false;    // the growing queue is that of the prefill servers
+  bool fills = false;         // more requests were in flight at the last arrival than halfway, beyond chance
+  double queue_growth = 0;    // growth of the queue per request that arrived in the second half; 0: no growth
+  bool cut_short = false;     // run_while_targets_hold() ended the run early; figures cover only its beginning
   Demand demand = {};         // of its servers
 };
 
@@ -34,15 +34,15 @@ class Fleet {
   // fixed or recorded. Also throws InputErrors if all requests are refused, or beyond simulated time (core/clock).
   ServingRun run(const Workload&, std::uint64_t seed, const LatencyTargets&, ServingObserver* = nullptr,
                  const std::function<void(std::int64_t)>& progress = {});
-  // The same run, which ends as soon as a target is sure to be missed.
+  // Like run(), but ends as soon as a target is certain to be missed.
   ServingRun run_while_targets_hold(const Workload&, std::uint64_t seed, const LatencyTargets&);
 
  private:
   enum class Until { end, sure_to_miss };
   ServingRun simulate(const Workload&, std::uint64_t seed, ServingFigures, Until,
                       const std::function<void(std::int64_t)>& progress);
-  Backlog decode(std::vector<ServedRequest>& computed, ServerPool&) const;  // what prefill servers have computed
-  Ticks transfer_time(int prompt_tokens) const;  // of keys, values and states, between disaggregated servers
+  Backlog decode(std::vector<ServedRequest>& computed, ServerPool&) const;  // requests that prefill servers finished
+  Ticks transfer_time(int prompt_tokens) const;  // of keys, values and states between disaggregated servers
   const FleetShape shape_;
   const SchedulerLimits limits_;
   const Drafting drafting_;

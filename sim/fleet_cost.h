@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the devices of a fleet cost, in whole nodes where they come so ("devices_per_node").
+// The cost of a fleet's devices, in whole nodes if "devices_per_node" is given.
 #pragma once
 #include <optional>
 #include <string>
@@ -8,8 +8,7 @@
 
 namespace draftline {
 
-// The devices of a server: those that hold the target, in all pipeline stages, and one of the drafter's own, where it
-// has one.
+// The devices of a server: those of the target, in all pipeline stages, and the drafter's own device, if it has one.
 struct ServerDevices {
   int targets = 1;
   std::string device;
@@ -19,10 +18,10 @@ struct ServerDevices {
 ServerDevices devices_of_server(const Scenario&, const Point&);
 
 struct FleetCost {
-  std::optional<int> nodes;  // that hold the devices; none: each is bought alone
+  std::optional<int> nodes;  // none: devices are bought individually
   double per_hour = 0;       // without prices, the number of devices
 };
-// Servers share nodes if they fit. One whose devices exceed a node has nodes of its own.
+// Servers share nodes if they fit. A server with more devices than a node has its own nodes.
 FleetCost cost_of_fleet(int servers, const ServerDevices&, const Prices&);
 
 }  // namespace draftline

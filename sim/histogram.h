@@ -29,12 +29,12 @@ class Histogram {
   // The mean of `values` values, at least count(), if those not added yet were 0.
   Seconds mean_of(std::int64_t values) const { return {sum_ / to_double(values) / kTicksPerSecond}; }
   Seconds quantile(double share) const;  // `share`: 0 to 1; the middle of a bin, 0 s if empty
-  static Seconds middle(Ticks t);        // of the bin that a value is in
-  // The number, from 1, of the value in ascending order that is the quantile of `values` values, at least 1.
+  static Seconds middle(Ticks t);        // the middle of the value's bin
+  // The rank, from 1 and in ascending order, of the quantile among `values` values (at least 1).
   static std::int64_t rank(double share, std::int64_t values) {
     return std::clamp<std::int64_t>(to_int64(std::ceil(share * to_double(values))), 1, values);
   }
-  double share_below(Seconds) const;  // share of the values at or below a time, to a bin; 1 if empty
+  double share_below(Seconds) const;  // share of values at or below a time, to the precision of a bin; 1 if empty
 
   static auto members(auto& self) {  // core/packed.h
     auto& [count, sum, pages] = self;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The paged KV cache of one server: the number of free blocks, prefix blocks that prompts share, and the time of
-// swapping to the host. Blocks are counted, not identified. Cached prefix blocks that no sequence holds count as free
-// and are evicted when those blocks are allocated.
+// swapping to the host. Blocks are counted, not identified. Cached prefix blocks without a holder count as free and are
+// evicted when their space is allocated.
 #pragma once
 #include "sim/demand.h"
 #include "sim/drafting.h"
@@ -25,7 +25,8 @@ class KvBlockManager {
   const Demand& demand() const { return demand_; }
 
   bool has_free(std::int64_t blocks) { return demand_.ask_blocks(blocks_in_use() + blocks, total_); }
-  // Each of these allocates all blocks that it needs and returns true, or allocates none and returns false.
+  // Each of these functions either allocates all blocks that it needs and returns true, or allocates none and returns
+  // false.
   bool allocate(std::int64_t blocks);
   bool allocate_up_to(Sequence&, std::int64_t tokens);  // blocks of a sequence, not in the batch, for `tokens` in total
   bool extend(RunningBatch&, int tokens);               // blocks for `tokens` more tokens of each sequence
@@ -39,11 +40,11 @@ class KvBlockManager {
   struct CachedPrefix {
     int tokens = 0;         // prompt tokens whose keys and values are cached
     int blocks = 0;         // their KV blocks
-    int unheld_blocks = 0;  // those that count as free, as no sequence holds them
+    int unheld_blocks = 0;  // those without a holder, which count as free
     int extra_blocks(int blocks_of_all) const { return blocks_of_all - blocks + unheld_blocks; }  // to allocate
   };
   CachedPrefix cached_prefix(const Sequence&) const;
-  int reuse_prefix(Sequence&);   // makes the sequence hold its cached prefix; returns the tokens of that
+  int reuse_prefix(Sequence&);   // adds the sequence as a holder of its cached prefix; returns the prefix's tokens
   void cache_prompt(Sequence&);  // caches the prefix blocks of a prompt that has been computed
 
   void swap(int tokens);   // copies keys and values over the host link, one way; InputErrors if that takes hours
@@ -52,7 +53,7 @@ class KvBlockManager {
  private:
   PrefixCache::Blocks reusable_prefix(const Sequence&) const;
   template <class Blocks>
-  bool extend(RunningBatch&, Blocks wanted);  // wanted(length of a sequence): its blocks
+  bool extend(RunningBatch&, Blocks wanted);  // wanted(length): the blocks of a sequence
 
   const SchedulerLimits limits_;
   const int block_size_, shift_;

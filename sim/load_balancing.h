@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a router chooses who gets the next request: one of several servers, or one of a server's parts.
+// How a router chooses the server, or the data-parallel rank of a server, for the next request.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace draftline {
 
-// `turn`: how many requests were routed before. The least loaded has the fewest requests in flight, of these the fewest
-// tokens still to be computed or generated, of these the lowest index.
+// `turn`: the number of requests routed before. The least loaded has the fewest requests in flight, then the fewest
+// tokens still to be computed or generated, then the lowest index.
 template <class One>
 One& chosen_by(FleetShape::Routing how, const std::vector<std::unique_ptr<One>>& among, std::int64_t turn) {
   if (how == FleetShape::Routing::round_robin) return *among[at(turn) % among.size()];

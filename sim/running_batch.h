@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state of a request while a server serves it, and the batch of sequences that decode. Values that change with
-// every step are in arrays indexed by batch slot, so that many steps of the whole batch cost one addition per slot.
+// every step are in arrays indexed by batch slot, so that many steps of an unchanged batch need one addition per slot.
 #pragma once
 #include <cstddef>
 #include <optional>
@@ -18,12 +18,12 @@ struct Sequence {
   DraftOutcomes::Text text;
   int generated = 0;            // output tokens when it last joined or left the batch
   int prefill_tokens = 0;       // tokens to prefill: the prompt and, after a preemption, the output so far
-  int computed = 0;             // those of them whose keys and values are in the KV cache
-  int kv_blocks = 0;            // KV blocks that it holds; while it is in the batch, see RunningBatch::kv_blocks()
-  int prefix_blocks = 0;        // prefix blocks of its prompt that it holds in the prefix cache
+  int computed = 0;             // the part of them in the KV cache
+  int kv_blocks = 0;            // its KV blocks outside the batch; inside see RunningBatch::kv_blocks()
+  int prefix_blocks = 0;        // prefix blocks of its prompt of which it is a holder
   std::int64_t first_step = 0;  // the batch's decode step at which it joined
   Ticks last_emission = 0;
-  bool swapped = false;  // its keys and values are on the host or another server, so that no prefill is needed
+  bool swapped = false;  // its keys and values are on the host or another server: no prefill needed
 };
 
 class RunningBatch {
@@ -41,16 +41,18 @@ class RunningBatch {
 
   void join(const Sequence&);
   Sequence remove_last();                                 // the batch must not be empty
-  void remove_finished(std::vector<Sequence>& finished);  // moves the sequences with no token left to `finished`
+  void remove_finished(std::vector<Sequence>& finished);  // moves sequences without remaining tokens to `finished`
 
   // Each sequence emits one token in each of `steps` steps, the last of which ends at `end`.
   void emit(int steps, Ticks end);
-  // One step that ends at `end`: each sequence emits its accepted drafts and the bonus token, but no more than remain.
+  // One step that ends at `end`: each sequence emits its accepted drafts and the bonus token, up to its remaining
+  // tokens.
   void emit_accepted(std::span<const int> accepted, Ticks end);
-  // The number of plain steps until the first sequence is finished; 0 if one is. The batch must not be empty.
+  // The number of plain steps until the first sequence is finished; 0 if one is finished already. The batch must not be
+  // empty.
   int steps_to_first_completion();
-  Ticks last_emission() const { return last_emission_; }  // of the batch; a sequence that joined later has its own
-  std::span<const Ticks> joined_since_emission() const { return joined_; }  // last emissions of these, the last ones
+  Ticks last_emission() const { return last_emission_; }  // of the batch; not of sequences that joined later
+  std::span<const Ticks> joined_since_emission() const { return joined_; }  // their last emissions, for the last slots
 
   // In a static batch the slots of finished sequences stay occupied until its last sequence ends, and their rows and
   // contexts still cost time.
@@ -60,15 +62,15 @@ class RunningBatch {
   std::int64_t slot_context() const { return context_ + finished_context_; }
 
  private:
-  Sequence take(std::size_t slot);  // its sequence as it is now; the slot must be removed then
+  Sequence take(std::size_t slot);  // returns its current sequence; the caller must remove the slot
   template <class Change>
-  void each_column(Change change) {  // of the arrays by slot
+  void each_column(Change change) {  // each array by slot
     std::apply([&](auto&... column) { (change(column), ...); },
                std::tie(places_, lengths_, remaining_, outputs_, kv_blocks_, texts_));
   }
   std::vector<int> lengths_, remaining_, outputs_, kv_blocks_;
   std::vector<DraftOutcomes::Text> texts_;
-  std::vector<std::size_t> places_;  // of each slot's sequence in sequences_, where it stays while slots move up
+  std::vector<std::size_t> places_;  // index of each slot's sequence in sequences_, which is stable
   std::vector<Sequence> sequences_;
   std::vector<std::size_t> free_places_;
   std::vector<Ticks> joined_;
@@ -76,7 +78,7 @@ class RunningBatch {
   std::int64_t steps_ = 0;  // decode steps since the server started
   Ticks last_emission_ = 0;
   int slots_ = 0;
-  std::optional<int> first_completion_;  // minimum of remaining_; none: to be found
+  std::optional<int> first_completion_;  // minimum of remaining_; none: to be computed
   std::vector<std::ptrdiff_t> finished_slots_;
 };
 

@@ -77,8 +77,8 @@ bool Scheduler::plan_prefill(Ticks now) {
       continue;
     }
     if (tokens > kMostTokens - mine)
-      throw InputErrors("a static batch would read more than " + std::to_string(kMostTokens) +
-                        " tokens of prompts at once");
+      throw InputErrors("a static batch would compute more than " + std::to_string(kMostTokens) +
+                        " prompt tokens in one step");
     tokens += mine;
     chunks_.push_back({mine, cached});
     prefilling_.push_back(s);

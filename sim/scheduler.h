@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans the next step of a server: which requests are admitted, the draft length, which prompt chunks are computed
-// within the token budget, and which sequences are preempted if KV blocks run out. The newest sequence is preempted
-// first: it frees its blocks and returns to the head of the queue, to be recomputed or swapped in. A step that preempts
-// admits none. Continuous batching follows vLLM's V1 engine (docs/explanation/simulator.md).
+// Plans the next step of a server: the admitted requests, the draft length, the prompt chunks within the token budget,
+// and the sequences to preempt if KV blocks run out. The newest sequence is preempted first: it frees its blocks and
+// returns to the head of the queue, to be recomputed or swapped in. A step that preempts admits no request. Continuous
+// batching follows vLLM's V1 engine (docs/explanation/simulator.md).
 #pragma once
 #include <deque>
 
@@ -21,7 +21,7 @@ struct StepPlan {
     steady_decode,  // plain decode steps of all running sequences, until an event changes the batch
   } kind = Kind::idle;
   int draft_length = 0;
-  std::span<const int> admitted = {};  // drafts of each sequence that are verified; empty: draft_length of each
+  std::span<const int> admitted = {};  // verified drafts of each sequence; empty: draft_length for all
   std::span<const Chunk> chunks = {};  // valid until the next call of schedule() or finish_step()
   int waiting = 0;                     // requests that remain in the queue
   std::int64_t kv_blocks_in_use = 0;   // before the step
@@ -42,14 +42,14 @@ class Scheduler {
   Scheduler(const SchedulerLimits&, const Drafting&, RankState&, ServingFigures&);
 
   void submit(const Sequence& s) { waiting_.push_back(s); }
-  void close() { closed_ = true; }  // no more requests will arrive, so that static batches need not be full
-  void set_prefill_only() { prefill_only_ = true; }  // another server decodes; sequences leave with their first token
+  void close() { closed_ = true; }                   // no more requests will arrive: static batches may be partly full
+  void set_prefill_only() { prefill_only_ = true; }  // another server decodes: sequences leave with their first token
 
-  // Plans a step that starts at `now` and allocates its KV blocks; valid until the next call. InputErrors if a static
-  // batch has over 2^26 prompt tokens.
+  // Plans a step that starts at `now` and allocates its KV blocks; valid until the next call. Throws InputErrors if a
+  // static batch has more than 2^26 prompt tokens.
   const StepPlan& schedule(Ticks now);
-  // The planned step has ended at `now`: computed prompts emit their first token and join the running batch. Returns
-  // the requests that leave the server, valid until the next call.
+  // Ends the planned step at `now`: computed prompts emit their first token and join the running batch. Returns the
+  // requests that leave the server, valid until the next call.
   std::span<const ServedRequest> finish_step(Ticks now);
 
   const Demand& demand() const { return demand_; }  // without its KV blocks
@@ -59,7 +59,7 @@ class Scheduler {
   std::int64_t outstanding_tokens() const;  // tokens of all requests in flight still to be computed or generated
 
  private:
-  // Each returns whether it has planned the step; if not, it only preempted or swapped in sequences.
+  // Each returns true if it planned the step; otherwise it only preempted or swapped in sequences.
   bool plan_static_batch(Ticks now);
   bool plan_prefill(Ticks now);
   bool plan_mixed_step(Ticks now);
@@ -97,7 +97,7 @@ class Scheduler {
   std::vector<ServedRequest> leaving_;
   Demand demand_;
   int chunk_tokens_ = 0;    // of chunks_
-  bool preempted_ = false;  // while this step is planned
+  bool preempted_ = false;  // in the current planning
   bool closed_ = false, prefill_only_ = false;
 };
 

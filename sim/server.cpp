@@ -134,8 +134,8 @@ void Server::advance(Ticks until) {
     if (!plan()) return;
     step(until);
     if (now_ > to_ticks(kLongestTime))
-      throw InputErrors("the workload takes this server more than " + to_text(kLongestTime) +
-                        ": beyond simulated time");
+      throw InputErrors("this server needs more than " + to_text(kLongestTime) +
+                        " for the workload, which is beyond simulated time");
     for (DataParallelRank* p : running_) p->served = p->scheduler.finish_step(now_);
     for (const DataParallelRank* p : running_)
       for (const ServedRequest& r : p->served) leave(r);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One serving engine: the scheduler plans a step, the executor runs it, and time moves to its end. With data-parallel
-// attention it has several ranks, each with a scheduler, a queue and a KV pool. A router gives each request to a rank.
-// All ranks step together, as experts compute the rows of all: a step takes as long as that of the slowest.
+// attention it has several ranks, each with a scheduler, a queue and a KV pool, and a router assigns each request to a
+// rank. All ranks step together, because the experts compute the rows of all ranks: a step lasts as long as that of the
+// slowest rank.
 #pragma once
 #include <functional>
 #include <memory>
@@ -16,20 +17,19 @@ class Server {
   // Receives each request whose prompt this server has computed and another server decodes (disaggregation).
   using Handover = std::function<void(const ServedRequest&)>;
 
-  // The costs and figures must outlive the server; the other arguments are copied. `index`: its number; in records each
-  // rank has one, the ranks of a server in a row. The limits are those of each rank.
+  // The costs and figures must outlive the server; the other arguments are copied. `index`: the server's number; in
+  // records each rank has a number, consecutive within a server. The limits apply to each rank.
   Server(int index, const FleetShape&, const SchedulerLimits&, const Drafting&, StepCost&, ServingFigures&);
   ~Server();
 
   void submit(const Request&);  // call advance(arrival of the request) first
-  // Submits a request whose prompt another server has computed. Its keys and values arrive at the time of its first
-  // token.
+  // Submits a request whose prompt another server has computed. Keys and values arrive at the time of the first token.
   void submit_prefilled(const ServedRequest&);
   void hand_over(Handover);  // makes this a prefill server
-  // Runs all steps that start before `until`. Throws InputErrors beyond simulated time (core/clock), and as
-  // Scheduler::schedule() and StepExecutor::begin() do.
+  // Runs all steps that start before `until`. Throws InputErrors beyond the range of simulated time (core/clock), and
+  // like Scheduler::schedule() and StepExecutor::begin().
   void advance(Ticks until);
-  void close();  // no more requests will arrive, so that static batches need not be full
+  void close();  // no more requests will arrive: static batches may be partly full
 
   int in_flight() const;
   int waiting() const;
@@ -37,7 +37,7 @@ class Server {
   std::int64_t blocks_in_use() const;
   Demand demand() const;
   Ticks now() const { return now_; }
-  // Called for each finished request; a closed loop sends the next.
+  // Called for each finished request; a closed loop then sends the next request.
   std::function<void(const ServedRequest&)> on_served;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Like servers behind one router. Each server has a clock of its own, which the pool keeps from running ahead of what
-// the router must know.
+// Equal servers behind one router. Each server has its own clock; the pool prevents it from passing the time at which
+// the router needs its state.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -20,18 +20,18 @@ class ServerPool {
   ServerPool(Numbers, const FleetShape&, const SchedulerLimits&, const Drafting&, StepCost&, ServingFigures&);
 
   bool empty() const { return servers_.empty(); }
-  // Requests in flight, and those of them that wait (without static batches that are being filled), of each server when
-  // it last ran until an arrival. What it holds now it may long have begun, as nobody has looked.
+  // Requests in flight and waiting requests (without static batches that are being filled), each as of the last arrival
+  // up to which a server was advanced. The current state may differ, because servers advance only on demand.
   std::int64_t in_flight() const { return in_flight_; }
   std::int64_t waiting() const { return waiting_; }
   void hand_over(const Server::Handover&);                             // makes these prefill servers
   void on_served(std::function<void(Server&, const ServedRequest&)>);  // called for each finished request
 
   Server& route();                  // the server of the next request
-  Server& route_at(Ticks arrival);  // the same, once the servers that the router looks at have run until then
-  void finish();                    // runs until no request is left; no more will arrive
-  // Runs until no request is left, where a finished request brings the next to its server: all servers take from one
-  // stream of requests, in the order of time, so that no server runs ahead of another.
+  Server& route_at(Ticks arrival);  // the same, after advancing the servers that the router compares
+  void finish();                    // runs until all requests are finished; no more will arrive
+  // Like finish(), for closed loops, in which a finished request is replaced by the next. Servers advance in order of
+  // time, because they draw from one stream of requests.
   void finish_in_order();
   void check_all_served() const;
   Demand demand() const;
@@ -44,7 +44,7 @@ class ServerPool {
   const FleetShape::Routing routing_;
   const SchedulerLimits& limits_;
   std::vector<std::unique_ptr<Server>> servers_;
-  std::vector<Seen> seen_;                    // of each server when it last ran until an arrival
+  std::vector<Seen> seen_;                    // of each server at the last arrival to which it advanced
   std::int64_t in_flight_ = 0, waiting_ = 0;  // their sums
   std::int64_t turn_ = 0;
 };

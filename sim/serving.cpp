@@ -139,8 +139,8 @@ static void add_kv_pool(ServingPoint& point, const ServingChoice& choice, const 
   limits.kv_blocks =
       choice.kv_blocks.value_or(to_int64(std::max(0.0, memory.tokens(usable - taken) / limits.block_size)));
   if (limits.kv_blocks * limits.block_size <= point.drafting.rows)
-    throw InputErrors("no room for a KV cache: " + to_text(taken) + " are taken of " + to_text(usable) +
-                      " on each device");
+    throw InputErrors("no room for a KV cache: weights and activations need " + to_text(taken) + " of " +
+                      to_text(usable) + " on each device");
   if (limits.swap) limits.swap_per_token = memory.per_token / choice.host_link;
   point.fleet.transfer_fixed = choice.transfer_fixed;
   if (point.fleet.prefill_replicas > 0) point.fleet.transfer_per_token = memory.per_token / choice.transfer_rate;

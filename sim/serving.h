@@ -16,11 +16,11 @@ namespace draftline {
 
 struct ServingResult {
   std::vector<ServingRun> runs;  // one for each seed
-  // The first seed with the oracle policy; none if there is no draft length to choose.
+  // A run of the first seed with the oracle policy; none if there is no choice of draft length.
   std::optional<ServingRun> oracle;
-  // A server's parts (data-parallel attention) count as servers here.
+  // The ranks of a server with data-parallel attention count as servers here.
   std::int64_t kv_blocks = 0;  // of each server
-  int batch_limit = 0;         // largest number of sequences in a step, by max_num_seqs and the token budget
+  int batch_limit = 0;         // largest number of sequences in a step, from max_num_seqs and the token budget
   int servers = 1;
   int devices = 1;                      // of all servers, drafters' own included
   std::optional<double> power_watts;    // design power of one device; a mean where a drafter has a device of its own
@@ -41,8 +41,8 @@ class ServingSweep {
   ServingSweep(Document scenario, const Data&);
   ServingSweep(Scenario, const Data&);
   const Scenario& scenario() const { return sweep_.scenario(); }
-  // Builds every method once. Throws InputErrors with all mistakes, if there is no workload, or if some devices have a
-  // price and others, or drafters' own, don't.
+  // Builds every method once. Throws InputErrors with all mistakes, if there is no workload, or if only some of the
+  // devices (drafters' included) have prices.
   void validate();
 
   struct Options {
@@ -51,10 +51,10 @@ class ServingSweep {
     ServingObserver* observer = nullptr;         // of the first run
     std::function<void(std::int64_t)> progress;  // receives the number of requests that have arrived
   };
-  ServingOutcome at(std::size_t index, const Options&);  // a point that can't run has the reason
+  ServingOutcome at(std::size_t index, const Options&);  // contains the reason if the point can't run
   std::unique_ptr<ServingPoint> prepare(const Point&);   // throws InputErrors if it can't run
-  // A step of a server with so many requests in flight, of the workload's mean lengths, at the upper end of its 90 %
-  // interval, over its prediction; none: its error is unknown.
+  // The upper end of the 90 % interval of a server's step, over its prediction, with `in_flight` requests of the
+  // workload's mean lengths; none: the error is unknown.
   std::optional<double> slowest_step(const Point&, const ServingPoint&, double in_flight);
 
  private:
@@ -65,10 +65,10 @@ class ServingSweep {
   void add_drafting(ServingPoint&, const Point&);
   Sweep sweep_;
   DrawnRequests drawn_;
-  // Outcomes by transformer, engine and method, rows, texts and whether draws are kept: points on other devices have
-  // the same, draws included.
+  // Outcomes by transformer, engine, method, rows, texts, and whether draws are stored. Points on different devices
+  // share them, draws included.
   std::map<std::tuple<std::size_t, std::size_t, std::size_t, int, bool, bool>, DraftOutcomes> outcomes_;
-  // The prices of the last method and device, by pipeline stages; neighbouring points share them.
+  // The prices of the last method and device, by pipeline stages, which neighbouring points share.
   std::optional<Point> priced_;
   std::map<int, std::shared_ptr<MethodPrices>> prices_;
 };

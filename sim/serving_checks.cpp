@@ -12,11 +12,11 @@ bool has_parts(const Scenario& s) {
   return std::ranges::any_of(s.parallel, [](const auto& p) { return p.attention_replicas > 1; });
 }
 
-// What data-parallel attention is not modelled with, at its place.
+// Notes features that are not modelled with data-parallel attention.
 void check_parts(const Scenario& s) {
   if (!has_parts(s)) return;
   const Reader root = s.document.root();
-  const auto refuse = [](const Reader& in) { in.fail("is not modelled beside data_parallel_attention"); };
+  const auto refuse = [](const Reader& in) { in.fail("is not modelled with data_parallel_attention"); };
   for (const ServingChoice& c : s.serving->choices) {
     if (c.fleet.stages > 1) return refuse(root.at("pipeline_parallel"));
     if (c.fleet.prefill_replicas > 0) return refuse(root.at("disaggregation"));
@@ -33,7 +33,7 @@ void check_prices(const Scenario& s) {
   for (const MethodChoice& m : s.methods)
     if (m.drafter_device) wanted.insert(m.drafter_device->device->name);
   for (const std::string& device : wanted)
-    if (!prices.contains(device)) s.document.root().at("prices").fail("has no price of " + device);
+    if (!prices.contains(device)) s.document.root().at("prices").fail("lacks the price of " + device);
 }
 
 void check_stages(const Scenario& s) {
@@ -43,7 +43,7 @@ void check_stages(const Scenario& s) {
     for (const auto& device : s.devices)
       if (!device->links.connects(2))
         at.fail(device->name +
-                " has no known link; a device file may have or borrow one: \"links\" (docs/recipes/your_gpu.md)");
+                " has no link data; a device file may contain or transfer them: \"links\" (docs/recipes/your_gpu.md)");
     for (const auto& transformer : s.transformers)
       if (c.fleet.stages > transformer->layers()) at.fail("more stages than " + transformer->name + " has layers");
   }
@@ -57,8 +57,7 @@ void check_drafter_devices(const Scenario& s) {
                          : c.fleet.prefill_replicas > 0 ? "disaggregation"
                                                         : nullptr;
     if (beside == nullptr) continue;
-    s.document.root().at(beside).fail(
-        "a drafter on a device of its own beside it is not modelled: leave one of them out");
+    s.document.root().at(beside).fail("is not modelled with a drafter on its own device: remove one of the two");
     return;
   }
 }
@@ -76,11 +75,11 @@ void check_method(Sweep& sweep, const Point& p) {
     if (depth > 0) check_drafts(c.policy, depth, chain);
     if (c.policy.kind == DraftPolicy::Kind::oracle && by_length)
       root.at("policy").fail(
-          "an oracle needs outcomes that do not depend on the draft length, as a \"table\" has them");
+          "an oracle needs outcomes that do not depend on the draft length, unlike those of this \"table\"");
     if (c.policy.kind == DraftPolicy::Kind::confidence && m.acceptance.table() != nullptr)
-      c.policy.place->fail("confidences are of rates or of a trace, not of a \"table\"");
+      c.policy.place->fail("confidences require rates or a trace, not a \"table\"");
     if (c.workload.lengths_of_acceptance && m.acceptance.trace() == nullptr)
-      root.at("workload").at("lengths").fail("every method needs an acceptance trace for that");
+      root.at("workload").at("lengths").fail("requires an acceptance trace for every method");
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a scenario's workload can't be simulated with, and what it lacks.
+// Checks that a scenario's workload is complete and can be simulated.
 #pragma once
 #include "predict/sweep.h"
 

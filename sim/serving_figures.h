@@ -13,11 +13,11 @@
 
 namespace draftline {
 
-// The record of a request.
+// The record of a finished request.
 struct ServedRequest {
   Request request;
-  Ticks started = 0, first_token = 0, last_token = 0;  // started: first admitted
-  int preemptions = 0, server = 0;                     // server: the number of the last one
+  Ticks started = 0, first_token = 0, last_token = 0;  // started: time of first admission
+  int preemptions = 0, server = 0;                     // server: number of the last server
   std::int64_t steps = 0;                              // decode steps of its sequence
 };
 
@@ -48,9 +48,9 @@ class ServingObserver {
 
 class ServingFigures {
  public:
-  ServingFigures() = default;  // for the result of another process (core/packed); it can't record
-  // `warm_up`: the number of first requests, which the figures of requests leave out. Targets and observer must outlive
-  // the run.
+  ServingFigures() = default;  // for results of other processes (core/packed); can't record
+  // `warm_up`: the number of first requests that the figures of requests exclude. Targets and observer must outlive the
+  // run.
   ServingFigures(std::int64_t warm_up, const LatencyTargets& targets, ServingObserver* observer = nullptr)
       : warm_up_(warm_up), targets_(&targets), late_(targets.targets.size()), observer_(observer) {}
 
@@ -64,7 +64,7 @@ class ServingFigures {
     inter_token.add_rising(gap, rise, steps, sequences);
   }
   void record_preemption() { ++preemptions; }
-  // Records a request that does not fit the KV pool. It is refused at its arrival and part of no latency.
+  // Records a request that does not fit the KV pool. It is refused at its arrival and excluded from latencies.
   void record_refusal(const Request& r) {
     ++refused;
     longest_refused = std::max(longest_refused, std::int64_t{r.prompt} + r.output);
@@ -73,7 +73,7 @@ class ServingFigures {
   void record_reused_tokens(const Request& r, int tokens) {
     if (r.id >= warm_up_) reused_tokens += tokens;
   }
-  // Records decode steps: the sum of their sequences, and the tokens that these emitted.
+  // Records decode steps: the sum of their sequences and of the emitted tokens.
   void record_acceptance(std::int64_t sequence_steps, std::int64_t emitted) {
     sequence_steps_ += sequence_steps;
     decoded_ += emitted;
@@ -97,20 +97,20 @@ class ServingFigures {
   PerSecond throughput() const { return (to_double(output_tokens) + warm_up_tokens_) / makespan(); }
   PerSecond goodput() const { return to_double(good_requests) / makespan(); }
   double acceptance_length() const;           // mean tokens per sequence and decode step; 1 if there was none
-  double busy_share(int servers = 1) const;   // utilisation: share of the time in which steps ran, mean of the servers
+  double busy_share(int servers = 1) const;   // utilisation: share of time in which steps ran, mean over servers
   double host_share(int servers = 1) const;   // share of the time in which steps waited for the host
   double mean_blocks(int servers = 1) const;  // KV blocks in use, mean over time and servers
   double mean_in_system() const;              // requests in flight, mean over time
-  double share_after_arrivals() const;        // of the makespan: after the last arrival, while servers empty
+  double share_after_arrivals() const;        // share of the makespan after the last arrival
   const Histogram& latency(LatencyTargets::Target::Of) const;
   Seconds value_of(const LatencyTargets::Target&) const;  // the mean or percentile that the target limits
   bool meets(const LatencyTargets::Target& t) const { return value_of(t) <= t.limit; }
-  // Whether a target is missed whatever the latencies of further requests are, if at most `requests` are recorded in
-  // all, without the warm-up.
+  // Whether a target is certain to be missed, whatever the latencies of further requests, if at most `requests`
+  // requests are recorded in total, without the warm-up.
   bool sure_to_miss(std::int64_t requests) const;
   std::uint64_t fingerprint() const { return events_.value(); }  // hash of (request, first and last token) in order
 
-  // All records, but neither warm-up, targets nor observer (core/packed.h). The compiler checks the number of names.
+  // All records, without warm-up, targets and observer (core/packed.h). The compiler checks the number of names.
   static auto members(auto& s) {
     auto& [ttft, tpot, inter_token, e2e, queueing, requests, output_tokens, prompt_tokens, reused_tokens, good_requests,
            all_tokens, steps, preemptions, most_blocks, longest_text, refused, longest_refused, first_arrival, begin,
@@ -125,10 +125,10 @@ class ServingFigures {
  private:
   std::int64_t warm_up_ = 0;
   const LatencyTargets* targets_ = nullptr;
-  std::vector<std::int64_t> late_;  // requests beyond the limit of each target, of the percentile's bins
+  std::vector<std::int64_t> late_;  // per target: requests beyond its limit, to a histogram bin
   ServingObserver* observer_ = nullptr;
   std::int64_t sequence_steps_ = 0, decoded_ = 0;
-  double warm_up_tokens_ = 0;                                    // that requests of the warm-up emit after `begin`
+  double warm_up_tokens_ = 0;                                    // tokens that warm-up requests emit after `begin`
   double busy_ = 0, host_ = 0, block_time_ = 0, in_system_ = 0;  // ps; blocks x ps; requests x ps
   Fingerprint events_;
 };

@@ -17,7 +17,7 @@ namespace draftline {
 class StepTable;
 
 // The step times of a method on one device. They do not depend on the workload, the scheduler or the number of
-// replicas. Points share its runs, too.
+// replicas. Points also share the runs.
 struct MethodPrices {
   std::vector<std::unique_ptr<MethodChoice>> by_drafts;  // by draft length; null: the method can't draft that many
   std::unique_ptr<StepTable> table;
@@ -26,8 +26,8 @@ struct MethodPrices {
   ~MethodPrices();
 };
 
-// One point that is ready to be simulated. The workload and the fleet may be changed between runs; step times that are
-// known are reused.
+// One point that is ready to be simulated. The workload and the fleet may be changed between runs; known step times are
+// reused.
 struct ServingPoint {
   ServingPoint() = default;
   ServingPoint(const ServingPoint&) = delete;  // `drafting` refers to its own outcomes and confidence
@@ -37,27 +37,28 @@ struct ServingPoint {
   FleetShape fleet;
   Drafting drafting;
   ServingRun run(std::uint64_t seed, const LatencyTargets&, ServingObserver* = nullptr,
-                 const std::function<void(std::int64_t)>& progress = {});        // as Fleet::run()
-  ServingRun run_while_targets_hold(std::uint64_t seed, const LatencyTargets&);  // as Fleet's
-  // One request at a time, on one replica. Points may share the run; it is valid until the next one without load.
+                 const std::function<void(std::int64_t)>& progress = {});        // see Fleet::run()
+  ServingRun run_while_targets_hold(std::uint64_t seed, const LatencyTargets&);  // see Fleet
+  // A run of one request at a time on one replica. Points may share the run; it is valid until the next run without
+  // load.
   const ServingRun& run_without_load(std::uint64_t seed, const LatencyTargets&);
-  RunInputs run_inputs(std::uint64_t seed, const LatencyTargets&) const;  // of a run with this workload and fleet
+  RunInputs run_inputs(std::uint64_t seed, const LatencyTargets&) const;  // for a run with this workload and fleet
 
   DraftOutcomes outcomes;                     // the target of drafting.outcomes
   std::optional<DraftConfidence> confidence;  // the target of drafting.confidence
   std::shared_ptr<MethodPrices> prices;
-  std::vector<std::string> choice;  // of RunInputs
+  std::vector<std::string> choice;  // for RunInputs
 };
 
 // Requests in flight in the steady state, by Little's law: rate x mean end-to-end latency. 0 for a closed loop.
 double requests_in_flight(const Workload&, const ServingRun&);
 // The most requests to which a simulation is extended, unless the workload has more.
 constexpr std::int64_t kMostRequests = 1 << 18;
-// The requests of a simulation that is repeated with more: four times as many, or `enough` if that is more; at most
-// kMostRequests.
+// The number of requests with which a simulation is repeated: the larger of four times the present number and `enough`,
+// at most kMostRequests.
 std::int64_t more_requests(const Workload&, double enough = 0);
-// Whether the workload has at least four times as many requests as are in flight. With fewer, arrivals end before the
-// servers are as full as in the steady state.
+// Whether the workload has at least four times the requests in flight. With fewer, arrivals end before the servers
+// reach the steady state.
 bool fills_servers(const Workload&, const ServingRun&);
 
 }  // namespace draftline

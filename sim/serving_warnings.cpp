@@ -9,14 +9,14 @@ namespace draftline {
 
 namespace {
 
-// A run at the end of which servers empty for longer than this share of its time says so.
+// A run is warned about if the servers empty for a larger share of its time than this.
 constexpr double kLongEmptying = 0.1;
 
 std::string beyond_positions(const ServingPoint& point, const ServingRun& run) {
   const TransformerShape& network = *point.setup.transformer;
   const auto longest = run.figures.longest_text;
   if (!network.max_positions || longest <= *network.max_positions) return "";
-  return "texts of up to " + std::to_string(longest) + " tokens are simulated, though " + network.name + " has " +
+  return "texts of up to " + std::to_string(longest) + " tokens are simulated, but " + network.name + " has " +
          std::to_string(*network.max_positions) + " positions";
 }
 
@@ -26,42 +26,41 @@ std::string refused(const ServingPoint& point, const std::vector<ServingRun>& ru
   return "";
 }
 
-// A prefix that is asked for, though no prompt finds it in the cache.
+// A given prefix that no prompt finds in the cache.
 std::string no_shared_prefix(const ServingPoint& point) {
   const auto& shared = point.workload.shared_prefix;
   if (!shared || !point.limits.prefix_caching) return "";
   if (!point.limits.shares_prefixes())
-    return "\"shared_prefix\" saves nothing: where all layers have windows, or states come besides, prompts share no "
-           "prefixes";
+    return "\"shared_prefix\" saves nothing: prompts share no prefixes if all layers have windows or if there are "
+           "recurrent states";
   if (const double prompt = mean_prompt(point.workload); prompt > 0 && prompt <= shared->tokens)
     return "prompts of " + std::to_string(std::lround(prompt)) +
-           " tokens are no longer than their \"shared_prefix\" of " + std::to_string(shared->tokens) +
-           ", of which they are a part: hardly anything of them is computed";
+           " tokens are not longer than their \"shared_prefix\" of " + std::to_string(shared->tokens) +
+           " tokens: hardly any of their tokens are computed";
   if (shared->tokens >= shared->block) return "";
-  return "\"shared_prefix\" saves nothing: its " + std::to_string(shared->tokens) + " tokens fill no KV block of " +
-         std::to_string(shared->block);
+  return "\"shared_prefix\" saves nothing: its " + std::to_string(shared->tokens) +
+         " tokens do not fill a KV block of " + std::to_string(shared->block);
 }
 
 // Too few requests for figures of the steady state.
 std::string short_run(const ServingPoint& point, const ServingRun& run) {
   if (run.diverges) return "";
   if (!fills_servers(point.workload, run))
-    return "there are fewer requests than 4 x rate x e2e: arrivals end before the servers are as full as in the steady "
-           "state";
+    return "there are fewer requests than 4 x rate x e2e: arrivals end before the servers reach the steady state";
   const double emptying = run.figures.share_after_arrivals();
   if (emptying <= kLongEmptying) return "";
   return std::to_string(std::lround(100 * emptying)) +
          " % of the time is after the last arrival, while the servers empty: throughput and costs include it; more "
-         "requests make it shorter";
+         "requests reduce this share";
 }
 
 std::string unsettled(const ServingRun& run) {
   if (run.diverges) return "";
   if (!run.unsettled)
-    return run.fills ? "more requests were in flight at the last arrival than halfway: in the steady state "
-                       "latencies are longer; more requests tell how long"
+    return run.fills ? "more requests were in flight at the last arrival than halfway: in the steady state latencies "
+                       "are longer; simulate more requests"
                      : "";
-  return "the queue was longer at the last arrival than halfway: only more requests tell whether it grows";
+  return "the queue was longer at the last arrival than halfway: simulate more requests to find out whether it grows";
 }
 
 // The engine's own limit of sequences, which the scenario does not state, bounds the batch.
@@ -74,9 +73,9 @@ std::string bound_by_sequences(const ServingChoice& choice, const ServingPoint& 
   const ServingRun& run = r.runs.front();
   const bool fewer = point.drafting.draft_length > 0 && sequences(Speculation::on) < sequences(Speculation::off);
   if ((!fewer && run.diverges) || run.figures.mean_in_system() <= 1.0 * r.batch_limit * r.servers) return "";
-  return setup.engine->name + " runs " + std::to_string(r.batch_limit) + " sequences at once" +
+  return setup.engine->name + " runs " + std::to_string(r.batch_limit) + " concurrent sequences by default" +
          (fewer ? " while it speculates" : "") +
-         ", unless \"scheduler\": {\"max_num_seqs\": ..} says otherwise: requests waited for that";
+         ": requests waited for this limit (\"scheduler\": {\"max_num_seqs\": ..})";
 }
 
 }  // namespace

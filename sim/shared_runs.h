@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs that points share. Points often differ in a limit that a run never reaches, as the largest of several batch
-// limits, and a run without load depends on neither the rate nor the batch limit.
+// Runs that points share. Points often differ only in a limit that a run never reaches, such as a large batch limit,
+// and a run without load depends on neither the rate nor the batch limit.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -13,7 +13,7 @@
 
 namespace draftline {
 
-// What a run of one method on one device depends on.
+// The inputs on which a run of one method on one device depends.
 struct RunInputs {
   std::uint64_t seed = 0;
   double rate = 0;  // requests/s; 0: one request at a time
@@ -21,21 +21,21 @@ struct RunInputs {
   FleetShape fleet;
   SchedulerLimits limits;
   std::vector<Seconds> targets;     // limits of the latency targets
-  std::vector<std::string> choice;  // values of the scenario's serving axes, but for rate and batch limit
+  std::vector<std::string> choice;  // values of the scenario's serving axes, except rate and batch limit
   int prompt_tokens = 0, output_tokens = 0;
   bool operator==(const RunInputs&) const = default;
 };
 // The values of a choice for RunInputs.
 std::vector<std::string> without_load_axes(const Serving&, const ServingChoice&);
-// Whether a run with the first inputs, which had that demand, is also the run with the second.
+// Whether a run with the first inputs and this demand equals the run with the second inputs.
 bool same_run(const RunInputs&, const Demand&, RunInputs);
 
 // The runs of one method on one device. A Run has a `demand`.
 template <class Run>
 class SharedRuns {
  public:
-  explicit SharedRuns(std::size_t most) : most_(most) {}  // runs that are kept
-  // The run that is known for such inputs, else that of `simulate`, which is kept. Valid until the next call.
+  explicit SharedRuns(std::size_t most) : most_(most) {}  // maximum number of stored runs
+  // The stored run for equal inputs, or else the result of `simulate`, which is stored. Valid until the next call.
   template <class Simulate>
   const Run& of(const RunInputs& inputs, Simulate simulate) {
     for (const Known& k : known_)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Step times of a method, in tables that are filled on demand: decode steps by batch size, draft length and
-// context, prompt chunks by tokens and context. At a table's nodes the time is what `run` predicts; between them it is
-// linear. A mixed step costs its decode step, plus the growth of the target's GEMMs by the chunk's rows, their
-// attention and the drafter's pass over them; device time that is idle because of the host is used first. A step whose
-// rows are too many for a graph takes no less than the host takes to issue its kernels.
+// context, prompt chunks by tokens and context. At a table's nodes the time is the prediction of `run`; between them it
+// is linear. A mixed step costs its decode step plus, for the chunk's rows, the growth of the target's GEMMs, their
+// attention and the drafter's pass; device time that is idle because of the host is used first. A step with too many
+// rows for a graph takes at least the host's time to issue its kernels.
 #pragma once
 #include <memory>
 #include <optional>
@@ -18,9 +18,9 @@ namespace draftline {
 class StepTable : public StepCost {
  public:
   // `by_drafts[k]`: the method with draft length k, null if it is not used. `prompts`: the method whose prefill is
-  // priced. Sequences and tokens are those of one replica of the attention, of which all have as many. `stages`: of a
-  // pipeline; passing hidden states to the next stage costs an all-reduce of two devices. The pricer and the methods
-  // must outlive the table.
+  // priced. Sequences and tokens are those of one replica of the attention; all replicas have equal numbers. `stages`:
+  // of the pipeline; sending hidden states to the next stage is priced as an all-reduce of two devices. The pricer and
+  // the methods must outlive the table.
   StepTable(Pricer&, const Setup&, std::vector<const MethodChoice*> by_drafts, const MethodChoice& prompts,
             int stages = 1);
   StepTable(const StepTable&) = delete;  // its tables of prompts refer to it
@@ -31,7 +31,7 @@ class StepTable : public StepCost {
   Ticks shared_time(const StepLoad&) override;
   Ticks token() const override { return token_; }
   Seconds pricing_time() const override { return pricing_time_; }
-  void allow(int sequences) const;  // throws InputErrors if the host time of that many sequences' tokens is hours
+  void allow(int sequences) const;  // throws InputErrors if the tokens of these sequences need hours of host time
 
  private:
   struct Batch {  // for one batch size and draft length
@@ -39,11 +39,11 @@ class StepTable : public StepCost {
     const ExpectedStep& price() const { return priced->price; }
     std::vector<std::optional<Line>> cells;  // by context
     std::optional<Seconds> shared_time;
-    std::optional<std::optional<MixedAttention>> mixed;   // none inside: a mixed step costs the sum of its parts
-    std::vector<std::optional<Seconds>> extra_attention;  // what it costs more, by context
+    std::optional<std::optional<MixedAttention>> mixed;   // inner none: a mixed step costs the sum of its parts
+    std::vector<std::optional<Seconds>> extra_attention;  // additional time of mixed attention, by context
   };
   Batch& batch(int sequences, int drafts);
-  const VerifiedRows& rows(int sequences, int drafts);  // that such a step verifies; of no sequences none
+  const VerifiedRows& rows(int sequences, int drafts);  // verified rows of such a step; empty without sequences
   Line line(const Batch&, int sequences, std::size_t cell) const;
   Seconds pipeline_transfer(double rows) const;
   Seconds extra_attention(const DecodeBatch&);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a property holds along an axis: stretches of it, between points that are looked at. Their ends are found by
-// bisection, so a stretch or a gap that lies between two neighbouring points is not seen.
+// Finds the stretches of an axis on which a property holds. It is tested at given points, and ends of stretches are
+// found by bisection; a stretch or a gap between two neighbouring points is not found.
 #pragma once
 #include <optional>
 #include <vector>
@@ -9,11 +9,11 @@ namespace draftline {
 
 template <class T>
 struct Stretch {
-  T from{}, to{};  // it holds at both
+  T from{}, to{};  // the property holds at both ends
   bool operator==(const Stretch&) const = default;
 };
 
-// `points` ascend. `middle(a, b)`: a point between two, or none if they are close enough.
+// `points` ascend. `middle(a, b)`: a point between a and b, or none if they are close enough.
 template <class T, class Holds, class Middle>
 std::vector<Stretch<T>> stretches(const std::vector<T>& points, Holds holds, Middle middle) {
   std::vector<Stretch<T>> all;

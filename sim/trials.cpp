@@ -62,7 +62,7 @@ std::string Trials::last_miss(int each) {
   const bool by_prompts = prompts > 0 && (whole.by_prompts || why.starts_with("ttft"));
   return "; with " + std::to_string((replicas + prompts) * each) +
          (prompts > 0 ? ", " + std::to_string(prompts * each) + " of them for prompts, " : ", ") + why +
-         (by_prompts ? ": it takes more \"prefill_replicas\"" : "");
+         (by_prompts ? ": more \"prefill_replicas\" are needed" : "");
 }
 
 }  // namespace draftline

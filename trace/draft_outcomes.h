@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The number of accepted drafts of each step of a sequence, drawn from rates or replayed from a trace. The outcome is a
 // function of the seed, the request and the position in its output; it does not depend on the draft policy, the batch
-// or the thread. Only recorded steps are replayed one after the other.
+// or the thread. Only recorded steps are replayed sequentially.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -18,30 +18,31 @@ class DraftOutcomes {
  public:
   // The source of a request's outcomes.
   struct Text {
-    std::uint32_t key[2] = {0, 0};        // of random draws
-    std::uint32_t prompt = 0, start = 0;  // prompt of the trace, and the position in its output at which to begin
+    std::uint32_t key[2] = {0, 0};        // key of random draws
+    std::uint32_t prompt = 0, start = 0;  // prompt of the trace; first position in its output
     std::uint32_t step = 0;               // next recorded step
     std::int32_t prompt_tokens = 0;       // of the request, for acceptance that depends on the context
-    std::uint8_t* kept = nullptr;         // its draws that are kept, by position; null: none
+    std::uint8_t* kept = nullptr;         // stored draws by position; null: none
   };
 
   DraftOutcomes() = default;  // no drafts
-  // Random outcomes of a chain. conditional_rates[j], 0 to 1: the probability that draft j is accepted if those before
-  // it are.
+  // Random outcomes of a chain. conditional_rates[j], 0 to 1: the probability that draft j is accepted if all earlier
+  // drafts are.
   static DraftOutcomes from_rates(std::span<const double> conditional_rates);
-  // Random outcomes of chains of up to `depth` drafts, by context and draft length. `hit_share`: of steps that draft.
+  // Random outcomes of chains of up to `depth` drafts, by context and draft length. `hit_share`: the share of steps
+  // that draft.
   static DraftOutcomes from_table(const AcceptanceTable&, int depth, double hit_share);
   // Replays a trace with a plan that it does not refuse (Trace::refuses). `from_start`: request i replays prompt i from
   // its first token; otherwise each request begins at a random position.
   static DraftOutcomes from_trace(std::shared_ptr<const Trace>, const DraftPlan&, bool from_start);
 
   int depth() const { return depth_; }  // the largest number of accepted drafts
-  // `output_tokens`: positions are below it; draws of a text with 0 are not kept.
+  // `output_tokens`: the number of positions; with 0 the text's draws are not stored.
   Text text(std::uint64_t seed, std::int64_t request, int prompt_tokens = 0, int output_tokens = 0) const;
   // Whether an outcome depends on the number of drafts, other than being limited by it.
   bool by_length() const { return tables_ != nullptr && tables_->size() > 1; }
-  // The number of drafts, 0 to depth(), that are accepted in the step whose root is output token `position` (from 0),
-  // if at least as many are drafted. The bonus token is not counted. `drafts`: how many are drafted; 0: the most.
+  // The number of drafts, 0 to depth(), accepted in the step whose root is output token `position` (from 0), up to the
+  // number of drafts. The bonus token is not counted. `drafts`: the draft length; 0: depth().
   int accepted(Text& t, int position, int drafts = 0) const {
     if (tables_) return drawn_from_table(t, position, drafts);
     if (!begin_.empty()) return replayed(t, position);
@@ -54,16 +55,16 @@ class DraftOutcomes {
   // accepted() of each text at its position.
   void accepted(std::span<Text> texts, std::span<const int> positions, int drafts, std::span<int> accepted) const;
 
-  // The probability that each draft is accepted if those before it are; in a trace the share of its positions.
+  // The probability that each draft is accepted if all earlier drafts are; for a trace, the share of its positions.
   std::vector<double> conditional_rates() const;
 
-  // Keeps random outcomes from now on, for further runs with the same seeds. Then only one thread may use this object
-  // and its copies, and a text is valid until another of the same request is requested.
+  // Stores random outcomes from now on, for further runs with the same seeds. After this call only one thread may use
+  // this object and its copies, and a text is valid until a text of the same request is created.
   void keep_draws();
 
  private:
   static constexpr std::uint8_t kUnknown = 255;
-  // The outcomes of texts by position, as far as there is room; others are drawn in each run.
+  // Outcomes of texts by position, while there is room; other outcomes are drawn in each run.
   class Kept {
    public:
     std::uint8_t* text(std::uint64_t seed, std::int64_t request, int positions);  // null: no room
@@ -76,7 +77,7 @@ class DraftOutcomes {
     std::map<std::uint64_t, std::vector<Row>> requests_;  // by seed
     std::int64_t room_ = 32 << 20;                        // bytes
   };
-  // Survival at one context after the other, of chains of one length; all chains, if outcomes don't depend on it.
+  // Survival by context, for chains of one length, or for all chains if outcomes do not depend on the length.
   using OfContexts = std::vector<std::vector<std::uint64_t>>;
   static int drafts_of(std::uint64_t word, const std::vector<std::uint64_t>& survival) {
     int n = 0;
@@ -91,8 +92,8 @@ class DraftOutcomes {
   int depth_ = 0;
   std::vector<std::uint64_t> survival_;               // [j]: probability times 2^32 that more than j are accepted
   std::vector<std::uint16_t> places_;                 // accepted drafts at each place of a trace; Trace: 1024 at most
-  std::vector<std::uint32_t> begin_, places_in_use_;  // of each prompt: first index in places_, and number of these
-  std::vector<std::uint64_t> tokens_until_;           // emitted by the places in use of this prompt and those before
+  std::vector<std::uint32_t> begin_, places_in_use_;  // of each prompt: first index in places_; number of places
+  std::vector<std::uint64_t> tokens_until_;           // emitted at the places in use of this and earlier prompts
   bool recorded_steps_ = false, from_start_ = false;
   std::shared_ptr<const std::vector<OfContexts>> tables_;
   std::shared_ptr<Kept> kept_;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Teacher forcing in batches: every position of a text is a sequence of its own to the method, which has committed the
-// text up to there. All sequences of a text share its KV cache. When the method reads committed rows, the rows of all
-// sequences are one causal pass over the text, as in a prefill. When it drafts, each sequence writes to its own cache
-// entries behind the text, and a mask lets it attend to the text up to its root and to its own drafts. The results
-// equal those of separate steps bit for bit.
+// Teacher forcing in batches: the method receives every position of a text as a separate sequence, with the text before
+// it as committed tokens. All sequences of a text share its KV cache. When the method reads committed rows, the rows of
+// all sequences form one causal pass over the text, as in a prefill. When it drafts, each sequence writes to its own
+// cache entries behind the text, and a mask lets it attend to the text up to its root and to its own drafts. The
+// results equal those of separate steps bit for bit.
 #pragma once
 #include "trace/rank_teacher.h"
 
@@ -21,18 +21,18 @@ class PositionBatch : public RankTeacher {
   struct Text {
     std::vector<int> tokens;  // prompt and output, with at least depth + 1 tokens after the last position
     int prompt = 0;           // tokens of the prompt
-    int given = 0;            // output tokens that were not generated here but given as the target's
+    int given = 0;            // output tokens of the target that were given, not generated
   };
   // Records the ranks or lengths at the first `positions` output positions of each text, `at_once` positions at a time,
-  // to[i] for text i. `first_id`: the id of the first text's sequence. InputErrors if a given token is not the
-  // target's; NotByRank if the method can't be recorded so.
+  // to[i] for text i. `first_id`: the id of the first text's sequence. Throws InputErrors if a given token is not the
+  // target's, and NotByRank if the method can't be recorded by ranks.
   void record(const std::vector<Text>&, int first_id, int positions, int at_once, std::vector<TracedPrompt*> to);
 
   // The cache entries behind the text that `at_once` positions need.
   static int entries(int at_once, int depth) { return at_once * (depth + 3); }
 
   Pass pass(Pass) override;
-  // A method that drafts while it reads committed rows does not wait for the next position's truth.
+  // A method that drafts while it reads committed rows does not use the true token of the next position.
   Tensor best(Tensor logits) override {
     if (!drafting_) throw NotByRank{};
     return RankTeacher::best(logits);
@@ -55,7 +55,7 @@ class PositionBatch : public RankTeacher {
   int tail_ = 0;  // first entry of a sequence's own rows: 0, or -1 if it overwrites its newest committed entry
 };
 
-// InputErrors unless the target's own token at an output position is that of the text, if it was given one there.
+// Throws InputErrors if the target's own token at an output position differs from the given token.
 void check_given(const PositionBatch::Text&, int id, int position, int own);
 
 }  // namespace draftline

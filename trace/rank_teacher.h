@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Observes a drafter for an acceptance trace. With Noted::ranks the drafter continues with the target's token wherever
-// it would choose its best token, and the rank of the target's token among its candidates is recorded; a drafter that
-// does not draft the best token at each level throws NotByRank. With Noted::lengths it drafts freely, and the number of
-// tokens that its tree would emit is recorded.
+// Observes a drafter for an acceptance trace. With Noted::ranks, wherever the drafter would choose its best token it
+// continues with the target's token, whose rank among the candidates is recorded; NotByRank is thrown if the drafter
+// does not draft the best token at each level. With Noted::lengths it drafts freely, and the number of tokens that its
+// tree would emit is recorded.
 #pragma once
 #include <functional>
 #include <vector>
@@ -25,8 +25,8 @@ class RankTeacher : public Ops::Teacher {
   // Appends the ranks or lengths of the last step to prompt_of[i] for sequence i.
   void note(const std::vector<TracedPrompt*>& prompt_of);
 
-  // Rows of a block attend to those behind them, so that drafts of a shorter block are not the first drafts of a longer
-  // one.
+  // Rows of a block also attend to later rows, so that drafts of a shorter block differ from the first drafts of a
+  // longer block.
   Pass pass(Pass p) override {
     if (by_rank() && !p.causal) throw NotByRank{};
     return p;

@@ -22,20 +22,19 @@
 namespace draftline {
 
 inline constexpr int kTraceCandidates = 16;   // candidates per level whose ranks are recorded
-inline constexpr std::uint8_t kNoRank = 255;  // in memory only: the token is none of the candidates
+inline constexpr std::uint8_t kNoRank = 255;  // only in memory: the token is not a candidate
 
 // The name of a checkpoint's weights in traces: "checkpoint" and CheckpointFiles' fingerprint in hexadecimal.
 std::string weights_name(std::uint64_t checkpoint);
 // A hash, 16 hex digits, of the target's shape and the name of its weights.
 std::string target_fingerprint(const TransformerShape&, const std::string& weights);
-// A hash, 16 hex digits, of the shape of a draft network, whatever the network is called.
+// A hash, 16 hex digits, of the shape of a draft network, independent of its name.
 std::string shape_fingerprint(const TransformerShape&);
 
-// The identity of a drafter, whatever its folder is called (inputs/drafter_identity). A member is "" if it is not
-// known.
+// The identity of a drafter, independent of its folder's name (inputs/drafter_identity). An unknown member is "".
 struct DrafterIdentity {
   std::string weights;  // weights_name(), or "random ..."
-  std::string config;   // a fingerprint of its config.json or, of a draft network, of its shape
+  std::string config;   // a fingerprint of its config.json or, for a draft network, of its shape
 };
 
 struct TraceHeader {
@@ -50,7 +49,7 @@ struct TraceHeader {
   Sampling sampling;
   std::uint64_t seed = 0;
   std::string commit;  // of the program
-  // Which weights were random: "target", "drafter", "target and drafter", or "".
+  // The random weights: "target", "drafter", "target and drafter", or "".
   std::string random_weights() const;
   bool steps() const { return steps_because.has_value(); }
   bool ranks() const { return !steps() && depth > 0; }
@@ -59,14 +58,14 @@ struct TraceHeader {
 
 struct TracedPrompt {
   int prompt_tokens = 0;
-  std::vector<int> tokens = {};            // output; a position for each
+  std::vector<int> tokens = {};            // output; one position per token
   std::vector<std::uint8_t> ranks = {};    // [positions, depth]: 0 to kTraceCandidates - 1, or kNoRank
-  std::vector<double> probabilities = {};  // [positions, depth]: drafter's probability of the token; 0 without a rank
+  std::vector<double> probabilities = {};  // [positions, depth]: drafter's probability of the token; 0: no rank
   std::vector<int> lengths = {};           // [positions]: tokens that the step at this position emits
   std::vector<int> steps = {};             // tokens that each step emitted
 };
 
-// Writes a trace atomically (core/text_file). Bug if the sizes do not match the header.
+// Writes a trace atomically (core/text_file). Throws Bug if the sizes do not match the header.
 void write_trace(const std::filesystem::path&, const TraceHeader&, const std::vector<TracedPrompt>&);
 
 // The drafts of each step for replay: a chain, a tree of ranks, or the recorded method's own drafts.
@@ -88,7 +87,7 @@ class DraftPlan {
   std::vector<std::optional<int>> children_;  // [nodes, kTraceCandidates]; empty for a chain
 };
 
-// A trace in memory. Texts and probabilities are not kept. All functions are safe for several threads.
+// A trace in memory, without texts and probabilities. All functions are thread-safe.
 class Trace {
  public:
   static Trace read(const std::filesystem::path&, const Files& = disk());  // throws InputErrors "FILE:LINE: .."
@@ -97,17 +96,17 @@ class Trace {
   int positions(int prompt) const;  // output tokens of the prompt
   int prompt_tokens(int prompt) const { return prompt_tokens_[at(prompt)]; }
 
-  // The reason why this trace can't replay the plan, or has another target or other weights; none if it can.
+  // Why this trace can't replay the plan: its kind, its target or its weights; none if it can.
   std::optional<std::string> refuses(const DraftPlan&) const;
   std::optional<std::string> wrong_target(const TransformerShape&) const;
   std::optional<std::string> wrong_weights(const std::string& weights) const;
   // Drafters are compared by their weights or, if one's weights are random or unknown, by their configuration.
   std::optional<std::string> wrong_drafter(const DrafterIdentity&) const;
-  bool has_drafter(const DrafterIdentity&) const;  // whether both have the same trained weights
+  bool has_drafter(const DrafterIdentity&) const;  // whether this drafter has the same trained weights
   // The tokens, bonus token included, that the step with output token `position` as root emits. Not for recorded steps.
   int accepted(int prompt, int position, const DraftPlan&) const;
   // The tokens of each step that together emit the prompt's output; the last step may exceed it. Recorded steps are
-  // returned as they are.
+  // returned unchanged.
   std::vector<int> replay(int prompt, const DraftPlan&) const;
   const std::vector<int>& steps(int prompt) const { return steps_[at(prompt)]; }
   double mean_length(const DraftPlan&) const;  // mean acceptance length of replay() over all prompts

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weights of drafters that propose a block at once (methods/drafting/block_drafter, methods/dspark, dflash2) as
-// their folders store them; without an embedding and an LM head.
+// The stored weights of drafters that propose a block at once (methods/drafting/block_drafter, methods/dspark,
+// dflash2), without embedding and LM head.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,10 +12,10 @@ namespace draftline {
 
 struct BlockDrafterWeights {
   std::vector<StoredWeight> stored;
-  std::vector<std::string> zeros;   // weights of ours that the folder does not have, and need not
-  std::vector<std::string> unread;  // tensors that the network does without
+  std::vector<std::string> zeros;   // our weights that the folder lacks and that are zero
+  std::vector<std::string> unread;  // tensors that the network does not use
 };
-// The weights of a drafter of the kind dflash, dspark or dflash2. The files are asked which of several forms they have.
+// The weights of a drafter of kind dflash, dspark or dflash2. Their form is detected from the files.
 BlockDrafterWeights block_drafter_weights(const CheckpointFiles&, const DrafterConfig&);
 
 }  // namespace draftline

@@ -13,7 +13,8 @@ namespace draftline {
 
 class CheckpointFiles {
  public:
-  // Throws InputErrors with every mistake in the folder's files; for pickled weights it says how to convert them.
+  // Throws InputErrors with every mistake in the folder's files; for pickled weights the message explains how to
+  // convert them.
   explicit CheckpointFiles(std::filesystem::path folder, const std::string& stem = "model", const Files& = disk());
   const std::filesystem::path& folder() const { return folder_; }
   std::string shown_folder() const;
@@ -27,7 +28,7 @@ class CheckpointFiles {
   // A hash of the tensors' names, formats and shapes and of samples of their values. It does not depend on how the
   // tensors are distributed over files.
   std::uint64_t fingerprint() const;
-  // Whether a tensor has the shape and the values of another checkpoint's.
+  // Whether a tensor has the same shape and values as a tensor of another checkpoint.
   bool same_values(const std::string& tensor, const CheckpointFiles& other, const std::string& tensor_of_other) const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A published drafter's folder as a source of weights (model/transformers/drafter_config has its config.json). Opening
-// it checks every tensor against config.json and the target, so that loading can only fail at the values. Tensors'
-// names:
+// A published drafter's folder as a source of weights (model/transformers/drafter_config reads its config.json).
+// Opening it checks every tensor against config.json and the target, so that loading can only fail because of values.
+// Tensors' names:
 //   EAGLE      fc, layers.0.*, embed_tokens (EAGLE's cnets1.py)
 //   EAGLE-3    midlayer.* or layers.0.*, fc, norm, lm_head, d2t, t2d, embed_tokens (cnets.py; speculators)
 //   Medusa     medusa_lm_head.safetensors: 0.0.linear.*, 0.1.weight; or model.safetensors: blocks.0.layers.0.*,
@@ -30,13 +30,13 @@
 
 namespace draftline {
 
-// The fingerprint of the weights in a drafter's folder (CheckpointFiles::fingerprint()), whichever target the drafter
-// is for. Throws InputErrors.
+// The fingerprint of the weights in a drafter's folder (CheckpointFiles::fingerprint()), independent of the drafter's
+// target. Throws InputErrors.
 std::uint64_t drafter_fingerprint(const std::filesystem::path& folder, DrafterKind);
 
 class DrafterFolder : public WeightSource {
  public:
-  // Throws InputErrors with every mistake in the folder, and if it is no drafter of this target.
+  // Throws InputErrors with every mistake in the folder, or if it is not a drafter for this target.
   DrafterFolder(const std::filesystem::path& folder, DrafterKind, const HuggingFaceFolder& target);
   const DrafterConfig& config() const { return config_; }
   const std::filesystem::path& folder() const { return files_.folder(); }
@@ -46,7 +46,7 @@ class DrafterFolder : public WeightSource {
 
  private:
   void add(StoredWeight w) { weights_.push_back(std::move(w)); }
-  int joined_columns() const;  // of the states that EAGLE-3 and P-EAGLE read, side by side
+  int joined_columns() const;  // of the concatenated states that EAGLE-3 and P-EAGLE read
   void add_layer(const std::string& tensors, const LayerShape&);
   void add_embedding(const std::string& tensor, const HuggingFaceFolder& target, TensorCheck&);
   void check_head(const std::string& tensor, const HuggingFaceFolder& target, TensorCheck&);
@@ -63,7 +63,7 @@ class DrafterFolder : public WeightSource {
   CheckpointFiles files_;
   std::vector<StoredWeight> weights_;
   std::vector<float> id_offsets_;       // EAGLE-3: target id - draft id
-  std::vector<std::string> all_zeros_;  // biases that the drafter does not have
+  std::vector<std::string> all_zeros_;  // biases that the drafter lacks
 };
 
 }  // namespace draftline

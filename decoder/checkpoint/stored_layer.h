@@ -9,8 +9,8 @@
 
 namespace draftline {
 
-// The weights of make_layer() (decoder/layer) in a network of that architecture. Their names begin with `ours`, those
-// of the tensors with `theirs`. The files decide between forms that they may have.
+// The weights of make_layer() (decoder/layer) in a network of this architecture. `ours` and `theirs`: prefixes of the
+// names of our weights and of the tensors. The form of the tensors is detected from the files.
 std::vector<StoredWeight> stored_layer(const CheckpointFiles&, std::string_view architecture, const LayerShape&,
                                        const std::string& ours, const std::string& theirs);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of a checkpoint's tensors, those that it stores in 8 and 4 bits included. Of the tensor X these are
+// The values of a checkpoint's tensors, including those in 8 and 4 bits. A tensor X is stored as
 //   FP8    X, F8_E4M3 [out, in], and a factor for each block of it: X_scale_inv (DeepSeek-V3) or X_scale
-//          (compressed-tensors), [blocks of out, blocks of in]. config.json says how large a block is
+//          (compressed-tensors), [blocks of out, blocks of in]. config.json gives the size of a block
 //   MXFP4  X_blocks, U8 [.., out, in / 32, 16]: two E2M1 numbers a byte, the lower half first; and X_scales, U8
 //          [.., out, in / 32]: the exponent of each 32 numbers' factor, plus 127 (gpt-oss; OCP Microscaling Formats
 //          1.0, section 5)
@@ -19,18 +19,18 @@ namespace draftline {
 
 class StoredValues {
  public:
-  // `checkpoint`: the formats of its config.json; none: it has no FP8. The files must outlive this.
+  // `checkpoint`: the formats of its config.json; none: it has no FP8. The files must outlive this object.
   StoredValues(const CheckpointFiles& files, const std::optional<Precision>& checkpoint);
   const CheckpointFiles& files() const { return files_; }
   static bool in_mxfp4(const CheckpointFiles&, const std::string& tensor);
 
   using Names = std::set<std::string, std::less<>>;
-  // Appends what keeps a tensor of this shape from being read; adds the stored tensors that it is made of to `used`.
+  // Appends the reasons why a tensor of this shape can't be read, and adds the stored tensors of which it consists to
+  // `used`.
   void expect(const std::string& tensor, const std::vector<std::uint64_t>& shape, Names& used,
               std::vector<std::string>& mistakes) const;
-  // The values from `first` on, as fp32; `columns`: in the tensor's last dimension. Whole rows alone of FP8 and MXFP4,
-  // which expect() must have found right. Throws InputErrors as SafetensorsFile::read() does. Safe to call from several
-  // threads.
+  // The values from `first` on, as fp32; `columns`: size of the tensor's last dimension. FP8 and MXFP4 allow only whole
+  // rows, after expect() without mistakes. Throws InputErrors like SafetensorsFile::read(). Thread-safe.
   void read(const std::string& tensor, std::uint64_t first, std::uint64_t columns, std::span<float> to) const;
 
  private:

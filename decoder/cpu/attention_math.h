@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CPU's forms of attention share.
+// Functions that the CPU's forms of attention share.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -26,7 +26,7 @@ struct Turn {
   }
 };
 
-// The two halves of the rotated columns hold the two coordinates of each pair; columns beyond them stay as they are.
+// The two halves of the rotated columns contain the two coordinates of each pair; other columns are copied.
 inline void rotate(const float* x, const Turn& turn, int dim, float* y) {
   const int half = count(turn.sine);
   const float *c = turn.cosine.data(), *s = turn.sine.data();
@@ -38,8 +38,8 @@ inline void rotate(const float* x, const Turn& turn, int dim, float* y) {
   std::copy(x + 2 * half, x + dim, y + 2 * half);
 }
 
-// Turns scores into weights that sum to 1, or with a sink to less; a masked entry (-inf) becomes an exact zero, so that
-// it changes no bits.
+// Converts scores to weights that sum to 1, or to less with a sink. A masked entry (-inf) becomes exactly zero, so that
+// it does not change bits.
 inline void softmax(std::span<float> score, const float* sink = nullptr) {
   float most[kPanel];  // the maximum does not depend on the order of comparisons
   std::fill_n(most, kPanel, -INFINITY);

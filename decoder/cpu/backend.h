@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU interpreter is the specification of every op: plain loops in fp32, whatever the declared format, with a fixed
-// order of additions, so that a row has the same bits whatever batch, tree or tail surrounds it. It counts what its
-// loops touch, independently of decoder/op_work, so that the two accounts can be compared.
+// The CPU interpreter is the specification of every op: plain loops in fp32, independent of the declared format, with a
+// fixed order of additions, so that a row's bits do not depend on the batch, tree or tail around it. It counts the
+// loops' FLOP and bytes independently of decoder/op_work, so that both counts can be compared.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -19,13 +19,13 @@ namespace draftline {
 
 class CpuBackend : public Backend {
  public:
-  // immediate: runs each op when it is recorded, which suits a debugger. planned: runs a segment when it ends, with its
-  // temporaries in one arena as under CUDA graphs, so that methods that are wrong with graphs fail here too.
+  // immediate: runs each op when it is recorded, for debugging. planned: runs a segment when it ends, with its
+  // temporaries in one arena as with CUDA graphs, so that methods that are wrong with graphs also fail here.
   enum class Mode { immediate, planned };
   struct Options {
     Mode mode = Mode::planned;
-    std::uint64_t seed = 0;  // of sampled tokens
-    bool poison = true;      // fills memory that is not written yet with NaN, so that tests notice reads of it
+    std::uint64_t seed = 0;  // for sampled tokens
+    bool poison = true;      // fills unwritten memory with NaN, so that tests detect reads of it
     bool filled = false;     // caches start with random values, for measurements that assume a context
   };
   CpuBackend(const WeightStore&, WeightSource&, const Options&);
@@ -67,8 +67,8 @@ class CpuBackend : public Backend {
     }
     // The number of tail entries to which row `row`, the index-th of its sequence, may attend.
     int visible_tail(int row, int index) const;
-    // Hides from a row, whose window begins at position `first` of the text, what it does not see of the keys from
-    // `base` on. `length`: committed.
+    // Masks the keys from `base` on to which a row, whose window begins at text position `first`, does not attend.
+    // `length`: committed length.
     void hide(std::span<float> score, int base, int first, int row, int length) const;
   };
 
@@ -80,7 +80,7 @@ class CpuBackend : public Backend {
   float* out(const Tensor&);
   int* out_ids(const Tensor&);
   const float* weight(const Weight&, bool counted = true);
-  const PanelLine* panels(const Weight&);  // the weight in panels of 16 columns with a line for each input, for linear
+  const PanelLine* panels(const Weight&);  // the weight in panels of 16 columns with one line per input, for linear
   CpuCache& held(const Cache& c) { return caches_[at(c.id)]; }
   PassView view(PassRef);
 
@@ -88,10 +88,11 @@ class CpuBackend : public Backend {
 #define DRAFTLINE_RUN(O) void run(const O&);
   DRAFTLINE_OPS(DRAFTLINE_RUN)
 #undef DRAFTLINE_RUN
-  // Attention over a cache: query(row, head, to) writes a query's columns, result(row, head) is where its sums go.
+  // Attention over a cache: query(row, head, to) writes a query's columns, result(row, head) is the destination of its
+  // sums.
   template <class O, class Query, class Result>
   void attend(const O&, int heads, float scale, const float* sinks, Query query, Result result);
-  void attend_to_tokens(const LatentAttend&);  // that an indexer has chosen
+  void attend_to_tokens(const LatentAttend&);  // tokens chosen by an indexer
   void copy_rows(const Tensor& from, std::uint32_t* to, int stride);
   const std::vector<float>& frequencies(const Rope&);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys and values of one Cache. A head's keys of a sequence lie in panels of 16 positions with a line for each column,
-// its values in blocks of 16 columns with a line for each position, so that attention streams both line by line.
+// Keys and values of one Cache. A head's keys of a sequence are stored in panels of 16 positions with one line per
+// column, its values in blocks of 16 columns with one line per position, so that attention reads both line by line.
 #pragma once
 #include <memory_resource>
 #include <vector>
@@ -16,12 +16,12 @@ class CpuCache {
   // Every entry starts as NaN, or, if `filled`, with random values in [-1, 1).
   CpuCache(const Cache&, int kv_slots, int capacity, bool filled);
 
-  // Key, then value of one entry, all heads. A latent is stored as both, and an indexer's key behind the latent's. A
-  // Bug if it is outside of the cache.
+  // Key, then value of one entry, all heads. A latent is stored as both; an indexer's key follows that of the latent.
+  // Throws Bug if the entry is outside the cache.
   std::vector<float> entry(int layer, int kv_slot, int position) const;
   void store(int layer, int kv_slot, int position, const float* k, const float* v);
   void store_index(int layer, int kv_slot, int position, const float* k);
-  // The lines of the panel that holds a position: those of its latent keys, and those of the indexer's keys.
+  // The lines of the panel with this position: those of latent keys, and those of the indexer's keys.
   const PanelLine* latent_panel(int layer, int kv_slot, int position) const {
     return keys(layer, kv_slot, 0) + position / kPanel * (dim_ + index_dim_);
   }
@@ -30,7 +30,7 @@ class CpuCache {
   }
   void add_latent(int layer, int kv_slot, int position, float times, float* to) const;  // to += times * the latent
   void move(int layer, int kv_slot, int from, int to);
-  // One head's key and value of an entry of this cache are those of an entry of `from`, which has the same shape.
+  // Copies one head's key and value from an entry of `from`, which has the same shape, to an entry of this cache.
   void copy(int layer, int kv_slot, int head, int to, const CpuCache& from, int entry);
   void check_entry(int kv_slot, int position) const;
 
@@ -58,7 +58,7 @@ class CpuCache {
   }
 
   int kv_slots_, capacity_, heads_, dim_, index_dim_, value_dim_;
-  std::size_t key_lines_, value_lines_;  // of a head
+  std::size_t key_lines_, value_lines_;  // per head
   std::pmr::vector<PanelLine> keys_, values_;
 };
 

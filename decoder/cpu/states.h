@@ -16,7 +16,7 @@ class CpuStates {
   // The state after the row at `position`: [value_heads, key_dim, value_dim].
   std::span<float> state(int layer, int kv_slot, int position);
   std::span<const float> state(int layer, int kv_slot, int position) const;
-  // What the convolution was given of the row at `position`; those before the text are below 0.
+  // The convolution's input row at `position`; positions before the text are negative.
   std::span<float> row(int layer, int kv_slot, int position);
 
  private:

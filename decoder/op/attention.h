@@ -6,7 +6,7 @@
 namespace draftline {
 
 // Rotates q into y, and appends the rotated k, and v, to the cache behind the tail: q [n, heads * dim] -> [n, heads *
-// dim]. Without queries q and y have no columns; without keys k and v have none, and nothing is appended.
+// dim]. Without queries, q and y have no columns. Without keys, k and v have no columns and nothing is appended.
 struct RopeAppend {
   static constexpr std::string_view key = "rope_append";
   static constexpr auto accesses = Accesses::stored_entries;
@@ -26,17 +26,17 @@ struct Attend {  // q [n, heads * dim] over the cache -> [n, heads * value_dim]
   PassRef pass;
   Cache cache;
   int layer;
-  float scale;                  // of q against keys
-  std::optional<Weight> sinks;  // [1, heads]: a score of each head's softmax that attends to nothing
+  float scale;                  // factor on the scores
+  std::optional<Weight> sinks;  // [1, heads]: an additional score in each head's softmax without a value
   Out y;
   FIELDS(q, pass, cache, layer, scale, sinks, y)
   std::string_view key_in(const Tape&) const;
   Window window_read() const { return cache.window; }
   Kernel work(const Tape&) const;
 };
-// The key of attention in a pass: of prompts, of one row a sequence, or of several.
+// The key of attention in a pass, which differs for prompts, one row per sequence, and several rows.
 std::string_view attention_key(const Pass&);
-// Attention within each group of `group` rows, in both directions or causal; it has no cache and no positions.
+// Attention within each group of `group` rows, in both directions or causal, without a cache and positions.
 struct GroupAttend {
   static constexpr std::string_view key = "group_attention";
   Tensor q, k, v;

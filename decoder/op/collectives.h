@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What devices that share a network exchange. Only priced: a decoder runs on one device.
+// Communication among devices that share a network. It is only priced: a decoder runs on one device.
 #pragma once
 #include "decoder/op/op_fields.h"
 
@@ -12,7 +12,7 @@ struct SumOverRanks {  // tensor parallelism: the sum of y over the ranks, in pl
   FIELDS(y, ranks)
   Kernel work(const Tape&) const;
 };
-struct GatherOverRanks {  // tensor parallelism: the columns of all ranks side by side: [n, c] -> [n, c * ranks]
+struct GatherOverRanks {  // tensor parallelism: concatenates the columns of all ranks: [n, c] -> [n, c * ranks]
   static constexpr std::string_view key = "all_gather";
   Tensor x;
   int ranks;
@@ -20,10 +20,10 @@ struct GatherOverRanks {  // tensor parallelism: the columns of all ranks side b
   FIELDS(x, ranks, y)
   Kernel work(const Tape&) const;
 };
-// Data-parallel attention before and behind a layer of experts, on each of `ranks` devices. It dispatches the rows of
-// all: [n, c] -> [n * ranks, c], by all_gather, or by all_to_all, where `copies` of each row are sent, to the devices
-// of its experts, and the shape is the largest there can be. Or it combines what the experts made of them: [n * ranks,
-// c] -> [n, c], by reduce_scatter or all_to_all.
+// Communication of data-parallel attention before and after a layer of experts, on each of `ranks` devices. Dispatch
+// collects the rows of all devices: [n, c] -> [n * ranks, c], by all_gather, or by all_to_all, which sends `copies` of
+// each row to the devices of its experts; the shape is then the largest possible. Combine returns the experts' results:
+// [n * ranks, c] -> [n, c], by reduce_scatter or all_to_all.
 struct ExchangeRows {
   static constexpr std::string_view key = "expert_dispatch";  // or "expert_combine"
   Tensor x;

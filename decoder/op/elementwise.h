@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Norms, gates and other work on each element of a row. Each reads and writes its operands once.
+// Norms, gates and other elementwise ops. Each reads and writes its operands once.
 #pragma once
 #include "decoder/op/op_fields.h"
 
@@ -47,7 +47,7 @@ struct SiluMul {  // [n, 2f] -> [n, f]: silu(left half) * right half
   Out y;
   FIELDS(gate_up, y)
 };
-struct GeluMul {  // [n, 2f] -> [n, f]: gelu(left half), by the tanh formula, * right half; engines run both gates alike
+struct GeluMul {  // [n, 2f] -> [n, f]: gelu(left half), by the tanh formula, * right half; in engines like SiluMul
   static constexpr std::string_view key = "silu_mul";
   static constexpr auto element = ElementOp::silu_mul;
   static constexpr double element_share = 0.5;  // only the gate is exponentiated
@@ -69,7 +69,7 @@ struct Gelu {  // [n, c] -> [n, c]
   Out y;
   FIELDS(x, y)
 };
-struct CosineGate {  // multiplies each head of v by the cosine of those of q and k: [n, heads * dim] each
+struct CosineGate {  // multiplies each head of v by the cosine of the heads of q and k: [n, heads * dim] each
   static constexpr std::string_view key = "cosine_gate";
   static constexpr auto element = ElementOp::rms_norm;
   Tensor q, k, v;

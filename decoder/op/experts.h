@@ -5,7 +5,7 @@
 
 namespace draftline {
 
-// How a router chooses a token's experts and weighs them: as Experts of the same names, which the shape has.
+// How a router chooses and weighs a token's experts. Members have the meaning of those of the same name in Experts.
 struct ExpertChoice {
   int experts = 0, per_token = 0;
   bool normalise = true;
@@ -14,24 +14,24 @@ struct ExpertChoice {
   double scale = 1;
   bool weighs_inputs = false;
 };
-// gate_up [experts * hidden, 2f], down [experts * f, hidden]. Biases, where there are: of the choice and of the router
-// [1, experts], of each expert's matrices [experts, 2f] and [experts, hidden].
+// gate_up [experts * hidden, 2f], down [experts * f, hidden]. Optional biases: of the choice and of the router [1,
+// experts], of the experts' matrices [experts, 2f] and [experts, hidden].
 struct ExpertWeights {
   Weight router, gate_up, down;
   std::optional<Weight> choice_bias = {}, router_bias = {}, gate_up_bias = {}, down_bias = {};
-  std::optional<Weight> expert_scale = {};  // [1, experts]: a factor of each one's weight
+  std::optional<Weight> expert_scale = {};  // [1, experts]: a factor on each expert's weight
 };
 struct MixtureOfExperts {  // [n, hidden] -> [n, hidden]
   static constexpr std::string_view key = "expert_mlp";
   Tensor x;
-  std::optional<Tensor> routed;  // what the router reads, [n, hidden]; none: x
+  std::optional<Tensor> routed;  // the router's input [n, hidden]; none: x
   ExpertWeights w;
   ExpertChoice choice;
   MlpKind gate;
-  int sequences;   // that the rows belong to, as far as it is known (0)
-  double overlap;  // of what neighbouring rows of a sequence choose: it decides what the op costs, not what it computes
-  int devices;     // that share the experts, each whole ones
-  double balancedness;  // of the devices' rows, as in model/work.h
+  int sequences;        // number of sequences of the rows; 0: unknown
+  double overlap;       // of neighbouring rows' experts; affects the op's cost, not its result
+  int devices;          // number of devices; each has whole experts
+  double balancedness;  // of rows over devices (model/work.h)
   Out y;
   FIELDS(x, routed, w, choice, gate, sequences, overlap, devices, balancedness, y)
   Kernel work(const Tape&) const;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Latent attention, and sparse attention over latents, whose tokens an indexer chooses.
+// Latent attention, and sparse attention over latents that an indexer chooses.
 #pragma once
 #include "decoder/op/attention.h"
 
 namespace draftline {
 
-// Latent attention (DeepSeek-V2, 2024, section 2.1). A head's query is `nope` columns and then `rope` that are rotated;
-// kv_b [kv_rank, heads * (nope + value)] expands a latent to each head's key and value. Absorbed, queries are taken to
-// the latents, which all heads then read; expanded, each head has keys and values of its own.
-struct LatentAppend {  // rotates the queries' last columns and the shared key, appends the latent and that key
+// Latent attention (DeepSeek-V2, 2024, section 2.1). A head's query consists of `nope` columns and then `rope` rotated
+// columns. kv_b [kv_rank, heads * (nope + value)] expands a latent to each head's key and value. In the absorbed form,
+// queries are projected to the space of the latents, which all heads read; in the expanded form, each head has its own
+// keys and values.
+struct LatentAppend {  // rotates the queries' last columns and the shared key; appends latent and key
   static constexpr std::string_view key = "rope_append";
   static constexpr auto accesses = Accesses::stored_entries;
   Tensor q, latent, shared_key;  // [n, heads * (nope + rope)], [n, kv_rank], [n, rope]
@@ -21,7 +22,7 @@ struct LatentAppend {  // rotates the queries' last columns and the shared key, 
   FIELDS(q, latent, shared_key, dims, rope, pass, cache, layer, q_rope, k_rope)
   Kernel work(const Tape&) const;
 };
-// Each head's first columns times the transpose of its keys' part of kv_b -> [n, heads * kv_rank].
+// Multiplies each head's first columns by the transpose of the key part of kv_b -> [n, heads * kv_rank].
 struct AbsorbQueries {
   static constexpr std::string_view key = "linear.absorbed";
   Tensor q;
@@ -31,7 +32,7 @@ struct AbsorbQueries {
   FIELDS(q, kv_b, dims, y)
   Kernel work(const Tape&) const;
 };
-struct ExpandValues {  // [n, heads * kv_rank] times each head's values' part of kv_b -> [n, heads * value]
+struct ExpandValues {  // [n, heads * kv_rank] times the value part of kv_b, per head -> [n, heads * value]
   static constexpr std::string_view key = "linear.absorbed";
   Tensor x;
   Weight kv_b;
@@ -44,8 +45,8 @@ struct LatentAttend {  // absorbed, over the cache: [n, heads * kv_rank] and [n,
   static constexpr std::string_view key = "attention";
   static constexpr auto accesses = Accesses::entries;
   Tensor q, q_rope;
-  float scale;                   // of scores
-  std::optional<Tensor> tokens;  // of SelectTokens, which alone are read
+  float scale;                   // factor on the scores
+  std::optional<Tensor> tokens;  // result of SelectTokens: only these are read
   PassRef pass;
   Cache cache;
   int layer;
@@ -55,7 +56,7 @@ struct LatentAttend {  // absorbed, over the cache: [n, heads * kv_rank] and [n,
   Window window_read() const;
   Kernel work(const Tape&) const;
 };
-// Sparse attention (Indexer). IndexAppend rotates the indexer's queries into y and puts its rotated key behind the
+// Sparse attention (Indexer). IndexAppend rotates the indexer's queries into y and stores its rotated key after the
 // row's latent: q [n, heads * dim] -> [n, heads * dim], k [n, dim].
 struct IndexAppend {
   static constexpr std::string_view key = "index_append";
@@ -70,8 +71,8 @@ struct IndexAppend {
   int held_layer() const { return cache.layers + layer; }  // the indexer's keys are read separately
   Kernel work(const Tape&) const;
 };
-// Each row's best cache entries of those that it may attend to, ascending; -1 where there are fewer: q [n, heads *
-// dim], weights [n, heads] -> int32 [n, top_k]. Of equal scores the earlier entry is better.
+// Each row's best cache entries among those to which it may attend, ascending; padded with -1: q [n, heads * dim],
+// weights [n, heads] -> int32 [n, top_k]. For equal scores the earlier entry is better.
 struct SelectTokens {
   static constexpr std::string_view key = "select_tokens";
   static constexpr auto accesses = Accesses::entries;
@@ -84,8 +85,8 @@ struct SelectTokens {
   int held_layer() const { return cache.layers + layer; }  // the indexer's keys are read separately
   Kernel work(const Tape&) const;
 };
-// Expanded, among the rows of whole prompts, causal: q as LatentAppend's, kv [n, heads * (nope + value)] -> [n, heads *
-// value].
+// Expanded causal attention among the rows of whole prompts: q as in LatentAppend, kv [n, heads * (nope + value)] ->
+// [n, heads * value].
 struct ExpandedAttend {
   static constexpr std::string_view key = "attention.prefill";
   Tensor q, q_rope, kv, k_rope;

@@ -5,8 +5,8 @@
 
 namespace draftline {
 
-// Puts the parts' columns side by side and takes, for each index, the `span` rows from index + shift on: [index * span,
-// sum of columns]. No index: all rows.
+// Concatenates the parts' columns and copies, for each index, the `span` rows from index + shift on: [index * span, sum
+// of columns]. No index: all rows.
 struct Gather {
   static constexpr std::string_view key = "gather";
   std::vector<Tensor> parts;
@@ -28,7 +28,7 @@ struct Store {  // into a persistent buffer
   Out to;
   FIELDS(x, to)
 };
-struct Upload {  // copies data from the host; they are no part of the tape
+struct Upload {  // copies data from the host, which are not part of the tape
   static constexpr std::string_view key = "upload";
   Out to;
   FIELDS(to)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every op's struct has: `key`, its name in engine profiles, and FIELDS, the list of its members in order, from
-// which hashing, liveness and byte counts follow. What else it may have:
+// Every op's struct has `key`, its name in engine profiles, and FIELDS, the list of its members in order, from which
+// hashing, liveness and byte counts are derived. Optional members:
 //   element          the probed op that its loop resembles (default: add)
-//   element_share    the share of its first operand's elements to which that is done (1)
-//   accesses         what may still lie in a cache when the op comes to it (nothing)
+//   element_share    the share of its first operand's elements that this work applies to (1)
+//   accesses         the data that may still be in a processor's cache when the op starts (nothing)
 //   key_in(Tape)     a key that depends on more than the op's type
 //   window_read()    the window of the cache over which it attends
-//   held_layer()     where a cache counts its layer, if not as `layer`
+//   held_layer()     the index of its layer in the cache, if not `layer`
 //   work(Tape)       the shape of its kernel (model/work); without it the op reads or writes every operand once
 // n counts rows, B sequences.
 #pragma once
@@ -24,7 +24,7 @@ namespace draftline {
 
 struct Tape;
 
-// A weight; entries of a layer's cache, which attention reads, or behind which keys and values are stored.
+// A weight; entries of a layer's KV cache, which attention reads or after which keys and values are stored.
 enum class Accesses : std::uint8_t { nothing, weight, entries, stored_entries };
 
 }  // namespace draftline

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lookups and products with matrices of weights, and the quantisation before them.
+// Lookups in and products with weight matrices, and the quantisation before products.
 #pragma once
 #include "decoder/op/op_fields.h"
 
@@ -26,7 +26,8 @@ struct Linear {  // [n, in] x [in, out] (+ bias [1, out]) -> [n, out]
   Kernel work(const Tape&) const;
 };
 // Quantises rows for a product, with a scale for each `group` of columns (0: the row): x [n, c] -> y [n, c], scales [n,
-// groups]. `after`: what made x, as engines may fuse the two. Only priced: no backend computes in fewer than 16 bits.
+// groups]. `after`: the op that computed x, with which engines may fuse it. It is only priced: no backend computes in
+// fewer than 16 bits.
 struct Quantise {
   static constexpr std::string_view key = "quantise";
   enum class After : std::uint8_t { any, norm, activation };

@@ -5,7 +5,7 @@
 
 namespace draftline {
 
-// Normalises each group of `width` columns, times silu(gate): [n, c] each; w [1, width]
+// Normalises each group of `width` columns and multiplies by silu(gate): [n, c] each; w [1, width].
 struct GatedRmsNorm {
   static constexpr std::string_view key = "gated_rms_norm";
   static constexpr auto element = ElementOp::rms_norm;

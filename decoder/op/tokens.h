@@ -37,7 +37,7 @@ struct SampleChildren {  // draws several tokens from each row: [n, vocabulary] 
   BatchSlots slots;  // n is a multiple of B: the nodes of one level of a tree
   Sampling sampling;
   int ahead;
-  bool replaced;  // with replacement; without it no token comes twice, and if there are too few the last repeats
+  bool replaced;  // with replacement; false: tokens are distinct; if too few, the last is repeated
   Out tokens, q;
   FIELDS(logits, slots, sampling, ahead, replaced, tokens, q)
 };
@@ -49,7 +49,7 @@ struct MapIds {  // maps ids of a draft vocabulary to those of the target: y = i
   FIELDS(ids, offsets, y)
   Kernel work(const Tape&) const { return Copy{.read = 2.0 * ids.bytes(), .written = y.bytes()}; }
 };
-// Log-probabilities [n, k], best first: those behind the nucleus (top_p) or below `least_share` of the first become
+// Log-probabilities [n, k], best first: those outside the nucleus (top_p) or below `least_share` of the first become
 // -infinity.
 struct ClipTopK {
   static constexpr std::string_view key = "clip_top_k";
@@ -58,9 +58,10 @@ struct ClipTopK {
   Out y;
   FIELDS(log_probs, top_p, least_share, y)
 };
-// Walks each sequence's candidates from slot to slot: candidate c scores its log-probability plus the inner product of
-// before (of the candidate taken in the slot before, or of the root) * gate and after (of c); the best is taken. n
-// slots of all sequences, r columns: ids, log_probs [n, k]; gate [n, r]; root [B, r]; before, after [n * k, r] -> [n]
+// Walks each sequence's candidates from slot to slot: the score of candidate c is its log-probability plus the inner
+// product of before * gate and after, where `before` belongs to the candidate chosen in the previous slot (or the root)
+// and `after` to c; the best is chosen. n slots of all sequences, r columns: ids, log_probs [n, k]; gate [n, r]; root
+// [B, r]; before, after [n * k, r] -> [n]
 struct WalkCandidates {
   static constexpr std::string_view key = "walk_candidates";
   Tensor ids, log_probs, gate, root, before, after;

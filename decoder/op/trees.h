@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dynamic trees of drafts, and the rows that a drafter reads behind an accepted path.
+// Dynamic trees of drafts, and the rows that a drafter reads after an accepted path.
 #pragma once
 #include "decoder/op/op_fields.h"
 
@@ -20,13 +20,13 @@ struct SelectTree {  // selects the rows to verify: the root and the best size -
   std::vector<Tensor> tokens, scores, parents;
   Tensor root;
   int size;
-  bool by_level;  // upper levels first and none of score -infinity; rows that are left of `size` are no nodes
+  bool by_level;             // upper levels first, none with score -infinity; unused rows of `size` are not nodes
   Out y, parent, tree_mask;  // [B * size], [B * size], [B * size, words]
   FIELDS(tokens, scores, parents, root, size, by_level, y, parent, tree_mask)
 };
-// The rows that a drafter reads behind an accepted path, as indices into [items; own rows; filler]: `items` rows of the
+// The rows that a drafter reads after an accepted path, as indices into [items; own rows; filler]: `items` rows of the
 // paths of all sequences, `own` rows of each sequence, and one more. The rows of sequence b are its items up to
-// last[b], its own rows, and the filler as often as there is room.
+// last[b], its own rows, and the filler for the remaining rows.
 struct FollowPath {
   static constexpr std::string_view key = "follow_path";
   Tensor last, cu_seqlens, to;  // [B]: an index into the items; rows before each sequence, of the items and of y

@@ -6,10 +6,9 @@
 
 namespace draftline {
 
-// What every verify op writes for B sequences. `path`: rows of the pass that are accepted, `next`: the token after
-// each, both [B * (depth + 1)], where padding repeats the last. `counts`: tokens emitted, the bonus token included;
-// `last`: index of the last row in `path` that is no padding; `last_row`: that row of the pass; `bonus`: the new root;
-// [B] each.
+// The outputs of every verify op for B sequences. `path`: accepted rows of the pass, `next`: the token after each, both
+// [B * (depth + 1)], where padding repeats the last. `counts`: tokens emitted, the bonus token included; `last`: index
+// of the last row in `path` that is not padding; `last_row`: that row of the pass; `bonus`: the new root; [B] each.
 struct VerdictTensors {
   Out path, next, counts, last, last_row, bonus;
 };
@@ -22,7 +21,7 @@ struct VerifyGreedy {
   FIELDS(predicted, tokens, parents, cu_seqlens, depth, VERDICT)
 };
 // q [drafts, vocabulary]: the warped distributions from which rows 1.. of each sequence were drawn. None: point masses.
-// Its bytes are an upper bound: it reads the rows of the path and their q alone.
+// Its bytes are an upper bound: it reads only the rows of the path and their q.
 struct VerifySampled {
   static constexpr std::string_view key = "verify_sampled";
   static constexpr auto element = ElementOp::sample;
@@ -35,7 +34,7 @@ struct VerifySampled {
   VerdictTensors verdict;
   FIELDS(logits, tokens, parents, cu_seqlens, q, rule, slots, sampling, depth, VERDICT)
 };
-struct VerifyRelaxed {  // lossy: typical acceptance, a limit of loss
+struct VerifyRelaxed {  // lossy: typical acceptance, or a limit on the loss
   static constexpr std::string_view key = "verify_relaxed";
   static constexpr auto element = ElementOp::sample;
   Tensor logits, tokens, parents, cu_seqlens;
@@ -45,8 +44,8 @@ struct VerifyRelaxed {  // lossy: typical acceptance, a limit of loss
   VerdictTensors verdict;
   FIELDS(logits, tokens, parents, cu_seqlens, sampling, rule, depth, VERDICT)
 };
-// Serves measurements alone: replaces the target's choices [n] -> [n] so that greedy verification accepts a path of
-// `wanted` rows, or the deepest there is. Rows that are no nodes keep the target's choice.
+// Only for measurements: replaces the target's choices [n] -> [n] so that greedy verification accepts a path of
+// `wanted` rows, or the deepest path. Rows that are not nodes keep the target's choice.
 struct ForceAccepted {
   static constexpr std::string_view key = "force_accepted";
   Tensor predicted, tokens, parents, cu_seqlens, wanted;  // wanted [B]: tokens to emit, the bonus token included

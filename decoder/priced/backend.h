@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interpreter that computes nothing: it only lets a method's code run, so that its tapes can be priced.
+// The interpreter that computes nothing. It runs a method's code to record tapes for pricing.
 #pragma once
 #include "core/int_indexed.h"
 #include "decoder/backend.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time of a step's ops on a CPU, whose caches may hold a small network from step to step: the walk starts where the
-// step before it ended. Activations lie where those before them lay, so they push nothing out. Attention, GEMMs and ops
-// on lines that were last accessed a step ago vary.
+// The time of a step's ops on a CPU, whose caches may keep a small network between steps: pricing starts from the state
+// at the end of the previous step. Activations reuse the same memory, so they evict nothing. The times of attention,
+// GEMMs and ops on lines last accessed a step ago vary.
 #pragma once
 #include <cmath>
 #include <optional>
@@ -19,19 +19,19 @@ class CpuPricer : public Pricer {
 
  private:
   struct TimeOf;  // of a kernel
-  // Bytes of weights accessed since this op's were, its own included, or, of an op on a KV cache, since attention last
-  // read the entries of its layer.
+  // Bytes of weights accessed since the last access to this op's weights, these included; for an op on a KV cache,
+  // since attention last read the entries of its layer.
   LastAccess last_access(const StepOutline::Op&);
   void note(const StepOutline::Op&);
 
   const CpuModel& cpu_;
-  std::vector<std::optional<Seconds>> times_;                   // of each kind of op that does not vary
-  std::vector<std::optional<Bytes>> last_use_, last_attended_;  // of each weight; of each layer
+  std::vector<std::optional<Seconds>> times_;                   // of each kind of op with constant time
+  std::vector<std::optional<Bytes>> last_use_, last_attended_;  // by weight; by layer
   Bytes accessed_, step_;
 };
 
-// The time of a step that depends on itself: the longer a step takes, the more of the last-level cache co-runners have
-// filled meanwhile.
+// The time of a step that depends on itself: the longer a step takes, the more of the last-level cache other programs
+// fill meanwhile.
 template <class Time>
 Seconds fixed_point(Time time) {
   constexpr int kMost = 100;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an engine adds to the kernels of a step: time of each layer on the device, and the host's time.
+// The time that an engine adds to the kernels of a step: device time per layer, and host time.
 #pragma once
 #include <algorithm>
 
@@ -9,33 +9,33 @@
 
 namespace draftline {
 
-// Whether it is the kernel that each layer of a pass has once: its attention, without an indexer's, or its delta rule.
+// Whether it is the kernel that occurs once per layer of a pass: attention (not an indexer's) or the delta rule.
 inline bool is_of_layer(const Kernel& kernel) {
   const auto* attention = std::get_if<Attention>(&kernel);
   return attention != nullptr ? !attention->scores() : std::holds_alternative<DeltaRule>(kernel);
 }
 
-// Rows of the kernel that a layer has once, over all sequences.
+// The rows, over all sequences, of the kernel that occurs once per layer.
 inline int rows_of_layer(const Kernel& kernel) {
   const auto* attention = std::get_if<Attention>(&kernel);
   return attention != nullptr ? attention->rows : std::get<DeltaRule>(kernel).rows;
 }
 
-// Host work of a step that no op stands for.
+// Host work of a step that does not belong to an op.
 inline Seconds host_base(const Engine& e, Speculation speculation, const StepOutline& step) {
   if (speculation == Speculation::off) return e.step;
   const Seconds of_step = step.looks_up ? std::max(e.step_searching, e.step_speculating) : e.step_speculating;
   return of_step + e.launches_speculating * e.issue + step.trees * e.search;
 }
 
-// The device time that an engine adds to each layer beyond its kernels' own. It is added to the kernel that a layer has
-// once.
+// The device time that an engine adds to each layer beyond its kernels' own. It is added to the kernel that occurs once
+// per layer.
 class LayerTime {
  public:
   LayerTime(const Engine& e, const StepOutline& step)
-      : of_one_row_(std::max(e.layer, Seconds{})),  // what is below 0, graphs save: it comes off each kernel
+      : of_one_row_(std::max(e.layer, Seconds{})),  // a negative value is subtracted from kernels (saved by graphs)
         of_rows_(e.layer_rows.value_or(of_one_row_)) {
-    // Only a tree is committed by copies in the KV cache: a chain lies in place already.
+    // Only a tree is committed by copies in the KV cache; a chain is already in place.
     if (std::any_of(step.kinds.begin(), step.kinds.end(), [](const StepOutline::Kind& k) { return k.key == "commit"; }))
       verifying_ = e.layer_tree;
   }
@@ -48,7 +48,7 @@ class LayerTime {
   Seconds of_one_row_, of_rows_, verifying_;
 };
 
-// Host time of what precedes an op: its draft pass, its launches.
+// Host time before an op: its draft pass and its launches.
 class Issue {
  public:
   explicit Issue(const Engine& e) : engine_(e) {}
@@ -65,11 +65,11 @@ class Issue {
     if (!engine_.graphs && engine_.overlap) issued_ += (cost.launches + cost.host_launches) * engine_.issue;
     return issued_;
   }
-  // What the device, or the one thread that is host and device, spends on the op just issued before it runs it.
+  // The time that the device (or, without overlap, the single thread) spends on an issued op before running it.
   Seconds exposed(const OpCost& cost) const {
     return engine_.overlap ? waits_ : waits_ + (cost.launches + cost.host_launches) * engine_.issue;
   }
-  void meet() { issued_ = {}; }  // both clocks meet: a blocking read inside a segment
+  void meet() { issued_ = {}; }  // synchronises both clocks at a blocking read inside a segment
   Seconds issued() const { return issued_; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time of a step's ops on a GPU. Attention alone varies. Weights that are accessed again before L2 has evicted them
-// are read from L2.
+// The time of a step's ops on a GPU. Only the time of attention varies. Weights that are accessed again before L2
+// evicts them are read from L2.
 #pragma once
 #include <optional>
 
@@ -15,7 +15,7 @@ class GpuPricer : public Pricer {
   Seconds time(const StepOutline::Op&) override;
 
  private:
-  struct KindTime {  // of a kind of op, as it was last
+  struct KindTime {  // the last time of a kind of op
     std::optional<double> l2_hit_share{};
     Seconds time{};
   };
@@ -27,15 +27,15 @@ class GpuPricer : public Pricer {
   struct TimeOf;  // of a kernel
   Seconds time(const Gemm&, const OpCost&, double l2_hit_share);
   double l2_hit_share(const StepOutline::Op&);  // of an op's weights
-  // A kernel's time as a node of a graph: it starts while the one before it ends, but none is faster than its bytes at
-  // the memory's bandwidth.
+  // A kernel's time as a node of a graph: it starts while the preceding kernel ends, but is not faster than its bytes
+  // at the memory's bandwidth.
   Seconds overlapped(Seconds alone, const StepOutline::Op&) const;
 
   std::vector<KindTime> times_;
   std::vector<GemmTime> gemms_;
   std::vector<std::optional<Bytes>> last_use_;  // of each weight
   Bytes moved_;
-  Seconds saved_;  // by each kernel, of what the engine's graphs save in a layer
+  Seconds saved_;  // share of a layer's saving by graphs per kernel
 };
 
 }  // namespace draftline

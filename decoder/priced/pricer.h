@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device's time of a step's ops, as an engine runs them: the interface of the pricers of GPUs and CPUs. A pricer
-// walks over a step once, in order, because a device's caches hold what was accessed before.
+// The device time of a step's ops in an engine: the interface of the pricers of GPUs and CPUs. A pricer processes a
+// step once, in order, because the content of caches depends on earlier accesses.
 #pragma once
 #include <memory>
 #include <vector>
@@ -17,16 +17,16 @@ class Pricer {
   virtual ~Pricer() = default;
   const OpCost& cost(const StepOutline::Op& op) const { return kinds_[at(op.kind)].cost; }
   bool varies(const StepOutline::Op& op) const { return kinds_[at(op.kind)].varies; }
-  // Each op is priced once, in order: one that varies, or any other.
+  // Each op is priced once, in order, by one of these two: varying ops, and others.
   virtual VaryingOp varying(const StepOutline::Op&) = 0;
   virtual Seconds time(const StepOutline::Op&) = 0;
-  virtual Bytes step_weights() const { return {}; }  // that a step accesses, where caches keep data between steps
+  virtual Bytes step_weights() const { return {}; }  // bytes that a step accesses, if caches keep data between steps
 
  protected:
   // `varies`: whether the time of a kernel varies on this kind of device.
   Pricer(const Device&, const Engine&, const StepOutline&, bool (*varies)(const Kernel&));
   const StepOutline::Kind& kind(const StepOutline::Op& op) const { return outline_.kind(op); }
-  Gemm padded(Gemm) const;  // its rows padded to those of the engine's graphs
+  Gemm padded(Gemm) const;  // with rows padded to the sizes of the engine's graphs
   Seconds communication(CollectiveCall) const;
 
   const Device& device_;
@@ -42,10 +42,10 @@ class Pricer {
   std::vector<PricedKind> kinds_;
 };
 
-// The pricer of the device's kind. It refers to its arguments.
+// The pricer of the device's kind. The arguments must outlive it.
 std::unique_ptr<Pricer> pricer(const Device&, const Engine&, const StepOutline&);
 
-// The copy with the bytes that an engine moves for it.
+// The copy with the bytes that an engine moves.
 Copy with_traffic(Copy, const OpCost&);
 AttentionCost attention_cost(const OpCost&);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a step's time goes. Predictions, advice, the simulator, validation and reports all read this one object; it is
-// linear, so that a mean over contexts and the difference of two methods are taken entry by entry. All entries are in
+// The breakdown of a step's time, used by predictions, advice, the simulator, validation and reports. Its entries are
+// additive, so that means over contexts and differences between methods are computed entry by entry. All entries are in
 // seconds.
 #pragma once
 #include "core/int_indexed.h"
@@ -17,13 +17,13 @@ using KindTimes = EnumArray<KernelKind, Seconds, kKernelKinds>;
 
 struct StepBreakdown {
   Seconds time;                                    // of the step, from its first launch to its last read
-  EnumArray<Phase, KindTimes, kPhases> kernels{};  // what the device executes: [phase][kind]
-  KindTimes waited{};  // of it, by kind: what the step waits for, not hidden behind the host's work
-  Seconds drafting;    // of host(): while drafting, between the drafter's kernels and before the first of them
+  EnumArray<Phase, KindTimes, kPhases> kernels{};  // execution on the device: [phase][kind]
+  KindTimes waited{};                              // the exposed part by kind, not hidden behind host work
+  Seconds drafting;  // the part of host() while drafting, before and between the drafter's kernels
 
   Seconds& of(Phase p, KernelKind k) { return kernels[p][k]; }
   Seconds of(Phase p, KernelKind k) const { return kernels[p][k]; }
-  Seconds of(Phase p) const {  // without communication, which has an entry of its own in every report
+  Seconds of(Phase p) const {  // without communication, which reports list separately
     return of(p, KernelKind::gemm) + of(p, KernelKind::attention) + of(p, KernelKind::experts) +
            of(p, KernelKind::elementwise) + of(p, KernelKind::recurrence);
   }
@@ -32,7 +32,7 @@ struct StepBreakdown {
     return of(Phase::draft, kKind) + of(Phase::verify, kKind) + of(Phase::commit, kKind);
   }
   Seconds device() const { return of(Phase::draft) + of(Phase::verify) + of(Phase::commit) + communication(); }
-  Seconds host() const { return time - device(); }  // the device idles and waits for the host
+  Seconds host() const { return time - device(); }  // time for which the device waits for the host
 
   // Adds `weight` times each entry of `other`.
   StepBreakdown& add(const StepBreakdown& other, double weight) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recorded step without its tapes: all that its price takes from them. Ops that every device and engine price alike
-// are one kind, so that a network's equal layers are looked at once. It is small, and steps of other sizes share most
-// of it: steps can be kept and priced on many devices.
+// The part of a recorded step's tapes that its price needs. Ops with equal prices on every device and engine are one
+// kind, so that equal layers are priced once. An outline is small and shares most data with steps of other sizes, so
+// that outlines can be stored and priced on many devices.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -21,18 +21,18 @@ struct StepOutline {
     std::string_view key;  // as op_key() names it
     Phase phase = Phase::verify;
     Accesses access = Accesses::nothing;
-    int heads = 1, kv_heads = 1;  // of attention
-    Window window = {};           // of the cache over which it attends
+    int heads = 1, kv_heads = 1;  // for attention
+    Window window = {};           // of attention's cache
     bool operator==(const Kind&) const = default;
   };
   struct Op {
     int kind = 0;      // in `kinds`
-    int pass = 0;      // of its segment; below 0: none
-    int accessed = 0;  // which weight or which layer, counted from 0 through the whole step
+    int pass = 0;      // pass of its segment; below 0: none
+    int accessed = 0;  // index of the weight or the layer, counted over the whole step
     bool operator==(const Op&) const = default;
   };
   struct Segment {
-    std::shared_ptr<const std::vector<Op>> shared_ops;  // with steps that differ from this one in their sizes alone
+    std::shared_ptr<const std::vector<Op>> shared_ops;  // shared with steps that differ only in sizes
     std::vector<PassSpan> spans;                        // of each pass
     bool waits = true;
     const std::vector<Op>& ops() const { return *shared_ops; }
@@ -41,23 +41,22 @@ struct StepOutline {
   explicit StepOutline(std::span<const SegmentRun>);
   const Kind& kind(const Op& op) const { return kinds[at(op.kind)]; }
   const Work& work_of(const Op& op) const { return work[at(op.kind)]; }
-  // Holds the ops of another outline instead of its own where these are equal.
+  // Uses the ops of another outline where they are equal.
   void share_ops(const StepOutline&);
 
-  // What one of two devices runs of the step: the drafter's ops or all others, without the segments that it has no part
-  // in.
+  // The part of the step on one of two devices: the drafter's ops or all others, without empty segments.
   enum class Part : std::uint8_t { drafter, target };
   StepOutline part(Part) const;
 
   std::vector<Kind> kinds;
-  std::vector<Work> work;  // of each kind; of attention none, as it depends on the context
+  std::vector<Work> work;  // of each kind; empty for attention, which depends on the contextt
   std::vector<Segment> segments;
-  int weights = 0, layers = 0;  // accessed
-  int verified_rows = 0;        // of a sequence, in the widest pass that verifies
-  bool looks_up = false;        // whether the host looks drafts up, and in how many suffix trees
+  int weights = 0, layers = 0;  // numbers of accessed weights and layers
+  int verified_rows = 0;        // per sequence, in the widest verifying pass
+  bool looks_up = false;        // whether the host looks drafts up; `trees`: number of suffix trees
   int trees = 0;
-  int widest_pass = 0;        // rows of a sequence in the widest pass of all
-  std::size_t bytes() const;  // of memory, approximately; without shared ops
+  int widest_pass = 0;        // rows per sequence in the widest pass
+  std::size_t bytes() const;  // approximate memory without shared ops
 };
 
 }  // namespace draftline

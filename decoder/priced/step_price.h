@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step costs, from its tapes: two clocks, the host that issues kernels and the device that runs them in order.
-// walk_step() prices every op. StepPrice is the same, folded into a function of the context that costs nanoseconds: per
-// segment T = max_i(issue_i + device time from op i on), of which few i can win. On a CPU a step's time depends on
-// itself: while the step runs, co-runners fill the last-level cache, in which it looks for its weights again.
+// The time of a step from its tapes, with two clocks: the host issues kernels and the device runs them in order.
+// walk_step() prices every op. StepPrice computes the same as a function of the context within nanoseconds: per segment
+// T = max_i(issue_i + device time from op i on), where only few i can be the maximum. On a CPU a step's time depends on
+// itself: while the step runs, other programs evict its weights from the last-level cache.
 #pragma once
 #include <boost/container/small_vector.hpp>
 #include <optional>
@@ -21,7 +21,7 @@ namespace draftline {
 StepBreakdown walk_step(std::span<const SegmentRun>, std::span<const int> lengths, const Device&, const Engine&,
                         Speculation);
 
-// The device time of every op of walk_step(), one by one, for comparison with a clock.
+// The device time of every op of walk_step(), for comparison with measured times.
 struct OpPrice {
   std::string_view key;  // as op_key() names it
   Phase phase;
@@ -39,36 +39,36 @@ class StepPrice {
 
   Seconds operator()(double length, const PromptsBetween& = {}) const;  // mean committed length of the sequences
   StepBreakdown breakdown(double length) const;
-  std::vector<Window> windows() const;                // over which it attends: the price has a kink where one fills
+  std::vector<Window> windows() const;                // of attention; the price has a kink where a window fills
   double kernels() const { return kernels_; }         // launches of a step, by the engine's profile
-  Work work(double length) const;                     // by the one accounting
-  Seconds host_alone() const { return host_alone_; }  // if the device took no time
-  Seconds host_least() const { return host_least_; }  // what stays exposed however slow the device is
+  Work work(double length) const;                     // according to model/work
+  Seconds host_alone() const { return host_alone_; }  // time if the device took none
+  Seconds host_least() const { return host_least_; }  // the part that device work can't hide
 
  private:
-  using ShapeTimes = boost::container::small_vector<Seconds, 16>;  // of each of shapes_
-  // Ops that have one varying time. Attention's pairs and keys are affine in the mean length, unless it has a window;
-  // other ops have none.
+  using ShapeTimes = boost::container::small_vector<Seconds, 16>;  // for each of shapes_
+  // Ops with one common varying time. Attention's pairs and keys are affine in the mean length unless it has a window;
+  // other ops have no pairs.
   struct Shape {
     VaryingOp op;
     KernelKind kind;
     Span empty{}, per_length{};
     Window window{};
-    PassSpan span{};  // of a window
+    PassSpan span{};  // for windows
     bool operator==(const Shape&) const = default;
     Span at(double length) const {
       if (window.tokens > 0) return span.at(length, window);
       return {empty.pairs + per_length.pairs * length, empty.keys + per_length.keys * length};
     }
-    Bytes cache_bytes(double length) const {  // of keys and values, where caches keep them between steps
+    Bytes cache_bytes(double length) const {  // of keys and values, if caches keep them between steps
       return std::visit([&](const auto& o) { return o.cache_bytes(at(length)); }, op);
     }
     const Attention* attention() const {  // null: another kernel
       return std::visit([](const auto& o) { return o.attention(); }, op);
     }
   };
-  // issue + constant + sum of counts x time of each shape. `of_kind`: the kernels of the constant; the rest is the
-  // host's.
+  // issue + constant + sum of counts x time of each shape. `of_kind`: kernel time within the constant; the rest is host
+  // time.
   struct Line {
     Seconds issue, constant;
     std::vector<int> counts;
@@ -80,28 +80,28 @@ class StepPrice {
     }
   };
   using Segment = std::vector<Line>;
-  // The kernels of a phase: those whose time no context changes, and how many there are of each shape.
+  // The kernels of a phase: constant times, and the number of kernels of each shape.
   struct PhaseKernels {
     KindTimes constant{};
     std::vector<int> counts;
   };
-  // An op of a segment that is being folded: when the host has issued it, how long it takes, or which shape it has.
+  // An op while a segment is converted: the time at which the host has issued it, and its time or its shape.
   struct Issued {
     Seconds before{}, issue, constant{}, own{};  // before: all ops before it are issued. own: the kernel's time of the
                                                  // constant; the rest is the host's
     KernelKind kind;
     bool drafts = false;
-    std::optional<std::size_t> shape{};  // of a varying op
+    std::optional<std::size_t> shape{};  // for a varying op
   };
 
-  // A run of drafting ops: when it can begin, when it ends, and its kernels' time alone. The rest is waiting.
+  // Consecutive drafting ops: earliest begin, end, and kernel time. The rest is waiting.
   struct DraftRun {
     Segment begin, end;
     Line kernels;
   };
 
   ShapeTimes shape_times(double length, const PromptsBetween& = {}) const;
-  Bytes cache_bytes(double length) const;  // keys and values that a step accesses, where caches outlast it
+  Bytes cache_bytes(double length) const;  // keys and values that a step accesses, if caches keep data between steps
   static Seconds longest(const Segment&, const ShapeTimes&);
   Segment fold(std::span<const Issued> ops, Seconds issued) const;
   void find_draft_runs(std::span<const Issued> ops);
@@ -117,7 +117,7 @@ class StepPrice {
   std::vector<DraftRun> draft_runs_;
   EnumArray<Phase, PhaseKernels, kPhases> phases_;
   double kernels_ = 0;
-  Bytes step_weights_;  // accessed by a step, where caches keep data between steps
+  Bytes step_weights_;  // accessed by a step, if caches keep data between steps
   Work constant_work_;
 };
 

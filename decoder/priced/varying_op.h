@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops whose time is not known from the op alone. That of attention depends on the context. On a CPU, that of an op that
-// reads weights or old lines of a KV cache depends on how long the step takes, as co-runners fill the last-level cache
-// meanwhile.
+// Ops whose time depends on more than the op. The time of attention depends on the context. On a CPU, the time of an op
+// that reads weights or old lines of a KV cache depends on the step's duration, because other programs fill the
+// last-level cache meanwhile.
 #pragma once
 #include <variant>
 
@@ -12,30 +12,30 @@
 
 namespace draftline {
 
-// Prompts that were read between the step before and this one: how long that took, and the share of this step's
-// sequences that waited meanwhile. Co-runners fill a CPU's last-level cache in that time.
+// Prompts computed between the previous step and this one: their time, and the share of this step's sequences that
+// waited meanwhile. Other programs fill a CPU's last-level cache in this time.
 struct PromptsBetween {
   Seconds time;
   double waiting = 1;
 };
 
-// The whole step, as far as the time of an op on a CPU depends on it: how long it takes, how many bytes of weights and
-// of KV caches it accesses, and the prompts that were read before it.
+// The properties of the whole step on which the time of an op on a CPU depends: its duration, its bytes of weights and
+// KV caches, and the prompts computed before it.
 struct StepOnCpu {
   Seconds time{};
   Bytes weights{}, caches{};
   PromptsBetween prompts{};
 };
 
-// How long ago an op's data were accessed: the bytes of weights that were accessed since then. The data are the op's
-// weights, or the entries of its layer's KV cache. `before`: they were last accessed in the step before.
+// The bytes of weights accessed since the last access to an op's data, which are its weights or the entries of its
+// layer's KV cache. `before`: the last access was in the previous step.
 struct LastAccess {
   Bytes weights;
   bool before = false;
   bool operator==(const LastAccess&) const = default;
 };
 
-// What an engine's kernels of attention add to it.
+// The cost that an engine's attention kernels add.
 struct AttentionCost {
   double launches, cache_traffic, bytes_per_pair;
   Bytes extra_bytes(const Attention& k, const Span& s) const {
@@ -44,7 +44,7 @@ struct AttentionCost {
   bool operator==(const AttentionCost&) const = default;
 };
 
-// On a GPU attention alone varies.
+// On a GPU only attention varies.
 struct VaryingOnGpu {
   Attention kernel;
   AttentionChoice choice;
@@ -67,9 +67,9 @@ struct GemmOnCpu {
 };
 struct VaryingOnCpu {
   std::variant<AttentionOnCpu, GemmOnCpu, Copy> op;
-  LastAccess last_access;  // of a GEMM's weights, of the KV cache of the others
+  LastAccess last_access;  // of a GEMM's weights, or of the KV cache for other ops
   Seconds time(const Device&, const Span&, const StepOnCpu&) const;
-  Bytes cache_bytes(const Span&) const;  // of keys and values that attention accesses
+  Bytes cache_bytes(const Span&) const;  // of attention's keys and values
   const Attention* attention() const {   // null: another kernel
     const auto* attention = std::get_if<AttentionOnCpu>(&op);
     return attention != nullptr ? &attention->kernel : nullptr;
@@ -79,13 +79,13 @@ struct VaryingOnCpu {
 
 using VaryingOp = std::variant<VaryingOnGpu, VaryingOnCpu>;
 
-// `span`: the pairs and keys of an attention.
+// `span`: attention's pairs and keys.
 inline Seconds time_of(const Device& d, const VaryingOp& op, const Span& span, const StepOnCpu& step) {
   return std::visit([&](const auto& o) { return o.time(d, span, step); }, op);
 }
 
-// The time to write weights of fewer bits out in 16 and read them again, for an engine that does so before it
-// multiplies. `copying`: the device's rate.
+// The time to expand narrow weights to 16 bits in memory and read them again, for engines that do this before
+// multiplying. `copying`: the device's rate.
 inline Seconds dequantising(const Gemm& k, double weight_traffic, BytesPerSecond copying) {
   if (weight_traffic <= 1) return {};
   return (weight_traffic - 1) * weight_bytes(k.weights, 1.0 * k.count * k.in * k.out) / copying;

@@ -44,8 +44,8 @@ Tensor Eagle3Network::forward(Ops& ops, Tensor states, Tensor embedded, PassRef 
   Stream x{drafter_.norm_before_residual ? normed : states};
   for (int i = 0; i < layers_.size(); ++i) {
     if (i == 0)
-      x.push(ops,
-             self_attention(ops, ops.gather(std::vector{tokens, normed}), layers_[0], {pass, cache_, 0}, target_.ranks));
+      x.push(ops, self_attention(ops, ops.gather(std::vector{tokens, normed}), layers_[0], {pass, cache_, 0},
+                                 target_.ranks));
     else add_attention(ops, x, layers_[i], {pass, cache_, i}, target_.ranks);
     add_mlp(ops, x, layers_[i], target_.ranks);
   }

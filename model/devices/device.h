@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device: what its datasheet promises and what probes found it to keep (data/devices/*.json).
+// A device: the limits of its datasheet and the coefficients fitted to probes (data/devices/*.json).
 #pragma once
 #include <array>
 #include <optional>
@@ -18,7 +18,7 @@
 
 namespace draftline {
 
-// A GPU or a CPU. Their kernels are priced by different forms, which are chosen by visiting `model`.
+// A GPU or a CPU. Visiting `model` selects the form that prices its kernels.
 struct Device {
   std::string name, title, source;
   std::vector<Origin> datasheet;                            // one of each block of quoted values
@@ -26,12 +26,12 @@ struct Device {
   BytesPerSecond bandwidth;                                 // datasheet
   Bytes memory, l2;
   int multiprocessors = 1;
-  std::optional<double> power_watts;  // thermal design power, where it is known
+  std::optional<double> power_watts;  // thermal design power, if known
   std::variant<GpuModel, CpuModel> model;
-  Links links;                                                           // to others of its node; no tables: none
+  Links links;                                                           // to other devices of the node; may be empty
   const CpuModel* cpu() const { return std::get_if<CpuModel>(&model); }  // null: a GPU
   CpuModel* cpu() { return std::get_if<CpuModel>(&model); }
-  const GpuModel& gpu() const { return std::get<GpuModel>(model); }  // only of a GPU
+  const GpuModel& gpu() const { return std::get<GpuModel>(model); }  // only for a GPU
   GpuModel& gpu() { return std::get<GpuModel>(model); }
   // Whether caches keep data from one step to the next.
   bool caches_outlast_steps() const {
@@ -43,7 +43,7 @@ struct Device {
   FlopsPerSecond peak_of(DType t) const { return peak[t]; }
 };
 
-// What a device file calls the fits of kernels with narrow operands: "gemm_fp8", "experts_fp8", ...
+// The keys of a device file for fits of kernels with narrow operands: "gemm_fp8", "experts_fp8", ...
 inline std::string gemm_key(NarrowFormat f) { return "gemm_" + std::string(name(f)); }
 inline std::string experts_key(NarrowFormat f) { return "experts_" + std::string(name(f)); }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The coefficients of every fit as lists: what a device file calls them, in which unit and range, and where fitting
-// them starts and ends. Files are read and written, and fits made, by these lists alone. Meanings stand at the structs
-// (model/devices/gpu_model.h, model/devices/cpu_model.h).
+// Tables of the coefficients of every fit: key in a device file, unit, range, and start and bounds of fitting. Reading,
+// writing and fitting use only these tables. The structs document the meanings (model/devices/gpu_model.h,
+// model/devices/cpu_model.h).
 #pragma once
 #include <limits>
 #include <span>
@@ -18,19 +18,19 @@ template <class Fit>
 struct FitField {
   const char* name;
   FitUnit unit;
-  double least, most;              // what a device file may hold, in base units
-  double start, low, high;         // of a fit: its start (the prior's centre) and its bounds
+  double least, most;              // range of a device file's value, in base units
+  double start, low, high;         // of fitting: start (the prior's centre) and bounds
   double& (*of)(Fit&);             // the coefficient, in base units
-  const char* old_name = nullptr;  // what files called it before; still read
-  bool optional = false;           // files from before it lack it: it stays at its default
+  const char* old_name = nullptr;  // former key, which is still read
+  bool optional = false;           // older files lack it; it keeps its default
 
   double value(const Fit& f) const { return of(const_cast<Fit&>(f)); }
 };
 
 std::span<const FitField<GemmFit>> fields_of(const GemmFit&);
 std::span<const FitField<DecodeAttentionFit>> fields_of(const DecodeAttentionFit&);
-std::span<const FitField<PrefillAttentionFit>> fields_of(const PrefillAttentionFit&);  // but for its layout, a choice
-std::span<const FitField<CopyFit>> fields_of(const CopyFit&);                          // but for those of each op
+std::span<const FitField<PrefillAttentionFit>> fields_of(const PrefillAttentionFit&);  // without its layout
+std::span<const FitField<CopyFit>> fields_of(const CopyFit&);                          // without those of each op
 std::span<const FitField<ElementwiseFit>> fields_of(const ElementwiseFit&);
 std::span<const FitField<ExpertFit>> fields_of(const ExpertFit&);
 std::span<const FitField<StreamFit>> fields_of(const StreamFit&);
@@ -38,7 +38,7 @@ std::span<const FitField<ChunkFit>> fields_of(const ChunkFit&);
 std::span<const FitField<CpuGemmFit>> fields_of(const CpuGemmFit&);
 std::span<const FitField<CpuAttentionFit>> fields_of(const CpuAttentionFit&);
 
-// Every coefficient of a fit from an object of a device file. Mistakes are noted at their places.
+// Reads every coefficient of a fit from an object of a device file. Mistakes are noted at their places.
 template <class Fit>
 Fit read_fields(const Reader& in) {
   Fit fit;

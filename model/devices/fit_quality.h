@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How good a fit is on shapes it has not seen, and how sure its coefficients are.
+// The error of a fit on held-out shapes, and the uncertainty of its coefficients.
 #pragma once
 #include <string>
 #include <vector>
@@ -15,10 +15,10 @@ struct FitSpread {
 struct FitQuality {
   std::string op;
   int points = 0;
-  bool known = false;                    // whether any points were left out; otherwise the other members mean nothing
+  bool known = false;                    // whether points were held out; if not, the other members are not set
   double median = 0, mean = 0, p90 = 0;  // held-out: |predicted / measured - 1|
   double low = 1, high = 1;              // 90 % of held-out times lie between low and high x predicted
-  double coverage = 0;                   // of held-out points, by intervals of the other folds
+  double coverage = 0;                   // share of held-out points inside the intervals of the other folds
   FitSpread spread;
   std::vector<std::string> warnings;
 };
@@ -26,11 +26,11 @@ struct FitQuality {
 inline constexpr int kFitFolds = 5;
 inline constexpr double kIntervalShare = 0.9;
 
-// `log_ratio`: logarithms of measured over predicted, of the points that each fold left out.
+// `log_ratio`: logarithms of measured over predicted time, for the held-out points of each fold.
 FitQuality judged(std::string op, const std::vector<std::vector<double>>& log_ratio);
-// Warns of too few points and of coefficients that the data hardly see.
+// Adds warnings about too few points and about coefficients that the data hardly determine.
 void note_spread(FitQuality&, FitSpread);
 
-double quantile(std::vector<double> values, double share);  // of at least one
+double quantile(std::vector<double> values, double share);  // of at least one value
 
 }  // namespace draftline

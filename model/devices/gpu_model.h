@@ -19,9 +19,9 @@
 
 namespace draftline {
 
-// How a library takes the tiles of a GEMM (model/kernels/gemm_tiles). fastest: the fastest of many tiles and of splits
-// of the inputs, as a library does that was tuned shape by shape. by_rows_128, by_rows_256: without splits one tile for
-// each range of rows, the largest beyond 128 or 256 rows.
+// How a library chooses the tiles of a GEMM (model/kernels/gemm_tiles). fastest: the fastest combination of tile and
+// split of the inputs, as in a library that was tuned for each shape. by_rows_128, by_rows_256: no splits; one tile for
+// each range of rows, with the largest tile above 128 or 256 rows.
 enum class GemmTiles : std::uint8_t { fastest, by_rows_128, by_rows_256 };
 inline constexpr NamedValues<GemmTiles, 3> kGemmTiles{{{"fastest", GemmTiles::fastest},
                                                        {"by_rows_128", GemmTiles::by_rows_128},
@@ -32,7 +32,7 @@ struct GemmFit {
   Seconds fixed;               // t0: launch to finish of an empty kernel
   double peak_share = 1;       // eF
   double bandwidth_share = 1;  // eB
-  double blend = 3;            // p: how sharply the two bounds meet
+  double blend = 3;            // p: exponent that combines the two bounds
   Seconds k_loop;              // tk: exposed latency of one CTA's loop over 1024 inputs
   double l2_speed = 1;         // bL2: bandwidth of L2 over that of memory
   double l2_share = 1;         // c: share of L2 that keeps weights
@@ -45,23 +45,23 @@ struct GemmFit {
   Origin origin{};
 };
 
-// What one row a sequence needs: the cost of CTAs and the way to the cache.
+// Attention with one row per sequence: the cost of CTAs and of access to the cache.
 struct DecodeAttentionFit {
   Seconds fixed;
-  Seconds per_unit;            // a: the least one row's CTA costs the multiprocessor it runs on
-  Seconds join;                // j: splitting a context that is longer than a block of keys
+  Seconds per_unit;            // a: least time of one row's CTA on its multiprocessor
+  Seconds join;                // j: splitting a context longer than a block of keys
   Seconds per_root_key;        // g: reading and joining n split keys of a sequence costs g sqrt(n)
   double bandwidth_share = 1;  // eB
   double l2_speed = 1;         // bL2: bandwidth of L2 over that of memory
-  double l2_share = 1;         // c: share of L2 that keeps what a kernel has just written
-  double blend = 3;            // p: how sharply arithmetic and memory meet
+  double l2_share = 1;         // c: share of L2 that keeps a kernel's recent writes
+  double blend = 3;            // p: exponent that combines arithmetic and memory
   Origin origin{};
 };
 
-// How a library lays out the query heads that share a KV head, and their rows, in tiles, one a CTA.
+// How a library arranges the query heads that share a KV head, and their rows, in tiles, with one tile per CTA.
 enum class HeadLayout {
   packed,         // heads and rows share tiles of 128 rows; a context is split among CTAs (FlashAttention 3)
-  apart,          // each head alone in tiles of 64 rows; a context is split
+  apart,          // each head separately in tiles of 64 rows; a context is split
   swapped,        // apart in whole tiles, and one CTA walks a whole context; only where each sequence has one row are a
                   // group's heads swapped for rows and a context split (FlashAttention 2 as vLLM calls it)
   packed_decode,  // packed below 16 rows; from there on each head alone in whole tiles of 256 rows (TensorRT-LLM)
@@ -74,21 +74,21 @@ inline constexpr NamedValues<HeadLayout, 5> kHeadLayouts{{{"packed", HeadLayout:
                                                           {"packed_decode", HeadLayout::packed_decode},
                                                           {"stacked", HeadLayout::stacked}}};
 
-// What many rows a sequence add: arithmetic in waves of query tiles, and their own traffic.
+// The additional time of many rows per sequence: arithmetic in waves of query tiles, and the rows' traffic.
 struct PrefillAttentionFit {
   Seconds fixed;               // without a context, from 16 rows on
-  Seconds per_tile;            // a': the least a CTA beyond those of one row costs
+  Seconds per_tile;            // a': least time of a CTA in addition to those of one row
   double peak_share = 1;       // eF
-  double bandwidth_share = 1;  // eB, of queries and results
-  double write_share = 1;      // eW, of the rows' own keys and values, which are written to the cache and read again
-  Seconds per_key;             // k: what a key costs a CTA that is alone with a context; 0: the time of its FLOP
-  // Of the layout `stacked` alone, whose CTAs walk over 64 keys at a time and end with their rows one after another:
-  Seconds per_stage;         // l: the least that 64 keys take, however few CTAs share a multiprocessor
+  double bandwidth_share = 1;  // eB, for queries and results
+  double write_share = 1;      // eW, for the rows' own keys and values, which are written to the cache and read again
+  Seconds per_key;             // k: time per key if one CTA processes a whole context; 0: the time of its FLOP
+  // Only for the layout `stacked`, whose CTAs process 64 keys at a time and store their rows one after another:
+  Seconds per_stage;         // l: least time of 64 keys, however few CTAs share a multiprocessor
   Seconds per_tile_row;      // r: storing the result of a row of 128 columns
-  Seconds per_part_row;      // r': storing what a part of a context leaves of it
-  Seconds per_part;          // n: reading one part more while they are joined
-  Seconds per_row;           // w: writing one row's keys and values, whatever their size
-  double blend = 1;          // p; at most the decode kernel's counts
+  Seconds per_part_row;      // r': storing a row's partial result for a part of a context
+  Seconds per_part;          // n: joining: reading one more part
+  Seconds per_row;           // w: writing one row's keys and values, independent of their size
+  double blend = 1;          // p; limited to the decode kernel's value
   double wave_softness = 1;  // theta
   HeadLayout layout = HeadLayout::apart;
   Origin origin{};
@@ -105,69 +105,69 @@ struct AttentionFit {
 
 struct AttentionModel {
   std::vector<AttentionFit> fits = std::vector<AttentionFit>(1);  // never empty; the first is used for missing ones
-  // 90 % of the times of a library that has no fit here lie between low and high x what the fit that stands in for it
-  // predicts; none: not known.
+  // For a library without a fit here, 90 % of the times lie between low and high x the prediction of the substitute
+  // fit; none: not known.
   std::optional<RatioInterval> other_library;
 };
 
 // One kind of elementwise work that was timed separately.
 struct ElementwiseFit {
   Seconds fixed;
-  double l2_speed = 1;  // bL2: speed at which it moves what lies in L2, over memory's bandwidth
+  double l2_speed = 1;  // bL2: its bandwidth from L2 over that of memory
 };
-// Elementwise work: fixed + bytes over a share of the bandwidth, or over that of L2 as far as they lie there.
+// Elementwise work: fixed + bytes / (share of the bandwidth), with the bandwidth of L2 for bytes in L2.
 struct CopyFit {
-  Seconds fixed;               // of ops without a fit in `of`; of one more launch
+  Seconds fixed;               // for ops without a fit in `of`, and for each further launch
   double bandwidth_share = 1;  // eB
   double l2_share = 0;         // c: share of L2 that keeps what the kernel before has written; 0: nothing
   EnumArray<ElementOp, std::optional<ElementwiseFit>, kElementOps.size()> of = {};  // by ElementOp
   Origin origin{};
 };
 
-// A layer of experts as an engine launches it: choosing, grouping the rows, two grouped GEMMs with the gate between
-// them, and the weighted sum. Not the router's GEMM.
+// A layer of experts in an engine: choosing the experts, grouping the rows, two grouped GEMMs with the gate between
+// them, and the weighted sum. The router's GEMM is not included.
 struct ExpertFit {
-  Seconds fixed;               // t0: choosing, sorting and joining, with the launches
-  double peak_share = 1;       // eF: of the largest tile
+  Seconds fixed;               // t0: choosing, sorting, joining and launches
+  double peak_share = 1;       // eF: for the largest tile
   double bandwidth_share = 1;  // eB
-  double blend = 2;            // p: how sharply arithmetic and memory meet
+  double blend = 2;            // p: exponent that combines arithmetic and memory
   double l2_speed = 1;         // bL2: bandwidth of L2 over that of memory
   double l2_share = 1;         // c: share of L2 that keeps weights from one call to the next
-  double tile_half = 0;        // hm: tile at which half the rate of an endless one is reached
-  double row_cost = 1;         // gR: gathering, scattering and joining the rows' activations, in reads of memory
+  double tile_half = 0;        // hm: tile that reaches half the rate of an infinite tile
+  double row_cost = 1;         // gR: gathering, scattering and joining activations, in reads of memory
   Seconds latency;             // lat: per tile
   Origin origin;
 };
 
-// A kernel that streams what it reads and writes: fixed + bytes over the bandwidth of where they lie.
+// A streaming kernel: fixed + bytes / bandwidth, by the level (L2 or memory) that holds the bytes.
 struct StreamFit {
   Seconds fixed;
   double bandwidth_share = 1;  // eB
   double l2_speed = 1;         // bL2: bandwidth of L2 over that of memory
-  double l2_share = 1;         // c: share of L2 that keeps what one call leaves to the next
+  double l2_share = 1;         // c: share of L2 that keeps data from one call to the next
 };
 
-// The gated delta rule over prompts in chunks of 64 rows: a head's chunks one after the other, heads in waves of CTAs.
+// The gated delta rule over prompts in chunks of 64 rows: a head's chunks are sequential; heads run in waves of CTAs.
 struct ChunkFit {
   Seconds fixed;
-  Seconds start;               // of a wave: loading and storing its heads' states
-  Seconds chunk;               // of one chunk of a wave
-  double bandwidth_share = 1;  // eB: of the rows' traffic, all of which a full wave waits for
-  double blend = 2;            // p: how sharply the chunks' latency and their traffic meet
+  Seconds start;               // per wave: loading and storing its heads' states
+  Seconds chunk;               // per chunk of a wave
+  double bandwidth_share = 1;  // eB: for the rows' traffic, for which a full wave waits
+  double blend = 2;            // p: exponent that combines the chunks' latency and traffic
   double wave_softness = 1;    // theta
 };
 
-// The kernels of gated delta networks (docs/explanation/kernel_model.md, "Delta networks"): of a step, which reads and
-// writes a state row by row, and of prompts.
+// The kernels of gated delta networks (docs/explanation/kernel_model.md, "Delta networks"): for decode steps, which
+// read and write a state row by row, and for prompts.
 struct DeltaNetFit {
   StreamFit rule, convolution, prompt_convolution;
   ChunkFit prompt_rule;
   Origin origin{};
 };
 
-// Formats of operands below 16 bits that have matrix kernels of their own: 8-bit floating point with scales of whole
-// columns and rows, with one for all inputs that is known in advance, or with scales of blocks of 128; 4-bit floating
-// point with scales of blocks of 16.
+// Operand formats below 16 bits that have separate matrix kernels. fp8: scales per column and row; fp8_static: one
+// scale for all inputs, known in advance; fp8_block: scales per block of 128; nvfp4: 4-bit floating point with scales
+// per block of 16.
 enum class NarrowFormat : std::uint8_t { fp8, fp8_static, fp8_block, nvfp4 };
 inline constexpr std::array kNarrowFormats{NarrowFormat::fp8, NarrowFormat::fp8_static, NarrowFormat::fp8_block,
                                            NarrowFormat::nvfp4};
@@ -179,14 +179,14 @@ constexpr std::string_view name(NarrowFormat f) { return kNarrowFormatNames[at(f
 template <class Fit>
 using NarrowFits = EnumArray<NarrowFormat, std::optional<Fit>, kNarrowFormats.size()>;
 
-// Fits of a GPU's kernels, or of a relative's. operand_fits decides which fit prices a kernel.
+// Fits of the kernels of a GPU or of a related GPU. operand_fits decides which fit prices a kernel.
 struct GpuModel {
   static constexpr bool kCachesOutlastSteps = false;  // L2 is smaller than the data of a step
-  GemmFit gemm;                                       // of 16-bit operands
+  GemmFit gemm;                                       // for 16-bit operands
   AttentionModel attention;
   CopyFit copy;
-  std::optional<ExpertFit> experts;      // of 16-bit operands; none: grouped GEMMs by the GEMM's fit
-  std::optional<DeltaNetFit> delta_net;  // none: elementwise work of as many bytes
+  std::optional<ExpertFit> experts;      // for 16-bit operands; none: grouped GEMMs by the GEMM's fit
+  std::optional<DeltaNetFit> delta_net;  // none: elementwise work of the same bytes
   NarrowFits<GemmFit> narrow_gemm;
   NarrowFits<ExpertFit> narrow_experts;
   bool has_transferred_fits() const {  // of a GEMM or of attention, from a relative

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a group of numbers in a device file comes from, and how far they can be trusted.
+// The origin of a group of numbers in a device file, and their uncertainty.
 #pragma once
 #include <optional>
 #include <string>
@@ -13,8 +13,8 @@ namespace draftline {
 struct Origin {
   std::string kind;             // quoted, measured, calibrated, derived, default or guess
   std::string source, locator;  // a key of data/sources.json, and the place in it
-  std::string borrowed_from;    // the relative whose coefficients these are; empty: the device's own
-  std::string because;          // why a relative's, or why a guess
+  std::string borrowed_from;    // the related device from which the coefficients were transferred; empty: none
+  std::string because;          // the reason for a transfer or a guess
   std::optional<RatioInterval>
       interval;  // 90 % of measured times lie between low and high x predicted; none: not known
   FitSpread spread;
@@ -23,8 +23,8 @@ struct Origin {
 // Mistakes are noted at their places.
 Origin read_origin(Reader);
 
-// Reads the origin of a value of an engine profile, where a guess gives its reason in place of its source. Returns
-// whether the value is a guess.
+// Reads the origin of a value of an engine profile. A guess gives a reason instead of a source. Returns whether the
+// value is a guess.
 bool read_profile_origin(const Reader&);
 
 }  // namespace draftline

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's side of a step: what a serving engine spends on launches, synchronisation and bookkeeping, and how it cuts
+// The host's side of a step: a serving engine's time for launches, synchronisation and bookkeeping, and its division of
 // the logical ops into kernels. Members of Engine and OpCost are keys of a profile (docs/reference/engines.md).
 #pragma once
 #include <map>
@@ -31,11 +31,11 @@ struct OpCost {
   bool operator==(const OpCost&) const = default;
 };
 
-// The sizes to which an engine pads the experts' matrices of one format in memory, as its kernels want them.
+// The sizes to which an engine pads the experts' matrices of one format in memory, as its kernels require.
 struct ExpertPadding {
-  LinearFormat format;               // of these weights and scales, whatever the inputs
-  std::string compute_capability;    // only on devices that have it (has_capability, link.h)
-  int hidden = 1, intermediate = 1;  // both become multiples of these; the intermediate size is a rank's
+  LinearFormat format;               // weights and scales; inputs do not matter
+  std::string compute_capability;    // only on devices with this capability (has_capability, link.h)
+  int hidden = 1, intermediate = 1;  // sizes become multiples of these; `intermediate` applies to a rank's share
 };
 
 // The terms' meanings, units and defaults are rows of model/engines/engine_fields.cpp.
@@ -55,27 +55,27 @@ struct Engine {
   double sampler_copies = 0;
   bool expert_buffers = false;
   Bytes runtime_memory, runtime_memory_nvlink;
-  std::vector<ExpertPadding> expert_padding;  // the first that holds counts
+  std::vector<ExpertPadding> expert_padding;  // the first rule whose conditions hold applies
   EngineScheduler scheduler;
-  std::vector<AttentionRule> attention;  // which library attends; empty: not said
-  EngineLinks links;                     // of tensor parallelism: which library sums, and how ranks wait for each other
+  std::vector<AttentionRule> attention;  // rules for the attention library; empty: unknown
+  EngineLinks links;                     // tensor parallelism: libraries of collectives, and waiting among ranks
   std::map<std::string, OpCost, std::less<>> ops;  // by op key: "linear", "linear.int8", "draft/rms_norm"
-  std::vector<std::string> guesses;                // names of the values that nobody measured: "sync", "ops/commit"
-  // The cost by the most specific row: "attention.verify", then "attention", then the default. While drafting, the rows
-  // "draft/..." come first, as a drafter's code may have other authors than the target's.
+  std::vector<std::string> guesses;                // names of values that were not measured: "sync", "ops/commit"
+  // The cost by the most specific row: "attention.verify", then "attention", then the default. While drafting, rows
+  // "draft/..." take precedence, because a drafter's code may differ from the target's.
   OpCost cost_of(std::string_view op_key, bool drafting = false) const;
 };
 
 Engine read_engine(Reader);
 
-// The engine as it computes a prompt of so many rows.
+// The engine's profile for a prompt of `rows` rows.
 Engine for_prompt(const Engine&, int rows);
 
 // The op keys that a profile may name, sorted.
 std::span<const std::string_view> op_keys();
 
-// Adds the rows of an object like a profile's "ops" to the engine, in place of rows of the same name: what other code
-// makes of some ops.
+// Adds the rows of an object like a profile's "ops" to the engine and replaces rows of the same name, for code that
+// implements some ops differently.
 void read_op_costs(Reader ops, Engine&);
 
 // Order of version names, number by number: "0.9" < "0.10" < "0.10.1"; an engine's newest profile is the greatest.

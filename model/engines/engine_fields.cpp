@@ -32,23 +32,23 @@ constexpr double kLayer = 10 * us;  // ten kernels, each a microsecond dearer or
 // key, member, range, what pays it, meaning, whether a profile needs it; prior: when fitted, scale, runs that tell it
 const auto kEngine = std::to_array<EngineField>({
     // each step
-    {{"step", &E::step, kAny, "host, each step", "host time of a step that the device waits for"},
+    {{"step", &E::step, kAny, "host, each step", "host time of a step for which the device waits"},
      Prior{always, 50 * us, ""}},
     {{"layer",
       &E::layer,
       {-1e-3},
       "device, each layer beyond its kernels",
-      "device time of a layer beyond its kernels timed alone; below 0 where graphs save some: each kernel but "
-      "attention then saves its part, and none is faster than its bytes at the memory's bandwidth"},
+      "device time of a layer beyond the times of its individual kernels; negative if graphs save time: each kernel "
+      "except attention then saves a share, but is not faster than its bytes at the memory's bandwidth"},
      Prior{with_graphs, kLayer, "a run of a network with another number of layers, or a speculative run",
            Shape::normal}},
     {{"layer_rows", &E::layer_rows, kAny, "device, each layer with several rows",
-      "in place of `layer` for a pass with several rows, whose matrix products other kernels may compute"}},
+      "replaces `layer` for a pass with several rows, whose matrix products may use other kernels"}},
     {{"issue", &E::issue, kAny, "host, each launch",
-      "host time of a kernel launch outside a graph, the framework's own time included"},
+      "host time of a kernel launch outside a graph, with the framework's time"},
      Prior{eager, 0.5 * us, "a run of a network with another number of layers"}},
     {{"record", &E::record, kAny, "host, each op",
-      "host time to record an op of a step before anything of the step is launched"}},
+      "host time to record an op of a step before the step's first launch"}},
     {{"graph_launch", &E::graph_launch, kAny, "host, each pass",
       "host time to launch a pass as one graph; without `overlap`, to start each segment of a step"}},
     {{"sync", &E::sync, kAny, "host, each blocking read", "time of a blocking read of the device's results"}},
@@ -58,110 +58,107 @@ const auto kEngine = std::to_array<EngineField>({
       &E::bandwidth_share,
       {0.05, 2},
       "device, memory bandwidth",
-      "memory bandwidth that kernels reach, as a share of what the device's fits say"},
+      "memory bandwidth of the kernels, as a share of that in the device's fits"},
      Prior{always, 0, "runs with long contexts and large batches", Shape::bandwidth}},
     // graphs
     {{"graphs", &E::graphs, kAny, "",
       "a pass is replayed as one graph; otherwise the host launches each kernel, at `issue`"}},
-    {{"overlap", &E::overlap, kAny, "", "host and device work at the same time; otherwise their times add up"}},
+    {{"overlap", &E::overlap, kAny, "", "host and device work concurrently; otherwise their times add up"}},
     {{"graph_sizes",
       &E::graph_sizes,
       {1},
       "device, each pass",
-      "numbers of rows for which graphs were captured: rows are padded up to the next of them"}},
+      "numbers of rows for which graphs were captured; rows are padded to the next of these numbers"}},
     {{"prompt_graphs",
       &E::prompt_graphs,
       {0, 1 << 20},
       "host, each step with prompts",
-      "largest number of rows, those of decoding sequences included, of a step with prompts that is replayed as a "
-      "graph; in larger steps each kernel is launched at `issue`. None: all are replayed"}},
+      "largest number of rows, including those of decoding sequences, of a step with prompts that is replayed as a "
+      "graph; in larger steps each kernel is launched at `issue`. None: all steps are replayed"}},
     // speculation
     {{"step_speculating", &E::step_speculating, kAny, "host, each speculating step",
-      "in place of `step` for a step that speculates, at least `step`: all of the host's work where its overlap is "
-      "lost"},
+      "replaces `step` for a step that speculates, at least `step`: all host work if speculation prevents overlap"},
      Prior{.fitted = speculating, .scale = 50 * us, .other_runs = "plain runs", .beyond = &E::step}},
     {{"step_searching", &E::step_searching, kAny, "host, each step that looks drafts up",
-      "in place of `step_speculating`, if larger, where the host looks drafts up in the text or in suffix trees and "
-      "can't overlap steps"}},
+      "replaces `step_speculating`, if larger, when the host looks drafts up in the text or in suffix trees and can't "
+      "overlap steps"}},
     {{"search", &E::search, kAny, "host, each sequence and step",
       "host time per sequence to search a suffix tree for drafts and to update the tree"}},
     {{"launches_speculating", &E::launches_speculating, kNumber, "host, each speculating step",
-      "kernels outside graphs that a step has only while it speculates (masks), each at `issue`"}},
+      "additional kernels outside graphs in a step that speculates (masks), each at `issue`"}},
     {{"draft_pass", &E::draft_pass, kAny, "host, each draft pass",
       "host time of a draft pass, hidden while the device is busy"},
      Prior{hidden_drafts, 20 * us, "a speculative run with another draft length"}},
     {{"draft_pass_exposed", &E::draft_pass_exposed, kAny, "device waits, each draft pass",
-      "time that the device waits in a draft pass, however busy it is"},
+      "time that the device always waits in a draft pass"},
      Prior{exposed_drafts, 20 * us, "a speculative run with another draft length"}},
     {{"layer_tree", &E::layer_tree, kAny, "device, each layer that verifies a tree",
-      "device time of a layer that verifies a tree, beyond a chain's: attention in parts that are joined"},
+      "additional device time of a layer that verifies a tree instead of a chain: attention in parts that are joined"},
      Prior{never, kLayer, "a run that verifies a chain"}},
     {{"chain",
       &E::chain,
       {1, 64},
       "",
-      "the engine verifies chains only: a drafter whose default is a tree drafts this many tokens, with a note "
-      "(`\"tree\": \"default\"` asks for the tree all the same). None: it verifies trees"}},
+      "the engine verifies only chains: a method that drafts a tree by default drafts this number of tokens, with a "
+      "note (`\"tree\": \"default\"` keeps the tree). None: it verifies trees"}},
     {{"shards_drafts", &E::shards_drafts, kAny, "",
-      "draft networks are divided among the target's ranks, if the ranks divide their heads"}},
+      "draft networks are divided among the target's ranks if the ranks divide their heads"}},
     // device memory besides weights, KV cache and activations
     {{"sampler_copies",
       &E::sampler_copies,
       {0, 100},
       "device memory",
-      "copies of the logits of `max_num_seqs` rows, in 32 bits, that the engine keeps when it profiles sampling at its "
-      "start"}},
+      "copies of the logits of `max_num_seqs` rows, in 32 bits, while the engine profiles sampling at its start"}},
     {{"expert_buffers", &E::expert_buffers, kAny, "device memory",
       "the buffers of a layer's experts are kept while the engine samples"}},
     {{"runtime_memory", &E::runtime_memory, kAny, "device memory",
       "libraries and buffers outside the framework's pool, on one device or on several connected by PCIe"}},
     {{"runtime_memory_nvlink", &E::runtime_memory_nvlink, kAny, "device memory",
-      "in place of `runtime_memory` for several devices connected by NVLink, at least `runtime_memory`"}},
+      "replaces `runtime_memory` for several devices connected by NVLink, at least `runtime_memory`"}},
 });
 
 using C = OpCost;
 constexpr std::array<ProfileField<C>, 10> kOp{{
     {"launches", &C::launches, kNumber, "", "kernels launched for the op; 0: fused into a neighbour"},
     {"group_launches", &C::group_launches, kNumber, "",
-     "further kernels where query heads share key heads (`repeat_kv`)"},
+     "additional kernels if query heads share key heads (`repeat_kv`)"},
     {"host_launches", &C::host_launches, kNumber, "",
      "host work without a kernel (views, small tensors on the CPU), in launches"},
-    {"traffic", &C::traffic, kNumber, "", "bytes moved over the logical bytes, weights and cache not included"},
+    {"traffic", &C::traffic, kNumber, "", "ratio of moved to logical bytes, without weights and cache"},
     {"weight_traffic", &C::weight_traffic, kNumber, "",
-     "bytes of weights moved over the logical bytes (dequantisation writes and reads them again)"},
+     "ratio of moved to logical bytes of weights (dequantisation writes and reads them again)"},
     {"cache_traffic", &C::cache_traffic, kNumber, "",
-     "extra bytes per byte of KV cache that is read (`torch.cat` copies the past)"},
+     "extra bytes per byte of KV cache read (`torch.cat` copies the past)"},
     {"group_traffic", &C::group_traffic, kNumber, "",
-     "extra bytes per byte of KV cache and query head of a group that shares a key head (`repeat_kv`)"},
+     "extra bytes per byte of KV cache and per query head of a group that shares a key head (`repeat_kv`)"},
     {"bytes_per_pair", &C::bytes_per_pair, kAny, "",
      "bytes per query-key pair and query head of a score matrix that goes through memory"},
     {"waits", &C::waits, {0, 1000}, "", "blocking reads inside the op (`.item()`)"},
     {"fixed", &C::fixed, kAny, "",
-     "for `expert_mlp`: time of a layer of experts however few its rows; it replaces the one in the device's file, "
-     "which "
-     "was measured with vLLM"},
+     "for `expert_mlp`: time of a layer of experts, independent of its rows; it replaces the time in the device's "
+     "file, which was measured with vLLM"},
 }};
 
 using Card = CardLimits;
 constexpr std::array<ProfileField<Card>, 5> kCard{{
-    {"memory", &Card::memory, kAny, "", "the row holds on cards with at least this much memory"},
-    {"except", &Card::except, kAny, "", "the row does not hold on devices whose name contains this"},
-    {"max_num_seqs", &Card::max_num_seqs, {1, 1 << 16}, "", "sequences that run at once"},
+    {"memory", &Card::memory, kAny, "", "the row applies to cards with at least this memory"},
+    {"except", &Card::except, kAny, "", "the row does not apply to devices whose name contains this text"},
+    {"max_num_seqs", &Card::max_num_seqs, {1, 1 << 16}, "", "limit on concurrent sequences"},
     {"max_num_seqs_speculating",
      &Card::max_num_seqs_speculating,
      {1, 1 << 16},
      "",
-     "in place of `max_num_seqs` while the server speculates"},
+     "replaces `max_num_seqs` while the server speculates"},
     {"max_num_batched_tokens", &Card::max_num_batched_tokens, {1, 1 << 20}, "", "largest number of rows in a step"},
 }};
 
 using Link = LinkRule;
 constexpr std::array<ProfileField<Link>, 5> kLink{{
-    {"library", &Link::library, kAny, "", "the library that sums, if all conditions of the row hold", true},
+    {"library", &Link::library, kAny, "", "the library that is called if all conditions of the row hold", true},
     {"ranks", &Link::ranks, {2, 1024}, "", "only for these numbers of ranks"},
-    {"below", &Link::below, kAny, "", "only for messages smaller than this; `up_to`: of at most this size"},
-    {"switched", &Link::switched, kAny, "", "only where NVLink connects every pair of devices"},
-    {"compute_capability", &Link::compute_capability, kAny, "", "only on devices that have it"},
+    {"below", &Link::below, kAny, "", "only for messages smaller than this; `up_to`: at most this size"},
+    {"switched", &Link::switched, kAny, "", "only if NVLink connects every pair of devices"},
+    {"compute_capability", &Link::compute_capability, kAny, "", "only on devices with this capability"},
 }};
 
 using Padding = ExpertPadding;
@@ -173,7 +170,7 @@ constexpr std::array<ProfileField<Padding>, 3> kPadding{{
      "",
      "the intermediate size of a rank becomes a multiple of this",
      true},
-    {"compute_capability", &Padding::compute_capability, kAny, "", "only on devices that have it"},
+    {"compute_capability", &Padding::compute_capability, kAny, "", "only on devices with this capability"},
 }};
 
 template <class Same>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an engine's scheduler does where nobody tells it otherwise: its limits, by card, and whether prompts have steps
-// of their own. "scheduler" of a profile (docs/reference/engines.md).
+// Defaults of an engine's scheduler: its limits, by card, and whether prompts have separate steps. "scheduler" of a
+// profile (docs/reference/engines.md).
 #pragma once
 #include <optional>
 #include <string>
@@ -11,9 +11,9 @@
 
 namespace draftline {
 
-// Limits on cards with at least so much memory.
+// Limits on cards with at least this memory.
 struct CardLimits {
-  Bytes memory;        // the least
+  Bytes memory;        // the least memory
   std::string except;  // not on devices whose name contains this; empty: on all
   std::optional<int> max_num_seqs, max_num_batched_tokens;
   std::optional<int> max_num_seqs_speculating;  // in place of max_num_seqs
@@ -24,13 +24,13 @@ struct CardLimits {
 };
 
 struct EngineScheduler {
-  std::vector<CardLimits> cards;           // the first that holds
-  std::optional<bool> prompts_apart = {};  // prompts are computed in steps of their own; none: the profile doesn't say
+  std::vector<CardLimits> cards;           // the first that applies is used
+  std::optional<bool> prompts_apart = {};  // prompts are computed in separate steps; none: not given
 
-  CardLimits on(Bytes device_memory, const std::string& device_name) const;  // no limits if none of the cards holds
+  CardLimits on(Bytes device_memory, const std::string& device_name) const;  // no limits if no entry applies
 };
 
-// Reads "scheduler" of a profile. The name of the value is added to `guesses` if nobody measured or documented it.
+// Reads "scheduler" of a profile. Names of values that were neither measured nor documented are added to `guesses`.
 EngineScheduler read_engine_scheduler(const Reader&, std::vector<std::string>& guesses);
 
 }  // namespace draftline

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A value of an engine's profile as a row of a table: its key, the member that holds it, and what it means. The
-// member's type is its unit: times, bytes, numbers, counts, yes or no. Profiles are read, listed and documented by such
-// tables alone (model/engines/engine_fields.h).
+// member's type determines its unit: time, bytes, number, count, or yes or no. Reading, listing and documentation of
+// profiles use only these tables (model/engines/engine_fields.h).
 #pragma once
 #include <limits>
 #include <optional>
@@ -17,7 +17,7 @@
 
 namespace draftline {
 
-struct ValueRange {  // what a profile may hold, both ends included; of times and bytes in base units, `least` alone
+struct ValueRange {  // the allowed range, ends included; for times and bytes only `least`, in base units
   double least = 0, most = std::numeric_limits<int>::max();
 };
 
@@ -32,7 +32,7 @@ struct ProfileField {
   std::string_view key;
   Member member;
   ValueRange range;
-  std::string_view charged;  // what pays it, and how often: "host, each step"; "" where it is no cost
+  std::string_view charged;  // who is charged, and how often: "host, each step"; "" if it is not a cost
   std::string_view meaning;  // a sentence
   bool required = false;
 };
@@ -43,7 +43,7 @@ void read(const Reader&, const ValueRange&, bool&);
 void read(const Reader&, const ValueRange&, int&);
 void read(const Reader&, const ValueRange&, double&);
 void read(const Reader&, const ValueRange&, std::string&);
-void read(const Reader&, const ValueRange&, std::vector<int>&);  // numbers that increase
+void read(const Reader&, const ValueRange&, std::vector<int>&);  // ascending numbers
 template <int S, int B, int F>
 void read(const Reader& in, const ValueRange& range, Quantity<S, B, F>& to) {
   to = in.quantity<Quantity<S, B, F>>(range.least);
@@ -98,7 +98,7 @@ void read_value(const ProfileField<Owner>& field, const Reader& value, Owner& to
   std::visit([&](auto member) { profile_field::read(value, field.range, to.*member); }, field.member);
 }
 
-// The values of a plain object: {"launches": 2, "traffic": 1.5}. Others keep what they have.
+// The values of a plain object: {"launches": 2, "traffic": 1.5}. Absent keys keep their values.
 template <class Owner>
 void read_row(std::span<const ProfileField<Owner>> fields, const Reader& in, Owner& to) {
   for (const ProfileField<Owner>& field : fields) {

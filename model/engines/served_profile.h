@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The profile of an engine as one server runs it: the shipped one, with what was fitted to the server's benchmark in
-// the place of its values (docs/recipes/your_server.md).
+// The profile of an engine on one server: the shipped profile, with values fitted to the server's benchmark
+// (docs/recipes/your_server.md).
 #pragma once
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -14,11 +14,11 @@ namespace draftline {
 struct ProfileValue {
   const EngineField* field;
   double value, low, high;  // in base units; 90 % interval
-  bool learned = true;      // false: the benchmark says next to nothing of it, so that it is the prior's guess
+  bool learned = true;      // false: the benchmark hardly determines it, so that it is close to the prior
 };
 
 struct ServedProfile {
-  std::filesystem::path shipped;  // the profile that it was fitted from
+  std::filesystem::path shipped;  // the profile from which the fit started
   std::string name, title, source, locator;
   bool padded;  // false: without the sizes of the engine's graphs
   std::vector<ProfileValue> values;

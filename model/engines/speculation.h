@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a server speculates: its engine's host work and its limits may be others then.
+// Whether a server speculates; this may change its engine's host work and its limits.
 #pragma once
 
 namespace draftline {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tiles of the result the kernels of a library's GEMM compute, one on a multiprocessor at a time.
+// The tiles of the result that the kernels of a library's GEMM compute, one at a time per multiprocessor.
 #pragma once
 #include <span>
 
@@ -9,15 +9,15 @@ namespace draftline {
 
 struct GemmTile {
   int rows, columns;
-  int together = 1;  // below each other, by a cluster of multiprocessors: their number is a multiple of it
+  int together = 1;  // tiles of a cluster of multiprocessors, below each other: the number of tiles is a multiple of it
 };
 
-inline constexpr int kMostTiles = 10;  // to choose from
+inline constexpr int kMostTiles = 10;  // limit on the tiles of a library
 
-// The tiles that the library may take for this many rows.
+// The tiles from which the library chooses for `rows` rows.
 std::span<const GemmTile> gemm_tiles(GemmTiles, int rows);
 
-// Whether the library may divide the inputs among multiprocessors and join the sums.
+// Whether the library may split the inputs among multiprocessors and join the sums.
 constexpr bool splits_inputs(GemmTiles t) { return t == GemmTiles::fastest; }
 
 }  // namespace draftline

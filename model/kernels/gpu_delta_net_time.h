@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a GPU's kernels of gated delta networks take by a given fit (docs/explanation/kernel_model.md, "Delta
-// networks"). `resident`: the bytes that a probe, which runs one shape again and again, may find in L2; 0: all from
-// memory.
+// The time of a GPU's kernels of gated delta networks by a given fit (docs/explanation/kernel_model.md, "Delta
+// networks"). `resident`: the bytes that may be in L2 in a probe that repeats one shape; 0: all from memory.
 #pragma once
 #include "model/devices/device.h"
 #include "model/work.h"

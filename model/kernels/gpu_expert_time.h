@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time of a layer of experts on a GPU by a fit of its own (docs/explanation/kernel_model.md, "Experts"), and of the
+// The time of a layer of experts on a GPU by a separate fit (docs/explanation/kernel_model.md, "Experts"), and of the
 // router's GEMM before it.
 #pragma once
 #include "model/devices/device.h"
@@ -7,7 +7,7 @@
 
 namespace draftline {
 
-// `l2_hit_share`: share of the weights found in L2; a step's layers push each other's out.
+// `l2_hit_share`: share of the weights found in L2; within a step, layers evict each other's weights.
 Seconds expert_time(const ExpertFit&, const Device& datasheet, const ExpertMlp&, const ExpertLoad&,
                     double l2_hit_share = 0);
 

@@ -8,19 +8,18 @@
 
 namespace draftline {
 
-// (x^p + y^p)^(1/p): a maximum with a round corner.
+// (x^p + y^p)^(1/p): a smooth maximum.
 double smooth_max(double x, double y, double p);
 
-// The rate of matrix products of these operands: that of the wider format. A format without a rate of its own is
-// widened to 16 bits first. So 8-bit weights save bytes, and they save time of arithmetic only where activations have 8
-// bits too.
+// The rate of matrix products of these operands: that of the wider format. A format without a rate is widened to 16
+// bits first. Thus 8-bit weights always save bytes, but save arithmetic time only if activations also have 8 bits.
 FlopsPerSecond matrix_rate(const Device&, DType weights, DType activations);
 
-// The precision in which a device serves a network. Where the device has no arithmetic for quantised inputs, products
-// take the activations as they are and weights are widened as they are read, as engines' weight-only kernels do.
+// The precision in which a device serves a network. If the device has no arithmetic for quantised inputs, products use
+// unquantised activations and widen weights while reading them, like engines' weight-only kernels.
 Precision served_precision(Precision, const Device&);
 
-// By the form of the device's kind (gpu_time.h, cpu_time.h), with weights and a KV cache in memory.
+// The time by the form for GPUs or CPUs (gpu_time.h, cpu_time.h), with weights and KV cache in memory.
 Seconds kernel_time(const Device&, const Gemm&);
 Seconds kernel_time(const Device&, const Attention&, Span);
 Seconds kernel_time(const Device&, const Copy&);

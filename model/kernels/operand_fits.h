@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of a GPU's fits prices a GEMM or a layer of experts, by the formats of its operands.
+// Selects the fit of a GPU that prices a GEMM or a layer of experts, by the formats of its operands.
 #pragma once
 #include <optional>
 #include <vector>
@@ -12,8 +12,8 @@ namespace draftline {
 
 struct Operands {
   DType weights = DType::bf16, activations = DType::bf16;
-  Scaling scaling = Scaling::rows;  // of 8-bit operands
-  double scale_bits = 0;            // of the weights' scales, for each weight
+  Scaling scaling = Scaling::rows;  // for 8-bit operands
+  double scale_bits = 0;            // bits of scales per weight
   bool operator==(const Operands&) const = default;
 };
 Operands operands_of(const Gemm&);
@@ -21,12 +21,12 @@ Operands operands_of(const ExpertMlp&);
 Operands operands_of(NarrowFormat);  // both operands in this format
 Operands operands_of(const LinearFormat&, DType activations);
 
-// The narrow format in which the device multiplies these operands. None: they are multiplied in 16 bits, to which a
-// library widens the narrower operand, or both if the device has no rate in their format.
+// The narrow format in which the device multiplies these operands. None: they are multiplied in 16 bits; a library
+// widens the narrower operand, or both if the device has no rate in their format.
 std::optional<NarrowFormat> multiplied_in(const Device&, const Operands&);
 
-// A fit, and whether it is a guess for these operands. A guess has the shares and times of another format's kernels, at
-// the rate of this format.
+// A fit, and whether it is a guess for these operands. A guess uses the shares and times of another format's kernels
+// with the rate of this format.
 struct ChosenGemmFit {
   const GemmFit& fit;
   bool guess = false;
@@ -34,12 +34,13 @@ struct ChosenGemmFit {
 ChosenGemmFit gemm_fit(const Device&, const Operands&);
 
 struct ChosenExpertFit {
-  const ExpertFit* fit;  // null: the device has none of experts, so the GEMM's prices them
+  const ExpertFit* fit;  // null: the device has no fit of experts; the GEMM's fit prices them
   bool guess = false;
 };
 ChosenExpertFit expert_fit(const Device&, const Operands&);
 
-// Whether kernels with these operands were not measured, so that their fit is a guess. A CPU has one kernel for all.
+// Whether kernels with these operands were not measured, so that their fit is a guess. False on a CPU, which has one
+// kernel for all operands.
 bool gemm_is_guess(const Device&, const Operands&);
 bool experts_are_guess(const Device&, const Operands&);
 

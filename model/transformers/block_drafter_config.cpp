@@ -49,7 +49,7 @@ const KindOfBlock& about(DrafterKind kind) {
 void check_kind(const Form& f, const KindOfBlock& wanted) {
   const auto check = [&](const Reader& in, const std::string& found) {
     if (found != wanted.name)
-      in.fail("is of a \"" + found + "\" drafter, the method is \"" + std::string(wanted.name) + "\"");
+      in.fail("belongs to a \"" + found + "\" drafter, but the method is \"" + std::string(wanted.name) + "\"");
   };
   if (f.speculators) {
     const Reader type = f.root.at("speculators_model_type");
@@ -88,7 +88,7 @@ void read_windows(const Form& f, DrafterConfig& d) {
   if (!any && !all) return;
   auto window = f.find("swa_window_size");
   if (!window) window = given(f.layer, "sliding_window");
-  if (!window) return f.root.fail("a window needs \"swa_window_size\" or \"sliding_window\"");
+  if (!window) return f.root.fail("a window requires \"swa_window_size\" or \"sliding_window\"");
   const int entries = window->positive_int(kMostPositions);
   for (std::size_t i = 0; i < slides.size(); ++i)
     if (slides[i] || all) d.windows[i] = entries;
@@ -126,9 +126,9 @@ void read_selector(const Form& f, DrafterConfig& d) {
 // Their layers are Qwen3's, whatever the target's are.
 void check_layer(const Form& f) {
   if (const auto type = given(f.layer, "model_type"); type && type->text() != "qwen3")
-    type->fail("a block drafter with layers of \"" + type->text() + "\" is not modelled; those of \"qwen3\" are");
+    type->fail("a block drafter with layers of \"" + type->text() + "\" is not modelled; known: \"qwen3\"");
   if (!f.speculators && !f.nested && !f.find("target_layer_ids"))
-    f.root.fail("is no block drafter's: it has neither \"dflash_config\" nor \"target_layer_ids\"");
+    f.root.fail("is not a block drafter's config.json: it has neither \"dflash_config\" nor \"target_layer_ids\"");
 }
 
 Form form_of(const Reader& in) {
@@ -142,9 +142,9 @@ void refuse_scales(const Reader& in) {
   const Form f = form_of(in);
   for (const char* scale : {"input_embedding_scale", "output_multiplier", "attention_value_scale"})
     if (const auto found = f.find(scale); found && found->number() != 1)
-      found->fail("a block drafter with a scale can be priced, not decoded");
+      found->fail("a block drafter with a scale can be priced, but not decoded");
   if (const auto cap = f.find("final_logit_softcapping"); cap && cap->number() > 0)
-    cap->fail("a block drafter whose logits are capped can be priced, not decoded");
+    cap->fail("a block drafter with capped logits can be priced, but not decoded");
 }
 
 void read_block_drafter(const Reader& in, DrafterConfig& d) {
@@ -176,8 +176,8 @@ void read_block_drafter(const Reader& in, DrafterConfig& d) {
   d.block.rows = f.number("block_size", root_predicts ? 1 : 2, kMostRows, 0);
   if (const auto mask = f.find("mask_token_id")) d.mask_token = mask->integer(0, d.network.vocabulary - 1);
   if (const auto anchor = f.find("sample_from_anchor"); anchor && anchor->boolean() != root_predicts)
-    anchor->fail(root_predicts ? "a DSpark whose root's row predicts nothing is not modelled"
-                               : "a block whose root's row predicts a draft is modelled as DSpark's alone");
+    anchor->fail(root_predicts ? "a DSpark drafter whose root row predicts nothing is not modelled"
+                               : "a block whose root row predicts a draft is only modelled for DSpark");
   if (root_predicts) read_markov_head(f, d);
   if (d.kind == DrafterKind::dflash2) read_selector(f, d);
 }

@@ -7,10 +7,10 @@
 
 namespace draftline::config {
 
-// DrafterConfig::kind, one of dflash, dspark and dflash2, says what is read. Mistakes are noted, also for what the
-// networks of methods/ do not have. What costs nothing is ignored: scales, caps and sinks.
+// Reads the form that DrafterConfig::kind selects: dflash, dspark or dflash2. Mistakes are noted, also for features
+// that the networks of methods/ lack. Features without a cost (scales, caps, sinks) are ignored.
 void read_block_drafter(const Reader&, DrafterConfig&);
-// Notes scales and caps as mistakes, as a drafter that has them can be priced but not decoded.
+// Notes scales and caps as mistakes, because a drafter with them can be priced but not decoded.
 void refuse_scales(const Reader&);
 
 // ---- keys that mean the same in drafters of several kinds

@@ -50,7 +50,7 @@ void read_groups(const Reader& in, Experts& e) {
   if (e.count % e.groups != 0) groups->fail("must divide the experts, " + std::to_string(e.count));
   else if (e.groups_per_token > e.groups) best->fail("must be at most n_group, " + std::to_string(e.groups));
   else if (best && e.count / e.groups * e.groups_per_token < e.per_token)
-    best->fail("that many groups have fewer experts than a token takes, " + std::to_string(e.per_token));
+    best->fail("these groups have fewer experts than a token needs, " + std::to_string(e.per_token));
 }
 
 double read_scale(const Reader& in, double otherwise) {
@@ -60,7 +60,7 @@ double read_scale(const Reader& in, double otherwise) {
 
 void every_layer(const Reader& in) {
   if (const auto step = given(in, "moe_layer_freq"); step && step->positive_int() != 1)
-    step->fail("experts in every other layer are not modelled; must be 1");
+    step->fail("experts in only some of the layers are not modelled; must be 1");
 }
 
 // What DeepSeek-V2 and its successors say of attention. "num_key_value_heads" repeats the heads.
@@ -118,7 +118,7 @@ void read_deepseek(const Reader& in, ConfigNetwork& s) {
   read_shared(in, e);
   first_layers_dense(in, s);
   every_layer(in);
-  demand_word(in, "scoring_func", "softmax", "only experts that are scored by softmax are modelled");
+  demand_word(in, "scoring_func", "softmax", "only experts with softmax scores are modelled");
   s.experts = e;
 }
 
@@ -127,8 +127,9 @@ void read_deepseek_v2(const Reader& in, ConfigNetwork& s) {
   Experts e = read_experts(in, {.count = "n_routed_experts"}, s.whole.hidden);
   read_shared(in, e);
   e.scale = read_scale(in, 1);
-  refuse(in, "norm_topk_prob", "DeepSeek's code and transformers scale normalised weights differently: must be false");
-  demand_word(in, "scoring_func", "softmax", "only experts that are scored by softmax are modelled here");
+  refuse(in, "norm_topk_prob",
+         "must be false, because DeepSeek's code and transformers scale normalised weights differently");
+  demand_word(in, "scoring_func", "softmax", "only experts with softmax scores are modelled for this architecture");
   const auto method = given(in, "topk_method");
   const std::string word = method ? method->text() : "greedy";
   if (word == "group_limited_greedy") read_groups(in, e);
@@ -152,8 +153,9 @@ void read_experts_with_bias(const Reader& in, double scale, ConfigNetwork& s, in
 void read_deepseek_v3(const Reader& in, ConfigNetwork& s) {
   read_latent(in, s);
   read_experts_with_bias(in, 2.5, s);
-  demand_word(in, "scoring_func", "sigmoid", "only experts that are scored by sigmoid are modelled here");
-  demand_word(in, "topk_method", "noaux_tc", "only the choice with a bias is modelled here: noaux_tc");
+  demand_word(in, "scoring_func", "sigmoid", "only experts with sigmoid scores are modelled for this architecture");
+  demand_word(in, "topk_method", "noaux_tc",
+              "only the choice with a bias (noaux_tc) is modelled for this architecture");
   every_layer(in);
 }
 
@@ -165,7 +167,7 @@ static void read_indexer(const Reader& in, bool paired, ConfigNetwork& s) {
   i.top_k = needed(in, {"index_topk"}, 1 << 16);
   i.paired = flag(in, "indexer_rope_interleave", paired);
   if (s.latent->q_rank == 0)
-    in.at("q_lora_rank").fail("an indexer reads the latent of the queries: it must be above 0");
+    in.at("q_lora_rank").fail("must be above 0, because an indexer reads the latent of the queries");
   if (!in.failed() && i.head_dim < s.latent->rope_dim)
     in.at("index_head_dim").fail("must be at least qk_rope_head_dim, " + std::to_string(s.latent->rope_dim));
   s.latent->indexer = i;
@@ -188,14 +190,13 @@ static std::vector<bool> read_shared_choices(const Reader& in, int layers) {
     const std::string letters = pattern->text();
     for (const char letter : letters) shares.push_back(letter == 'S');
     if (letters.find_first_not_of("FS") != std::string::npos)
-      pattern->fail("must have the letters F (full) and S (shared)");
+      pattern->fail("may only contain the letters F (full) and S (shared)");
     else one_for_each(*pattern, shares.size());
   } else {
     const auto every = given(in, "index_topk_freq"), offset = given(in, "index_skip_topk_offset");
     const int of = every ? every->positive_int(kMostLayers) : 1, from = offset ? offset->integer(0, kMostLayers) : 2;
     for (int i = 0; i < layers; ++i) shares.push_back(std::max(i - from + 1, 0) % of != 0);
-    if (offset && layers > 0 && shares.front())
-      offset->fail("the first layer has no indexer before it, whose choice it could share");
+    if (offset && layers > 0 && shares.front()) offset->fail("the first layer can't share an indexer's choice");
   }
   return shares;
 }
@@ -254,10 +255,10 @@ void read_minimax_m2(const Reader& in, ConfigNetwork& s) {
   Experts e = read_experts(in, {.count = "num_local_experts", .intermediate = "intermediate_size", .normalise = true},
                            s.whole.hidden);
   e.score = Experts::Score::sigmoid;
-  demand_word(in, "scoring_func", "sigmoid", "only experts that are scored by sigmoid are modelled here");
+  demand_word(in, "scoring_func", "sigmoid", "only experts with sigmoid scores are modelled for this architecture");
   e.choice_bias = flag(in, "use_routing_bias", true);
   if (const auto shared = given(in, "shared_intermediate_size"); shared && shared->integer(0, kMostColumns) != 0)
-    shared->fail("an expert that every token passes is not modelled here: must be 0");
+    shared->fail("must be 0: shared experts are not modelled for this architecture");
   if (const auto types = given(in, "attn_type_list"))
     for (const Reader& type : types->items())
       if (type.integer(0, 1) != 1) return type.fail("layers of linear attention are not modelled; must be 1");

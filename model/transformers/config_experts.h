@@ -20,8 +20,8 @@ struct ExpertKeys {
   bool normalise = false;  // where "norm_topk_prob" is absent
 };
 Experts read_experts(const Reader&, const ExpertKeys&, int hidden);
-// Experts that are scored by sigmoid and chosen with a bias (DeepSeek-V3, GLM, MiMo-V2). `scale`, and how many layers
-// before them are `dense`: where the file doesn't say.
+// Experts that are scored by sigmoid and chosen with a bias (DeepSeek-V3, GLM, MiMo-V2). Defaults of absent keys:
+// `scale`, and the number of `dense` layers before them.
 void read_experts_with_bias(const Reader&, double scale, ConfigNetwork&, int dense = 0,
                             std::string_view count = "n_routed_experts");
 

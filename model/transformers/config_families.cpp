@@ -145,7 +145,7 @@ void read_qwen1(const Reader& in, ConfigNetwork& s) {
   if (const auto theta = given(in, "rotary_emb_base")) s.attention.rope.theta = read_theta(*theta);
   if (flag(in, "use_dynamic_ntk", true) || flag(in, "use_logn_attn", true))
     s.whole.notes.push_back(
-        "dynamic rope scaling and log-n attention act beyond seq_length alone and cost nothing; left out");
+        "dynamic rope scaling and log-n attention are ignored: they apply only beyond seq_length and cost nothing");
   read_epsilon(in, "layer_norm_epsilon", 1e-6, s);
   read_tied(in, false, s);
   s.attention.qkv_bias = true;

@@ -42,7 +42,8 @@ struct Family {
 std::span<const Family> families();
 const Family* family(std::string_view architecture);  // null if it is unknown
 
-// read_transformer() (model/transformers/transformer_shape) as a known architecture, whichever the file names.
+// read_transformer() (model/transformers/transformer_shape) as this known architecture, whatever architecture the file
+// names.
 TransformerShape read_transformer_as(std::string_view architecture, const Reader&);
 
 }  // namespace draftline::config

@@ -33,7 +33,7 @@ void read_delta_net(const Reader& in, ConfigNetwork& s) {
             std::to_string(d.key_heads) + " key heads");
   if (too_many(1.0 * d.key_heads * d.key_dim) || too_many(1.0 * d.value_heads * d.value_dim) ||
       too_many(1.0 * d.key_dim * d.value_dim) || d.kernel < 2)
-    in.fail("its delta networks' sizes are out of range");
+    in.fail("the sizes of its delta networks are out of range");
   s.delta_net = d;
 }
 
@@ -56,7 +56,7 @@ void read_layers(const Reader& in, ConfigNetwork& s) {
   }
   const auto attends = [](const LayerKind& kind) { return kind.attention != AttentionKind::delta_net; };
   if (std::none_of(s.layer_kinds.begin(), s.layer_kinds.end(), attends))
-    in.fail("no layer attends, and networks of delta networks alone are not modelled");
+    in.fail("no layer has attention; networks with only delta networks are not modelled");
 }
 
 void read_experts_and_shared(const Reader& in, ConfigNetwork& s) {

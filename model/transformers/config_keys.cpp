@@ -96,7 +96,7 @@ static void check_heads(const Reader& in, const AttentionHeads& h, double rotary
             std::to_string(kMostColumns));
   const double rotated = rotary_share * h.head_dim;
   if (static_cast<int>(rotated) % 2 != 0 || rotated < 2)
-    in.fail("rope turns pairs of columns: " + std::to_string(rotated) +
+    in.fail("rope rotates pairs of columns, but " + std::to_string(rotated) +
             " columns of a head are not a whole number of pairs");
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What keys of a config.json mean whichever the architecture: each reader takes one key, or a few that belong together,
-// with the default of the family that asks, into the shape. A key with null counts as absent.
+// Readers for keys of a config.json that mean the same in all architectures. Each reads one key, or a few that belong
+// together, into the network, with the default of the calling family. A key with null counts as absent.
 #pragma once
 #include <functional>
 #include <initializer_list>
@@ -12,40 +12,39 @@
 
 namespace draftline::config {
 
-// Sizes beyond these are a slip of the pen; within them every product below fits its type.
+// Larger sizes are typing errors; within these limits every product below fits its type.
 constexpr int kMostColumns = 1 << 20, kMostLayers = 1 << 14, kMostVocabulary = 1 << 26, kMostPositions = 1 << 30;
-constexpr int kMostStackedRows = 1 << 30;  // of all experts: matrices count their rows with int
+constexpr int kMostStackedRows = 1 << 30;  // over all experts: matrices count their rows with int
 
 std::optional<Reader> given(const Reader&, std::string_view key);
-std::optional<Reader> given(const Reader&, std::initializer_list<std::string_view> keys);  // the first that is there
+std::optional<Reader> given(const Reader&, std::initializer_list<std::string_view> keys);  // the first one present
 int needed(const Reader&, std::initializer_list<std::string_view> keys, int most);
 bool flag(const Reader&, std::string_view key, bool otherwise);
 void refuse(const Reader&, std::string_view key, std::string why);                  // notes a mistake if it is true
-void demand(const Reader&, std::string_view key, bool otherwise, std::string why);  // ... if it is not
-void demand_word(const Reader&, std::string_view key, std::string_view word, std::string why);  // if it is another
+void demand(const Reader&, std::string_view key, bool otherwise, std::string why);  // ... if it is false
+void demand_word(const Reader&, std::string_view key, std::string_view word, std::string why);  // if it differs
 
 void read_epsilon(const Reader&, std::string_view key, double otherwise, ConfigNetwork&);
 void read_biases(const Reader&, ConfigNetwork&);  // by "attention_bias", of the matrices before and behind attention
 void read_tied(const Reader&, bool otherwise, ConfigNetwork&);
 double read_theta(const Reader&);
 void read_activation(const Reader&, std::string_view key, std::initializer_list<std::string_view> same);
-// `kv_default`: whether an absent num_key_value_heads means as many as heads (else transformers has a constant of its
-// own, which no real file relies on, and the key is demanded).
+// `kv_default`: whether an absent num_key_value_heads means as many as heads. Otherwise the key is required:
+// transformers has its own constant, on which no real file relies.
 void read_heads(const Reader&, ConfigNetwork&, bool kv_default);
 // `otherwise`: the value of an absent key; 0: the hidden size divided by the heads.
 void read_head_dim(const Reader&, ConfigNetwork&, std::string_view key = "head_dim", int otherwise = 0);
-// Notes a mistake if the heads are no multiple of the KV heads, have too many columns, or rotate an odd number of
+// Notes a mistake if the heads are not a multiple of the KV heads, have too many columns, or rotate an odd number of
 // columns.
 void check_heads(const Reader&, const ConfigNetwork&);
-double yarn_scale(double factor, double mscale);  // by which YaRN lets attention grow (Peng et al. 2023, equation 22)
-// Reads `rope_scaling`. `config`: the object that holds it, whose maximum positions some kinds of scaling need.
+double yarn_scale(double factor, double mscale);  // YaRN's attention factor (Peng et al. 2023, equation 22)
+// Reads `rope_scaling`. `config`: the object that contains it; some kinds of scaling need its maximum positions.
 void read_scaling(const Reader&, const Reader& config, ConfigNetwork&);
-// Reads rope_theta and rope_scaling, or rope_parameters, which holds both and may hold them by kind of layer.
+// Reads rope_theta and rope_scaling, or rope_parameters, which contains both, for all layers or by kind of layer.
 void read_rope(const Reader&, ConfigNetwork&);
 void read_positions(const Reader&, int otherwise, ConfigNetwork&);
-// Reads the kinds of attention of the layers from layer_types, or, without that key, gives the windowed kind to the
-// layers for which `windowed` is true. A window that no text fills counts as none. The shape's layers and positions
-// must be known.
+// Reads each layer's kind of attention from layer_types. Without that key, the layers for which `windowed` is true get
+// the windowed kind. A window that no text fills counts as no window. The shape's layers and positions must be known.
 using WhichLayers = std::function<bool(int)>;
 void read_layer_types(const Reader&, AttentionKind windowed_kind, std::optional<int> window,
                       const WhichLayers& windowed, ConfigNetwork&);

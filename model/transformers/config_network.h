@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network as the keys of a config.json describe it: some keys hold for all layers, others for the layers of one kind.
-// network_of() applies each rule once, and gives every layer its whole shape.
+// A network in the form of the keys of a config.json: some keys apply to all layers, others to the layers of one kind.
+// network_of() builds the complete shape of every layer.
 #pragma once
 #include <optional>
 #include <vector>
@@ -15,19 +15,19 @@ struct LayerKind {  // how a layer differs from others of its network
   AttentionKind attention = AttentionKind::full;
   bool experts = false;        // whether its MLP is the mixture of experts
   bool rope = true;            // whether queries and keys are rotated
-  bool shares_choice = false;  // as of LatentHeads
+  bool shares_choice = false;  // LatentHeads::shares_choice
   bool operator==(const LayerKind&) const = default;
 };
 
-struct WindowRope {  // in layers with a sliding window, where it is not scaled (Gemma 3, MiMo-V2)
+struct WindowRope {  // unscaled rope of layers with a sliding window (Gemma 3, MiMo-V2)
   double theta = 10000;
-  double share = 1;  // of a head's columns that are rotated
+  double share = 1;  // share of a head's columns that are rotated
 };
 
 // Layers are made of the prototypes `base`, `attention`, `latent`, `delta_net` and `experts`, which have what all
 // layers of their kind have alike. The members below them are rules of some layers.
 struct ConfigNetwork {
-  TransformerShape whole;  // what is no layer's; without layers until network_of()
+  TransformerShape whole;  // everything outside the layers; has no layers until network_of()
   int layers = 0;
   std::vector<LayerKind> layer_kinds;  // one for each layer; empty: all have full attention, and experts if it has any
 

@@ -71,7 +71,7 @@ void read_gemma3(const Reader& in, ConfigNetwork& s) {
   const auto scalar = given(in, "query_pre_attn_scalar");
   s.attention.query_scale = 1 / std::sqrt(scalar ? scalar->number(1e-3, 1e9) : 256);
   for (const auto key : {"attn_logit_softcapping", "final_logit_softcapping"})
-    if (const auto cap = given(in, key)) cap->fail("scores that are capped are not modelled");
+    if (const auto cap = given(in, key)) cap->fail("capped scores are not modelled");
   refuse(in, "use_bidirectional_attention", "attention in both directions is not modelled");
   const auto listed = given(in, {"sliding_window_pattern", "_sliding_window_pattern"});
   const int pattern = listed ? listed->positive_int(kMostLayers) : 6;
@@ -101,7 +101,7 @@ static AttentionHeads read_global_heads(const Reader& in, const ConfigNetwork& s
     }
     const bool whole = s.kind(i).attention == AttentionKind::full;
     if (whole ? said && *said != one : one != usual)
-      (own ? *own : *each).fail("layers of one kind that differ are not modelled");
+      (own ? *own : *each).fail("differences between layers of one kind are not modelled");
     if (whole) said = one;
   }
   return said.value_or(h);
@@ -115,7 +115,7 @@ void read_gemma4(const Reader& in, ConfigNetwork& s) {
   const bool unified = type && type->text().starts_with("gemma4_unified");
   const auto own = given(in, "hidden_size_per_layer_input");
   if (own ? own->integer(0, kMostColumns) > 0 : !unified && !in.has("hidden_size_per_layer_input"))
-    (own ? *own : in).fail("embeddings of each layer's own (hidden_size_per_layer_input) are not modelled");
+    (own ? *own : in).fail("embeddings per layer (hidden_size_per_layer_input) are not modelled");
   if (const auto shared = given(in, "num_kv_shared_layers"); shared && shared->integer(0, kMostLayers) > 0)
     shared->fail("layers that share keys and values are not modelled");
   refuse(in, "use_double_wide_mlp", "layers whose MLPs differ in width are not modelled");
@@ -237,8 +237,7 @@ void read_exaone4(const Reader& in, ConfigNetwork& s) {
   if (!tokens || in.failed()) return;
   int pattern = 4;
   if (listed && listed->is_number()) pattern = listed->positive_int(kMostLayers);
-  else if (listed && !given(in, "layer_types"))
-    listed->fail("must be a number, or \"layer_types\" say it of each layer");
+  else if (listed && !given(in, "layer_types")) listed->fail("must be a number, or \"layer_types\" must be given");
   if (!narrower_than_text(in, *tokens, s)) return;
   read_layer_types(
       in, AttentionKind::sliding, tokens, [pattern](int layer) { return (layer + 1) % pattern != 0; }, s);
@@ -272,8 +271,9 @@ void read_mimo_v2_flash(const Reader& in, ConfigNetwork& s) {
   s.attention.value_scale = scale ? scale->number(1e-6, 1e6) : in.has("attention_value_scale") ? 1 : 0.707;
   refuse(in, "add_full_attention_sink_bias", "sinks in layers without a window are not modelled for this architecture");
   read_experts_with_bias(in, 1, s, 1);
-  demand_word(in, "scoring_func", "sigmoid", "only experts that are scored by sigmoid are modelled here");
-  demand_word(in, "topk_method", "noaux_tc", "only the choice with a bias is modelled here: noaux_tc");
+  demand_word(in, "scoring_func", "sigmoid", "only experts with sigmoid scores are modelled for this architecture");
+  demand_word(in, "topk_method", "noaux_tc",
+              "only the choice with a bias (noaux_tc) is modelled for this architecture");
   if (in.failed()) return;
   if (const auto sparse = given(in, "moe_layer_freq")) {
     s.layer_kinds.clear();

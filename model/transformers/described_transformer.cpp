@@ -31,7 +31,7 @@ Experts read_experts(const Reader& in, ConfigNetwork& s) {
 void read_window(const Reader& in, ConfigNetwork& s) {
   const auto window = in.find("window"), every = in.find("full_attention_every");
   if (!window) {
-    if (every) every->fail("has a meaning with \"window\" alone");
+    if (every) every->fail("requires \"window\"");
     return;
   }
   s.window = window->positive_int(kMostPositions);

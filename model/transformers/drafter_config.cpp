@@ -34,7 +34,7 @@ void read_llama_layer(const Reader& in, DrafterConfig& d) {
     for (const Reader& name : names->items())
       if (std::find(kSame.begin(), kSame.end(), name.text()) == kSame.end())
         name.fail("a drafter of the architecture \"" + name.text() +
-                  "\" is not modelled; one whose layer is Llama's is");
+                  "\" is not modelled; only drafters with Llama's layer are");
   d.network = config::read_transformer_as(kLlama, in);
   const bool bias = flag(in, "qkv_bias", false);
   for (LayerShape& layer : d.network.kinds)
@@ -48,12 +48,12 @@ void take_layer(DrafterConfig& d) {
 }
 
 void demand_one_layer(const Reader& in, const DrafterConfig& d) {
-  if (d.network.layers() > 1) in.at("num_hidden_layers").fail("only drafters of one layer are modelled");
+  if (d.network.layers() > 1) in.at("num_hidden_layers").fail("only drafters with one layer are modelled");
 }
 
 void read_eagle(const Reader& in, DrafterConfig& d) {
   if (const auto type = given(in, "speculators_model_type"))
-    return type->fail("of the speculators library's drafters \"eagle3\" can be read alone");
+    return type->fail("of the speculators library's drafters, only \"eagle3\" can be read");
   read_llama_layer(in, d);
   demand_one_layer(in, d);
   if (!in.failed()) take_layer(d);
@@ -67,7 +67,7 @@ void read_auxiliary_layers(const Reader& in, bool speculators, DrafterConfig& d)
   auto ids = given(in, kIds);
   if (const auto nested = given(in, "eagle_config")) {
     if (const auto uses = given(*nested, "use_aux_hidden_state"); uses && !uses->boolean())
-      uses->fail("a drafter that reads one state of its target is not EAGLE-3 as it is modelled");
+      uses->fail("EAGLE-3 with a single state of the target is not modelled");
     if (!ids) ids = given(*nested, kIds);
   }
   if (!ids) return;
@@ -96,7 +96,7 @@ void read_eagle3(const Reader& in, DrafterConfig& d) {
   if (type) {
     const std::string wanted = parallel ? "peagle" : "eagle3";
     if (type->text() != wanted)
-      return type->fail("\"" + type->text() + "\" is not modelled here; \"" + wanted + "\" is");
+      return type->fail("\"" + type->text() + "\" is not modelled here; known: \"" + wanted + "\"");
     layer = in.at("transformer_layer_config");
     d.network = read_transformer(layer);
     const auto normed = given(in, "norm_before_residual");
@@ -144,13 +144,13 @@ void read_mtp(const Reader& in, DrafterConfig& d) {
   auto modules = given(tower, hybrid ? "mtp_num_hidden_layers" : "num_nextn_predict_layers");
   if (!modules && !hybrid) modules = tower.at("num_nextn_predict_layers");  // Qwen3-Next has one and doesn't say so
   if (modules && modules->integer(0, kMostHeads) != 1)
-    modules->fail("one module, applied again and again, is modelled: not none and not several");
-  if (hybrid) refuse(tower, "mtp_use_dedicated_embeddings", "a module with an embedding of its own is not modelled");
+    modules->fail("only one module, applied repeatedly, is modelled");
+  if (hybrid) refuse(tower, "mtp_use_dedicated_embeddings", "a module with its own embedding is not modelled");
   d.normed_state = hybrid || d.network.architecture == "MiMoForCausalLM";
   if (in.failed() || d.network.layers() == 0) return;
   const LayerShape& last = d.network.layer(d.network.layers() - 1);
   if (d.network.mtp_layer || std::holds_alternative<ExpertsBesideMlp>(last.mlp))
-    return in.fail("the files of this network's MTP modules are not read; without \"checkpoint\" they are priced");
+    return in.fail("checkpoints of this network's MTP modules can't be read; remove \"checkpoint\" to price them");
   if (!hybrid && !last.sees_all()) in.fail("a module without full attention is not modelled");
   d.layer = d.network.usual_layer();  // the module's layer is like the last, but attends in a hybrid
   d.layer.mlp = last.mlp;
@@ -159,7 +159,7 @@ void read_mtp(const Reader& in, DrafterConfig& d) {
 // Gemma4AssistantConfig of transformers 5.24. Its layers have queries alone; keys and values are the target's, whose
 // window and rope it must have.
 void read_assistant(const Reader& in, DrafterConfig& d) {
-  refuse(in, "use_ordered_embeddings", "logits of a part of the vocabulary, which centroids choose, are not modelled");
+  refuse(in, "use_ordered_embeddings", "logits for a part of the vocabulary, chosen by centroids, are not modelled");
   d.target_hidden = in.at("backbone_hidden_size").positive_int(config::kMostColumns);
   const Reader text = in.at("text_config");
   if (in.failed()) return;

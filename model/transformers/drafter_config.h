@@ -13,7 +13,7 @@ namespace draftline {
 
 enum class DrafterKind { eagle, eagle3, medusa, mtp, p_eagle, dflash, dspark, dflash2, gemma4_assistant };
 
-// What DFlash, DSpark and DFlash 2 have beyond other drafters. A number is 0 if the file does not say it.
+// Fields of DFlash, DSpark and DFlash 2 that other drafters lack. A number is 0 if the file does not contain it.
 struct BlockDrafterConfig {
   int rows = 0;                   // of the block that it was trained on, the root's included
   std::vector<bool> causal = {};  // of each layer: whether a row of the block sees no later ones
@@ -23,40 +23,40 @@ struct BlockDrafterConfig {
 
 struct DrafterConfig {
   DrafterKind kind = DrafterKind::eagle;
-  // As its config.json describes it: of a drafter in the target's own folder the target, of Medusa the hidden size and
-  // the vocabulary alone. The vocabulary is the target's, or 0 if the file does not say it.
+  // The network of its config.json: the target for a drafter in the target's own folder; only hidden size and
+  // vocabulary for Medusa. The vocabulary is the target's, or 0 if the file does not contain it.
   TransformerShape network;
-  LayerShape layer;                  // of its decoder layers; Medusa and Gemma 4's assistants have none
+  LayerShape layer;                  // its decoder layer; Medusa and Gemma 4's assistants have none
   int layers = 1;                    // P-EAGLE and block drafters have several
-  std::optional<int> target_hidden;  // of an assistant, whose layers are narrower than the target
-  int vocabulary = 0;                // rows of its own LM head; 0: it has the target's
-  // Hidden states of the target that EAGLE-3 and block drafters read, i = the state that enters layer i. If empty, the
-  // method has a rule.
+  std::optional<int> target_hidden;  // for an assistant, whose layers are narrower than the target's
+  int vocabulary = 0;                // rows of its own LM head; 0: it uses the target's
+  // Hidden states of the target that EAGLE-3 and block drafters read; i is the state that enters layer i. Empty: the
+  // method's default rule applies.
   std::vector<int> auxiliary_layers;
-  bool norm_before_residual = false;  // EAGLE-3: the residual is the normed state
-  bool norm_before_fc = false;        // EAGLE-3: a norm over the states together
-  bool norm_each_state = false;       // EAGLE-3.1: a norm over each of them
+  bool norm_before_residual = false;  // EAGLE-3: the residual is the normalised state
+  bool norm_before_fc = false;        // EAGLE-3: one norm over the concatenated states
+  bool norm_each_state = false;       // EAGLE-3.1: a norm over each state
   // The next pass of the drafter reads its state after the last norm (MTP of MiMo and Qwen3-Next; EAGLE-3 with
   // "norm_output").
   bool normed_state = false;
-  bool own_embedding = false;         // its embedding is not the target's; of EAGLE and EAGLE-3 only the weights tell
-  int heads = 0, blocks = 1;          // Medusa: heads, and residual blocks of each
-  std::vector<int> windows;           // of each layer of a block drafter, in entries of the text; 0: all
-  std::optional<int> mask_token;      // P-EAGLE and block drafters, if the file says it
-  std::optional<int> trained_drafts;  // P-EAGLE, if the file says it
-  BlockDrafterConfig block;           // of block drafters
+  bool own_embedding = false;         // its embedding is not the target's; EAGLE and EAGLE-3: shown only by weights
+  int heads = 0, blocks = 1;          // Medusa: heads, and residual blocks per head
+  std::vector<int> windows;           // of each layer of a block drafter, in tokens; 0: whole text
+  std::optional<int> mask_token;      // P-EAGLE and block drafters, if the file contains it
+  std::optional<int> trained_drafts;  // P-EAGLE, if the file contains it
+  BlockDrafterConfig block;           // for block drafters
 };
 
-// A layer that reads what is normalised already, or is not to be (EAGLE), and one that reads two such states side by
-// side (EAGLE-3's first).
+// The layer without its input norm, for inputs that are normalised already or must not be (EAGLE); and a layer that
+// reads two such states, concatenated (EAGLE-3's first layer).
 LayerShape without_input_norm(LayerShape);
 LayerShape first_eagle3_layer(LayerShape);
 
-// The target's last layer that sees as much of the text as a layer of an assistant: all of it, or a window; none if it
-// has none.
+// The target's last layer that attends, like the given layer of an assistant, to the whole text or to a window; none if
+// there is no such layer.
 std::optional<int> last_alike(const TransformerShape& target, const LayerShape&);
 
-// Reads a drafter's config.json. Mistakes are noted, and so is what the networks of methods/ do not have.
+// Reads a drafter's config.json. Mistakes are noted, also for features that the networks of methods/ lack.
 DrafterConfig read_drafter(const Reader&, DrafterKind);
 
 }  // namespace draftline

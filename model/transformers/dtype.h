@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Number formats and what they occupy.
+// Number formats and their sizes.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -30,8 +30,8 @@ constexpr int bits_of(DType t) {
 constexpr Bytes bytes_of(DType t, double elements) { return {elements * bits_of(t) / 8}; }
 constexpr std::optional<DType> dtype_named(std::string_view text) { return value_named(kDTypes, text); }
 
-// What shares a scale of 8-bit operands: a row of inputs; a block of weights, and a group of a row's inputs; or all
-// inputs, whose one scale is known in advance.
+// The granularity of the scales of 8-bit operands. rows: one scale per row of inputs. blocks: one per block of weights
+// and per group of a row's inputs. tensor: one for all inputs, known in advance.
 enum class Scaling : std::uint8_t { rows, blocks, tensor };
 
 }  // namespace draftline

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which products of a network a quantised checkpoint leaves in 16 bits: the lists of modules in its
-// quantization_config, as names ("lm_head", "model.layers.0.self_attn"), globs ("*.self_attn*") or, after "re:",
-// regular expressions.
+// The products of a network that a quantised checkpoint keeps in 16 bits, from the lists of modules in its
+// quantization_config: names ("lm_head", "model.layers.0.self_attn"), globs ("*.self_attn*") or, after "re:", regular
+// expressions.
 #pragma once
 #include <string>
 #include <string_view>
@@ -15,9 +15,9 @@ namespace draftline {
 class ModuleList {
  public:
   explicit ModuleList(const std::vector<std::string>&);
-  // Whether the list has the module, a module that it is part of, or its own or such a module's last name.
+  // Whether the list contains the module or a module around it, by the full name or the last part of the name.
   bool has(std::string_view module) const;
-  // Regular expressions beyond literals, ".", ".*" and classes of digits, which match nothing here.
+  // Regular expressions that use more than literals, ".", ".*" and classes of digits. They match nothing.
   const std::vector<std::string>& not_understood() const { return not_understood_; }
 
  private:
@@ -26,7 +26,7 @@ class ModuleList {
   std::vector<std::string> not_understood_;
 };
 
-// Shares, 0 to 1, of the products of each class that a list has.
+// The share, 0 to 1, of each class's products that a list contains.
 struct IgnoredShares {
   double attention = 0, mlp = 0, experts = 0, lm_head = 0;
 };

@@ -105,7 +105,7 @@ std::optional<std::string> undivided_heads(int heads, int ranks, const std::stri
 std::optional<std::string> undivided(const HeadAttention& a, int ranks, const std::string& network) {
   if (const auto why = undivided_heads(a.heads.heads, ranks, " heads of " + network)) return why;
   if (ranks % a.heads.kv_heads == 0) return std::nullopt;
-  return undivided_heads(a.heads.kv_heads, ranks, " KV heads of " + network + " and is no multiple of them");
+  return undivided_heads(a.heads.kv_heads, ranks, " KV heads of " + network + " and is not a multiple of them");
 }
 std::optional<std::string> undivided(const LatentHeads& a, int ranks, const std::string& network) {
   return undivided_heads(a.heads, ranks, " heads of " + network);

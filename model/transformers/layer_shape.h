@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One layer of a decoder-only transformer with everything that it needs, whatever the other layers of its network have.
-// A further kind of layer is one alternative more (docs/recipes/new_layer.md).
+// The complete shape of one layer of a decoder-only transformer. Layers of one network may differ. A new kind of layer
+// is a new alternative of the variants (docs/recipes/new_layer.md).
 #pragma once
 #include <optional>
 #include <string>
@@ -14,8 +14,8 @@
 namespace draftline {
 
 enum class NormKind { rms, layer };  // layer: with bias
-// Where the norms of a sublayer stand: before it (Llama), behind it (OLMo 2, EXAONE 4), or before and behind it (Gemma
-// 3). What is behind it normalises what it adds to the residual stream.
+// The position of a sublayer's norms: before it (Llama), behind it (OLMo 2, EXAONE 4), or both (Gemma 3). A norm behind
+// the sublayer normalises its output before it is added to the residual stream.
 enum class NormPlacement { before, behind, both };
 // RMSNorm of queries and of keys before rope: over each head (Qwen3), over all heads at once (MiniMax-M2), or over each
 // head without weights (Llama 4).
@@ -28,7 +28,7 @@ enum class MlpKind { gated_silu, gelu, gated_gelu, clamped_swiglu };
 // The heads of a layer's attention.
 struct AttentionHeads {
   int heads = 0, kv_heads = 0;
-  int head_dim = 0, value_dim = 0;  // columns of a query and of a key; of a value and of a result
+  int head_dim = 0, value_dim = 0;  // columns of queries and keys; of values and results
   bool values_are_keys = false;     // before norms and rope: one matrix gives both (Gemma 4)
   int q_columns() const { return heads * head_dim; }
   int k_columns() const { return kv_heads * head_dim; }
@@ -38,56 +38,57 @@ struct AttentionHeads {
   bool operator==(const AttentionHeads&) const = default;
 };
 
-// What a row's token sees of the text before it: the last `tokens`, itself included, or of its own chunk of so many
-// (Llama 4).
+// The tokens to which a row's token attends: the last `tokens` tokens, itself included, or the earlier tokens of its
+// own chunk of `tokens` tokens (Llama 4).
 struct TextWindow {
   int tokens = 0;
   bool chunked = false;
   bool operator==(const TextWindow&) const = default;
 };
 
-// Attention whose cache holds keys and values of heads.
+// Attention with a cache of keys and values for each KV head.
 struct HeadAttention {
   AttentionHeads heads = {};
-  std::optional<TextWindow> window = {};  // none: a token sees all of the text before it
+  std::optional<TextWindow> window = {};  // none: a token attends to all tokens before it
   Rope rope = {};                         // no columns: nothing is rotated
   QkNorm qk_norm = QkNorm::none;
-  bool value_norm = false;                 // of each head's values, without weights (Gemma 4)
-  bool qkv_bias = false, o_bias = false;   // of the matrices before and behind it
+  bool value_norm = false;                 // norm of each head's values, without weights (Gemma 4)
+  bool qkv_bias = false, o_bias = false;   // biases of the matrices before and behind it
   bool sinks = false;                      // a learned score in each head's softmax that attends to nothing (gpt-oss)
-  bool output_gate = false;                // its result is multiplied by a gate of the token (Qwen3-Next)
-  std::optional<double> query_scale = {};  // of queries against keys; none: 1 / sqrt(head_dim)
-  double value_scale = 1;                  // of values, which stored weights take (MiMo-V2)
+  bool output_gate = false;                // its result is multiplied by a gate per token (Qwen3-Next)
+  std::optional<double> query_scale = {};  // scale of the scores; none: 1 / sqrt(head_dim)
+  double value_scale = 1;                  // scale of the values, contained in stored weights (MiMo-V2)
   // Columns of the matrix that gives queries, keys, values and gates.
   int projected_columns() const { return heads.projected_columns() + (output_gate ? heads.result_columns() : 0); }
   bool operator==(const HeadAttention&) const = default;
 };
 
-// Sparse attention over latents (DeepSeek-V3.2, 2025, section 2.1): heads of an indexer score each token of the text by
-// the sum over heads of w relu(q k), where all heads share a key, and attention reads the `top_k` best tokens alone.
+// Sparse attention over latents (DeepSeek-V3.2, 2025, section 2.1): an indexer scores each token of the text by the sum
+// over its heads of w relu(q k), where all heads share a key. Attention reads only the `top_k` best tokens.
 struct Indexer {
-  int heads = 0, head_dim = 0, top_k = 0;  // a head's first columns are rotated, as many as of the shared key
-  DType keys =
-      DType::fp8;  // in which engines keep them, with one scale of 32 bits each (vLLM: DeepseekV32IndexerCache)
+  int heads = 0, head_dim = 0, top_k = 0;  // a head's first rope_dim columns are rotated
+  DType keys = DType::fp8;     // cached format, with one 32-bit scale per key (vLLM: DeepseekV32IndexerCache)
   double norm_epsilon = 1e-6;  // of the keys' LayerNorm
-  bool paired = false;         // as LatentAttention::paired
-  Bytes key_bytes() const;     // of a token in one layer
+  bool paired = false;         // like LatentAttention::paired
+  Bytes key_bytes() const;     // for one token in one layer
   bool operator==(const Indexer&) const = default;
 };
 
 // Attention over a compressed latent, from which keys and values are expanded (DeepSeek-V2, 2024, section 2.1). A
 // head's first `nope_dim` columns are not rotated; its last `rope_dim` are, and all heads share that part of the key.
 struct LatentAttention {
-  int q_rank = 0;   // columns of the latent from which queries are expanded; 0: they come from the hidden state
-  int kv_rank = 0;  // columns of the latent that is cached, beside the shared part of the key
+  int q_rank = 0;   // columns of the latent of queries; 0: queries are computed from the hidden state
+  int kv_rank = 0;  // columns of the cached latent, without the shared part of the key
   int nope_dim = 0, rope_dim = 0, value_dim = 0;
-  // Rows of a sequence up to which an engine absorbs a whole prompt, over a cache of 16 bits and of 8: vLLM, by the
-  // kernels that aiconfigurator's mla_context_module.csv names (FLASH_ATTN_MLA to 512 rows, FLASHMLA to 128).
+  // The most rows of a sequence for which an engine computes a whole prompt in the absorbed form, with a 16-bit and an
+  // 8-bit cache. Values of vLLM, from kernel names in aiconfigurator's mla_context_module.csv (FLASH_ATTN_MLA to 512
+  // rows, FLASHMLA to 128).
   int most_absorbed = 512, most_absorbed_8bit = 128;
-  // Whether the columns of a stored rotated part lie pair by pair; else the pairs' first halves precede the second.
+  // Whether the two columns of each rotated pair are adjacent in stored weights; otherwise the first columns of all
+  // pairs precede the second columns.
   bool paired = true;
-  double norm_epsilon = 1e-6;           // of the latents' norms: transformers, whatever the network's is
-  std::optional<Indexer> indexer = {};  // none: attention to all tokens, or to those that another indexer chose
+  double norm_epsilon = 1e-6;           // of the latents' norms: a constant of transformers, whatever the network's
+  std::optional<Indexer> indexer = {};  // none: attention to all tokens, or to those chosen by another layer's indexer
   bool operator==(const LatentAttention&) const = default;
 };
 
@@ -96,7 +97,7 @@ struct LatentHeads {
   LatentAttention dims = {};
   Rope rope = {};
   std::optional<double> query_scale = {};  // none: 1 / sqrt(head_dim())
-  // It has no indexer, and reads the tokens that the last one before it chose (GLM-5.2, vLLM's IndexCache).
+  // The layer has no indexer and reads the tokens chosen by the last indexer before it (GLM-5.2, vLLM's IndexCache).
   bool shares_choice = false;
   int head_dim() const { return dims.nope_dim + dims.rope_dim; }
   int q_columns() const { return heads * head_dim(); }
@@ -109,7 +110,7 @@ struct LatentHeads {
 // over the last `kernel` tokens of queries, keys and values.
 struct DeltaNet {
   int key_heads = 0, value_heads = 0, key_dim = 0, value_dim = 0, kernel = 4;
-  DType state = DType::bf16;  // in which engines keep it: config.json's mamba_ssm_dtype, else 16 bits
+  DType state = DType::bf16;  // format in memory: config.json's mamba_ssm_dtype, else 16 bits
   int key_columns() const { return key_heads * key_dim; }
   int value_columns() const { return value_heads * value_dim; }
   int convolved_columns() const { return 2 * key_columns() + value_columns(); }
@@ -134,24 +135,23 @@ struct Experts {  // a mixture-of-experts MLP
   enum class Score { softmax, sigmoid, softmax_of_chosen };
   int count = 0, per_token = 0, intermediate = 0;
   bool normalise = true;                 // the chosen experts' weights sum to 1
-  int shared = 0;                        // columns of an MLP beside them that every token passes
-  bool shared_gate = false;              // what comes out of that MLP is multiplied by a gate of the token (Qwen3-Next)
-  Score score = Score::softmax;          // softmax_of_chosen: over the chosen alone (gpt-oss)
-  bool choice_bias = false;              // a bias on the scores that decides the choice, not the weights (DeepSeek-V3)
+  int shared = 0;                        // columns of the shared MLP, which computes every token
+  bool shared_gate = false;              // the shared MLP's output is multiplied by a gate per token (Qwen3-Next)
+  Score score = Score::softmax;          // softmax_of_chosen: only over the chosen experts (gpt-oss)
+  bool choice_bias = false;              // a bias on the scores for the choice, not for the weights (DeepSeek-V3)
   int groups = 1, groups_per_token = 1;  // a token's experts lie within its best groups (DeepSeek-V2)
-  double scale = 1;                      // of the chosen experts' sum
-  bool weighs_inputs = false;            // the weight multiplies what an expert reads, not what it writes (Llama 4)
-  bool bias = false;                     // of the router and of both matrices (gpt-oss)
-  Parallelism parallel = {};             // of a shard: how the group's devices share the experts
-  double overlap =
-      0;  // of the experts of neighbouring tokens, beyond chance; not config.json's (inputs/expert_overlap.h)
+  double scale = 1;                      // factor on the chosen experts' sum
+  bool weighs_inputs = false;            // the weight multiplies an expert's input, not its output (Llama 4)
+  bool bias = false;                     // biases of the router and of both matrices (gpt-oss)
+  Parallelism parallel = {};             // in a shard: how the group's devices share the experts
+  double overlap = 0;  // of neighbouring tokens' experts, beyond chance; not from config.json (inputs/expert_overlap.h)
   MlpKind kind = MlpKind::gated_silu;
   int stored() const;  // experts whose weights one device holds
   bool operator==(const Experts&) const = default;
 };
 
-// What comes out of either is normalised before both are added; the router reads the residual stream, normalised by
-// itself, and each expert has a factor of its own (Gemma 4).
+// Both outputs are normalised before they are added. The router has its own norm of the residual stream, and each
+// expert has its own factor (Gemma 4).
 struct ExpertsBesideMlp {
   DenseMlp dense = {};
   Experts experts = {};
@@ -162,15 +162,15 @@ struct ExpertsBesideMlp {
 
 struct LayerShape {
   int hidden = 0;
-  std::optional<int> inputs = {};  // columns that its attention reads; none: hidden
+  std::optional<int> inputs = {};  // columns of the attention's input; none: hidden
   std::variant<HeadAttention, LatentHeads, DeltaNet> attention = {};
   std::variant<NoMlp, DenseMlp, Experts, ExpertsBesideMlp> mlp = {};
   NormKind norm = NormKind::rms;
   double norm_epsilon = 1e-6;
   NormPlacement norms = NormPlacement::before;
-  bool input_norm = true;  // false: what its attention reads is normalised already, or is not to be (EAGLE)
+  bool input_norm = true;  // false: the attention's input is normalised already, or must not be (EAGLE)
   bool parallel = false;   // attention and MLP read the same residual (Falcon)
-  bool scaled = false;     // what leaves it is multiplied by a number of its own (Gemma 4)
+  bool scaled = false;     // the layer's output is multiplied by a stored number (Gemma 4)
 
   bool norms_before() const { return norms != NormPlacement::behind; }
   bool norms_behind() const { return norms != NormPlacement::before; }
@@ -178,9 +178,9 @@ struct LayerShape {
   const LatentHeads* latent() const { return std::get_if<LatentHeads>(&attention); }
   const DeltaNet* delta_net() const { return std::get_if<DeltaNet>(&attention); }
   const Experts* experts() const;     // also those beside a dense MLP
-  const DenseMlp* dense_mlp() const;  // also one beside experts
+  const DenseMlp* dense_mlp() const;  // also a dense MLP beside experts
   std::optional<TextWindow> window() const { return heads() != nullptr ? heads()->window : std::nullopt; }
-  Rope* rope();  // null: it has no such positions
+  Rope* rope();  // null: the layer has no rope
   const Rope* rope() const { return const_cast<LayerShape*>(this)->rope(); }
   bool shares_choice() const { return latent() != nullptr && latent()->shares_choice; }
   bool sees_all() const { return delta_net() == nullptr && !window(); }  // attends to all of the text
@@ -190,19 +190,19 @@ struct LayerShape {
 // A layer of Llama's kind: RMSNorm before each sublayer, all columns of a head rotated, a gated MLP, no biases.
 LayerShape llama_layer(int hidden, const AttentionHeads&, int intermediate);
 
-// Parameters of matrices, in symbols: A, F, Y = A + F; and of vectors: norms, biases, sinks, convolutions.
+// Parameters of matrices (symbols: A, F, Y = A + F) and of vectors (norms, biases, sinks, convolutions).
 double attention_parameters(const LayerShape&);
-double mlp_parameters(const LayerShape&);    // of all stored experts and their router, where there are any
-double layer_parameters(const LayerShape&);  // of both: the matrices alone
+double mlp_parameters(const LayerShape&);    // with all stored experts and their router, if any
+double layer_parameters(const LayerShape&);  // of both; matrices only
 double vector_parameters(const LayerShape&);
-double idle_parameters(
-    const LayerShape&);  // of those, what one token does not read: the experts that it did not choose
-double cached_elements(const LayerShape&);  // of a token, in its cache; of a state none
+double idle_parameters(const LayerShape&);  // the part that one token does not read: experts that it did not choose
+double cached_elements(const LayerShape&);  // per token of the cache; 0 for a recurrent state
 
-// The share of one device. KV heads are replicated where there are fewer of them than devices; what the devices don't
-// divide evenly (MLP columns, experts) is rounded up.
+// The share of one device. KV heads are replicated if there are fewer KV heads than devices. MLP columns and experts
+// that the devices don't divide evenly are rounded up.
 LayerShape shard(const LayerShape&, const Parallelism&);
-// What so many tensor-parallel ranks do not divide, if so: "divide the 6 heads of NETWORK".
+// The part of a layer that `ranks` tensor-parallel ranks can't divide, for messages: "divide the 6 heads of NETWORK".
+// None if they divide it.
 std::optional<std::string> undivided(const LayerShape&, int ranks, const std::string& network);
 int share_of(int columns, int ranks);  // rounded up
 

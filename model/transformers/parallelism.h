@@ -5,17 +5,17 @@
 
 namespace draftline {
 
-// Tensor parallelism divides every matrix among all devices. Two forms change that: expert parallelism gives each
-// device whole experts, and data-parallel attention gives each of `attention_replicas` equal parts of the group
-// sequences of its own, so that tensor parallelism divides all but the experts within a part.
+// Tensor parallelism divides every matrix among all devices. There are two exceptions. Expert parallelism gives each
+// device whole experts. Data-parallel attention divides the group into `attention_replicas` equal parts with separate
+// sequences; tensor parallelism then divides all matrices except the experts' within a part.
 struct Parallelism {
   int devices = 1;
   int attention_replicas = 1;
   bool expert_parallel = false;
-  // Rows of other replicas reach only the devices of their experts, not all (DeepEP and its like). Replicas are then
-  // single devices.
+  // Rows are sent only to the devices of their experts, not to all devices (as in DeepEP). Each replica is then a
+  // single device.
   bool all_to_all = false;
-  // With expert parallelism: the mean over the maximum of the rows that the devices get, 1 / devices to 1. 0: it is
+  // With expert parallelism: the mean number of rows per device divided by the maximum, from 1 / devices to 1. 0: it is
   // estimated from independent draws.
   double expert_balancedness = 0;
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The formats in which a network is served, one for each class of tensor (docs/explanation/prediction.md, "Precision").
-// The format of a linear layer is that of its weights with their scales, and that of the inputs that its products take.
-// Where the inputs are narrower than the activations, an engine quantises the activations at run time, with scales of
-// their own.
+// A linear layer has a format of its weights, with their scales, and a format of the inputs of its products. Where the
+// inputs are narrower than the activations, an engine quantises the activations at run time, with separate scales.
 #pragma once
 #include <compare>
 #include <optional>
@@ -34,14 +33,14 @@ struct RowScales {
 struct LinearFormat {
   DType weights = DType::bf16;
   WeightScales scales = {};
-  std::optional<DType> inputs = {};  // what its products take; none: activations as they are (weight-only)
-  RowScales input_scales = {};       // of quantised inputs
-  bool static_inputs = false;        // one scale for all inputs, known in advance; it counts as one a row
+  std::optional<DType> inputs = {};  // inputs of its products; none: activations unchanged (weight-only)
+  RowScales input_scales = {};       // for quantised inputs
+  bool static_inputs = false;        // one scale for all inputs, known in advance; counted as one per row
   Scaling scaling() const {
     if (bits_of(weights) == 8 && scales.inputs > 0 && scales.outputs > 1) return Scaling::blocks;
     return static_inputs ? Scaling::tensor : Scaling::rows;
   }
-  bool same_products(const LinearFormat& o) const {  // whatever the other scales
+  bool same_products(const LinearFormat& o) const {  // ignoring the other scales
     return weights == o.weights && inputs == o.inputs && scaling() == o.scaling();
   }
   auto operator<=>(const LinearFormat&) const = default;
@@ -50,22 +49,22 @@ struct LinearFormat {
 struct Precision {
   Precision() = default;
   explicit Precision(DType all);  // every class in one format of 16 or 32 bits
-  // The layers' matrices in this format; all else, a drafter's too, in that of the activations.
+  // The layers' matrices in this format; all other tensors, a drafter's included, in that of the activations.
   Precision(std::string name, const LinearFormat& layers, DType activations);
 
   std::string name = "bf16";  // for tables: "fp8", "fp8,kv_cache:fp8"
   DType activations = DType::bf16, kv_cache = DType::bf16, embedding = DType::bf16;
-  LinearFormat attention, mlp, experts, lm_head;  // mlp: of dense layers, and of experts that every token passes
-  LinearFormat draft;                             // of a drafter's layers; its tables have the activations' format
-  bool draft_given = false;                       // asked for: what a drafter's checkpoint has does not count then
+  LinearFormat attention, mlp, experts, lm_head;  // mlp: dense layers and shared experts
+  LinearFormat draft;                             // a drafter's layers; its tables have the activations' format
+  bool draft_given = false;                       // given by the user: replaces the format of a drafter's checkpoint
   auto operator<=>(const Precision&) const = default;
 };
 
-// Formats that engines and checkpoints have names for.
+// Formats that have names in engines and checkpoints.
 struct NamedFormat {
   std::string_view name, also, meaning;  // also: a synonym
   LinearFormat layers;
-  DType activations;  // that engines give these checkpoints
+  DType activations;  // that engines use with these checkpoints
 };
 std::span<const NamedFormat> named_formats();
 const NamedFormat* format_named(std::string_view);  // by name or synonym; null if it is unknown

@@ -44,7 +44,7 @@ int block_size(const Reader& in, std::string_view key, int otherwise) {
 LinearFormat integer_groups(const Reader& in, bool zero_points) {
   const auto bits = given(in, {"bits", "w_bit"});
   const bool eight = bits && bits->integer(4, 8) == 8;
-  if (bits && !eight && bits->integer(4, 8) != 4) bits->fail("only 4 and 8 bits are known");
+  if (bits && !eight && bits->integer(4, 8) != 4) bits->fail("only 4 and 8 bits are supported");
   LinearFormat f;
   f.weights = eight ? DType::int8 : DType::int4;
   const auto group = given(in, {"group_size", "q_group_size"});
@@ -60,7 +60,7 @@ std::optional<DType> number_format(const Reader& in) {
   const bool real = type && type->text() == "float";
   if (bits == 8) return real ? DType::fp8 : DType::int8;
   if (bits == 4) return real ? DType::fp4 : DType::int4;
-  in.at("num_bits").fail("only 4 and 8 bits are known");
+  in.at("num_bits").fail("only 4 and 8 bits are supported");
   return std::nullopt;
 }
 
@@ -114,7 +114,7 @@ std::optional<DType> kv_format(const Reader& in, TransformerShape& shape) {
   if (!scheme) return std::nullopt;
   const auto format = number_format(*scheme);
   if (format == DType::fp8) return format;
-  add_note(in, shape, "the checkpoint's KV cache format is left out: only fp8 is modelled");
+  add_note(in, shape, "the checkpoint's KV cache format is ignored: only fp8 is modelled");
   return std::nullopt;
 }
 
@@ -124,7 +124,7 @@ std::optional<Checkpoint> compressed_tensors(const Reader& in, TransformerShape&
   if (groups.size() > 1)
     add_note(in, shape,
              "the checkpoint has " + std::to_string(groups.size()) +
-                 " groups of formats; all layers are priced in the first one's");
+                 " groups of formats; all layers are priced in the format of the first group");
   return Checkpoint{.layers = compressed(groups.front().second),
                     .ignored = names_in(in, {"ignore"}),
                     .head_too = true,
@@ -156,14 +156,14 @@ std::optional<Checkpoint> modelopt(const Reader& in, TransformerShape& shape) {
   if (!layers) {
     add_note(in, shape,
              "the checkpoint's quant_algo \"" + printable(algo->text(), 100) +
-                 "\" is not known: precision is the scenario's choice");
+                 "\" is unknown: the precision is that of the scenario");
     return std::nullopt;
   }
   Checkpoint c{.layers = *layers, .ignored = names_in(in, {"ignore", "exclude_modules"}), .head_too = true};
   c.kv_cache = kv_format(in, shape);
   if (const auto kv = given(in, "kv_cache_quant_algo")) {
     if (kv->text() == "FP8") c.kv_cache = DType::fp8;
-    else add_note(in, shape, "the checkpoint's KV cache format is left out: only fp8 is modelled");
+    else add_note(in, shape, "the checkpoint's KV cache format is ignored: only fp8 is modelled");
   }
   return c;
 }
@@ -207,7 +207,7 @@ std::optional<Checkpoint> read_method(const Reader& in, TransformerShape& shape)
   }
   add_note(in, shape,
            "the checkpoint's quant_method \"" + printable(name, 100) +
-               "\" is not known: precision is the scenario's choice");
+               "\" is unknown: the precision is that of the scenario");
   return std::nullopt;
 }
 
@@ -230,7 +230,7 @@ Precision precision_of(const Reader& in, const Checkpoint& c, DType activations,
   const auto leave = [&](double share, std::string_view what, LinearFormat& format) {
     if (share > 0 && share < 1)
       add_note(in, shape,
-               "the checkpoint leaves a part of its " + std::string(what) + " in 16 bits (" +
+               "the checkpoint keeps a part of its " + std::string(what) + " in 16 bits (" +
                    std::to_string(static_cast<int>(100 * share + 0.5)) + " % of the products): all are priced " +
                    (share < 0.5 ? "as quantised" : "in 16 bits"));
     if (share >= 0.5) format = plain;
@@ -241,7 +241,7 @@ Precision precision_of(const Reader& in, const Checkpoint& c, DType activations,
   leave(out.lm_head, "LM head", p.lm_head);
   if (!list.not_understood().empty())
     add_note(in, shape,
-             "modules that the checkpoint may leave in 16 bits by \"" + printable(list.not_understood().front(), 100) +
+             "modules that the checkpoint may keep in 16 bits by \"" + printable(list.not_understood().front(), 100) +
                  "\" are priced as quantised");
   if (c.kv_cache && *c.kv_cache != activations) {
     p.kv_cache = *c.kv_cache;

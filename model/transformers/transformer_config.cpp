@@ -37,8 +37,9 @@ const config::Family* family_of(const Reader& in, std::string& word) {
   std::string known;
   for (const auto& f : config::families()) known += (known.empty() ? "" : ", ") + std::string(f.architecture);
   if (place.is_string())
-    place.fail("unknown architecture \"" + word + "\"; known: " + known +
-               ". A copy of the file may name one of them that has the same layers (docs/recipes/your_network.md)");
+    place.fail(
+        "unknown architecture \"" + word + "\"; known: " + known +
+        ". In a copy of the file, give a known architecture with the same layers (docs/recipes/your_network.md)");
   return nullptr;
 }
 
@@ -60,7 +61,7 @@ static const config::Family* family_of_text(const config::Family& whole, const R
   const bool own =
       word == std::string(whole.model_type) + "_text" || (word == "kimi_k2" && whole.model_type == "kimi_k25");
   if (own) return &whole;
-  type->fail("the text of this network, \"" + word + "\", is not modelled");
+  type->fail("the text network \"" + word + "\" is not modelled");
   return nullptr;
 }
 

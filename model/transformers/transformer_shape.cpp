@@ -107,9 +107,9 @@ std::optional<std::string> refuses_shards(const TransformerShape& s, const Paral
            number(p.devices) + ", the number of devices";
   const auto beside_mlp = [](const LayerShape& l) { return std::holds_alternative<ExpertsBesideMlp>(l.mlp); };
   if (p.attention_replicas > 1 && std::any_of(s.kinds.begin(), s.kinds.end(), beside_mlp))
-    return "data_parallel_attention is not modelled for " + s.name + ", whose experts stand beside a dense MLP";
+    return "data_parallel_attention is not modelled for " + s.name + ", which has experts beside a dense MLP";
   if ((p.expert_parallel || p.attention_replicas > 1) && experts == nullptr)
-    return s.name + " has no experts: expert_parallel and data_parallel_attention are for mixtures of experts";
+    return s.name + " has no experts, which expert_parallel and data_parallel_attention require";
   if (p.expert_parallel && experts->count < p.devices)
     return number(p.devices) + " devices are more than the " + number(experts->count) + " experts of " + s.name;
   for (const LayerShape& layer : s.kinds)

@@ -51,15 +51,15 @@ TEST_CASE("what is wrong with a benchmark, or was not said of its server, is exi
     std::string arguments, message;
   };
   const Case c = GENERATE(
-      Case{"--served steps.csv --device h100-sxm --transformer llama-3.1-8b", "--engine: --served needs to know"},
-      Case{"--served steps.csv --engine vllm --transformer llama-3.1-8b", "--device: --served needs to know"},
+      Case{"--served steps.csv --device h100-sxm --transformer llama-3.1-8b", "--engine: is required by --served"},
+      Case{"--served steps.csv --engine vllm --transformer llama-3.1-8b", "--device: is required by --served"},
       Case{"--served steps.csv --engine vllm --device h100 --transformer llama-3.1-8b",
            "#/device: unknown name \"h100\""},
       Case{"--served none.csv" + kServer, "none.csv: no such file"},
-      Case{"--served steps.csv --out device.json" + kServer, "--out: is of a device"},
-      Case{"steps.csv --engine vllm", "--engine: goes with --served"},
-      Case{"", "calibrate: name a measured file, a folder of tables, or benchmarks with --served"},
-      Case{"--served spec.csv" + kServer, "spec.csv:2: is a speculative run (2.50 tokens a step)"},
+      Case{"--served steps.csv --out device.json" + kServer, "--out: is the file of a device"},
+      Case{"steps.csv --engine vllm", "--engine: requires --served"},
+      Case{"", "calibrate: give a measured file, a folder of tables, or benchmarks with --served"},
+      Case{"--served spec.csv" + kServer, "spec.csv:2: is a speculative run (2.50 tokens per step)"},
       Case{"--served steps.csv spec.csv --method '{\"name\": \"eagle\"}'" + kServer, "#/method/name: "},
       Case{"--served steps.csv spec.csv --method '{\"name\": '" + kServer, "--method: line 1"},
       Case{"--served steps.csv --tensor-parallel 3" + kServer, "#/tensor_parallel: "});
@@ -72,7 +72,7 @@ TEST_CASE("what is wrong with a benchmark, or was not said of its server, is exi
   CHECK(contains(r.err, c.message));
 }
 
-TEST_CASE("a benchmark of which most steps read prompts is left out, and says which outputs would tell") {
+TEST_CASE("a benchmark in which most steps compute prompts is excluded, with the output length that it needs") {
   const auto served = [](int sequences, int output) {
     return Json{{"completed", 10 * sequences},
                 {"max_concurrency", sequences},
@@ -91,20 +91,20 @@ TEST_CASE("a benchmark of which most steps read prompts is left out, and says wh
   const Ran both = draftline("calibrate --served c8.json c128.json" + kServer + " --engine-out mine.json");
   INFO(both.err);
   CHECK(both.code == 0);
-  CHECK(
-      contains(both.err, "c128.json: left out: with 128 sequences and outputs of 128 tokens most steps read a prompt"));
-  CHECK(contains(both.err, "outputs of 185 tokens or more would tell"));
+  CHECK(contains(both.err,
+                 "c128.json: excluded: with 128 sequences and outputs of 128 tokens most steps also compute a prompt"));
+  CHECK(contains(both.err, "use outputs of at least 185 tokens"));
   CHECK_FALSE(contains(both.out, "c128.json"));
   const Ran one = draftline("calibrate --served c128.json" + kServer + " --engine-out mine.json");
   CHECK(one.code == 2);
-  CHECK(contains(one.err, "c128.json: left out: "));
+  CHECK(contains(one.err, "c128.json: excluded: "));
   draftline.write("c64.json", served(64, 256));  // 0.25 prompts a step: half of the gaps are without
-  CHECK_FALSE(contains(draftline("calibrate --served c64.json" + kServer).err, ": left out: "));
+  CHECK_FALSE(contains(draftline("calibrate --served c64.json" + kServer).err, ": excluded: "));
   const Ran drafted = draftline(
       "calibrate --served c8.json c64.json@acceptance_length=2 --method '{\"name\": \"eagle3\", "
       "\"draft_length\": 3}'" +
       kServer);
-  CHECK(contains(drafted.err, "c64.json: of 100 steps some 50 read a prompt, which its TPOT has in it"));
+  CHECK(contains(drafted.err, "c64.json: about 50 of 100 steps compute a prompt, which is included in the TPOT"));
 }
 
 }  // namespace draftline

@@ -106,13 +106,13 @@ TEST_CASE("a source that is not known is told, with the nearest that is") {
   const std::string ask = "calibrate tables --device h100-sxm --out d.json ";
   const Ran none = draftline(ask);
   CHECK(none.code == 2);
-  CHECK(contains(none.err, "--source: say whose tables these are"));
+  CHECK(contains(none.err, "--source: give the origin of the tables"));
   CHECK(contains(draftline(ask + "--source aiconfigurater").err,
-                 "--source: \"aiconfigurater\" is no key of data/sources.json; did you mean \"aiconfigurator\"?"));
+                 "--source: \"aiconfigurater\" is not a key of data/sources.json; did you mean \"aiconfigurator\"?"));
   CHECK(contains(draftline(ask + "--source aiconf").err, "did you mean \"aiconfigurator\"?"));
   const Ran far = draftline(ask + "--source quitedifferent");
   CHECK(far.code == 0);
-  CHECK(contains(far.err, "\"quitedifferent\" is no key of data/sources.json\n"));
+  CHECK(contains(far.err, "\"quitedifferent\" is not a key of data/sources.json\n"));
   CHECK_FALSE(contains(draftline(ask + kOwn).err, "warning"));
 }
 
@@ -136,12 +136,13 @@ TEST_CASE("what a folder of tables has wrong is exit code 2 with its place, and 
     std::string file, text, arguments, message;
   };
   const Case c = GENERATE(
-      Case{"", "", "tables --device h100-sxm --out tables/nccl.csv", "--out: tables/nccl.csv is read, and would be"},
+      Case{"", "", "tables --device h100-sxm --out tables/nccl.csv", "--out: tables/nccl.csv is an input and would be"},
       Case{"", "", "tables --device cards/my-gpu.json --out cards/my-gpu.json", "--out: cards/my-gpu.json is read"},
       Case{"", "", "tables --device h100-sxm --compare ./cards/my-gpu.json --compare-out cards/my-gpu.json",
-           "cards/my-gpu.json is read, and would be overwritten"},
-      Case{"", "", "tables/nccl.csv --device h100-sxm", "tables/nccl.csv: is a table alone; name the folder"},
-      Case{"", "", "tables --device h100-sxm --engine-out e.json", "--engine-out: tables of kernels say nothing"},
+           "cards/my-gpu.json is an input and would be overwritten"},
+      Case{"", "", "tables/nccl.csv --device h100-sxm", "tables/nccl.csv: is a single table; give the folder"},
+      Case{"", "", "tables --device h100-sxm --engine-out e.json",
+           "--engine-out: tables of kernels contain no host times"},
       Case{"tables/gemm.parquet", "PAR1", "tables --device h100-sxm", "gemm.parquet: is a Parquet file"},
       Case{"tables/moe.csv", "a\n1\n", "tables --device h100-sxm", "moe.csv: no column \"moe_dtype\""},
       Case{"tables/nccl.csv.gz", kSums, "tables --device h100-sxm", "are both tables of nccl; leave one"},

@@ -37,8 +37,7 @@ TEST_CASE("--scenarios pins every scenario of a folder; one that is new or gone 
   fs::remove(draftline.path("mine/served.json"));
   const Ran gone = draftline("check --scenarios mine");
   CHECK(gone.code == 1);
-  CHECK(
-      contains(gone.out, "simulate served.json: its scenario is not there any more: the same command with --approve"));
+  CHECK(contains(gone.out, "simulate served.json: its scenario no longer exists: the same command with --approve"));
   CHECK(draftline("check --scenarios mine --approve").code == 0);
   CHECK(draftline("check --scenarios mine").code == 0);
   CHECK(!contains(draftline.read("mine/pins.json"), "served.json"));
@@ -82,14 +81,14 @@ TEST_CASE("files of a folder that are not pinned are told, but for those that a 
   const Ran r = draftline("check --scenarios mine --approve");
   CHECK(r.code == 0);
   CHECK(r.err ==
-        "not pinned: mine/notes.json: is no scenario\n"
-        "not pinned: mine/sub: is a folder, and only the files of mine are\n"
+        "not pinned: mine/notes.json: is not a scenario\n"
+        "not pinned: mine/sub: is a folder; only files directly in mine are\n"
         "not pinned: mine/upper.JSON: its name does not end in .json\n"
         "approved mine/pins.json: 1 pin, 30 figures\n");
   for (const char* kept : {"run.json", "pins.json", "notes.json"}) {
     const Ran over = draftline("check --scenarios mine --junit mine/" + std::string(kept));
     CHECK(over.code == 2);
-    CHECK(contains(over.err, "is read, and would be overwritten"));
+    CHECK(contains(over.err, "is an input and would be overwritten"));
   }
   CHECK(draftline("check mine/pins.json --markdown mine/run.json").code == 2);
   CHECK(draftline("check mine/pins.json ./mine/pins.json").out == "30 figures of 1 pin are as approved.\n");

@@ -73,16 +73,17 @@ TEST_CASE("wrong input of check is exit 2 with its place, and nothing is written
   const auto c = GENERATE_COPY(
       Case{R"({"schema_version": 1, "pins": []})", "check pins.json", "pins.json#/pins: at least one pin is needed"},
       Case{R"({"schema_version": 1, "anchors": []})", "check --anchors pins.json",
-           "pins.json#/anchors: at least one anchor is needed"},
-      Case{"{}", "check --against pins.json pins.json", "pins.json#: is no output of a verb: missing key"},
-      Case{R"({"schema_version": 1})", "check --against pins.json pins.json", "pins.json#: holds no figure"},
-      Case{kPins, "check --against s.json s.json", "s.json#: is no output of a verb"},
-      Case{kPins, "check pins.json --tolerance 0.5", "--tolerance is of --against"},
-      Case{kPins, "check pins.json --within 0.3", "--within is of --measured"},
-      Case{kPins, "check pins.json --reference-data .", "--reference-data is of --anchors"},
-      Case{kPins, "check --against s.json s.json --exact --tolerance 0.1", "--exact has no tolerance"},
-      Case{kPins, "check --measured s.json s.json --exact", "--exact is of predictions"},
-      Case{kPins, "check --measured s.json s.json", "--junit is of predictions"},
+           "pins.json#/anchors: at least one anchor is required"},
+      Case{"{}", "check --against pins.json pins.json", "pins.json#: is not an output of a verb: missing key"},
+      Case{R"({"schema_version": 1})", "check --against pins.json pins.json", "pins.json#: contains no figures"},
+      Case{kPins, "check --against s.json s.json", "s.json#: is not an output of a verb"},
+      Case{kPins, "check pins.json --tolerance 0.5", "--tolerance requires --against"},
+      Case{kPins, "check pins.json --within 0.3", "--within requires --measured"},
+      Case{kPins, "check pins.json --reference-data .", "--reference-data requires --anchors"},
+      Case{kPins, "check --against s.json s.json --exact --tolerance 0.1",
+           "--exact and --tolerance exclude each other"},
+      Case{kPins, "check --measured s.json s.json --exact", "--exact applies to predictions"},
+      Case{kPins, "check --measured s.json s.json", "--junit applies to predictions"},
       Case{"{", "check pins.json", "pins.json#"}, Case{"[1]", "check pins.json", "pins.json#: "},
       Case{std::string(20000, '['), "check pins.json", "pins.json#"},
       Case{pin + R"(, "points": [{"at": {}, "x": 1e999}]}]})", "check pins.json", "pins.json#/pins/0/points/0/x: "},
@@ -100,7 +101,7 @@ TEST_CASE("wrong input of check is exit 2 with its place, and nothing is written
       Case{kPins, "check pins.json --against pins.json", "one of them"},
       Case{kPins, "check pins.json --jobs 0", "jobs"}, Case{kPins, "check --measured pins.json", "measured"},
       Case{kPins, "check --against pins.json", "holds no \"question\""},
-      Case{kPins, "check --against s.json s.json --approve", "--approve writes pin files"},
+      Case{kPins, "check --against s.json s.json --approve", "--approve excludes"},
       Case{R"({"question": {"verb": "run", "file": 3, "scenario": {}}})", "check --against pins.json",
            "pins.json#/question/file: "},
       Case{R"({"question": {"verb": "run", "file": "x", "seed": "y", "scenario": {}}})", "check --against pins.json",
@@ -178,7 +179,7 @@ TEST_CASE("--json, --junit and --markdown say what the table says") {
   CHECK(!j.at("pins")[0].at("changes").empty());
   CHECK(contains(draftline.read("junit.xml"), "failures=\"1\""));
   CHECK(contains(draftline.read("junit.xml"), "device h100-sxm -&gt; h200"));
-  CHECK(contains(draftline.read("summary.md"), "## draftline check: predictions moved"));
+  CHECK(contains(draftline.read("summary.md"), "## draftline check: predictions changed"));
 }
 
 TEST_CASE("--against asks an output's own question again, with its seed and options") {

@@ -125,7 +125,7 @@ TEST_CASE("a trace replays the drafter that it was recorded of, by its folder") 
   draftline.write("other.json", traced_scenario("eagle1", "t.gz"));
   const Ran r = draftline("run other.json");
   CHECK(r.code == 2);
-  CHECK(contains(r.err, "the trace was recorded of another drafter"));
+  CHECK(contains(r.err, "the trace was recorded with another drafter"));
 }
 
 TEST_CASE("a trace knows its drafter by the weights, not by the folder's name") {

@@ -71,8 +71,8 @@ TEST_CASE("what decoding would need is told before it is made") {
   draftline.write("tiny.json", kTiny);
   const auto [options, message] =
       GENERATE(std::pair{"--prompts 4096 --batch-size 4096 --new-tokens 1000000", "its caches "},
-               std::pair{"--prompts 1000000 --prompt-tokens 1000000", "tokens in all"},
-               std::pair{"--trace t.gz --new-tokens 1", "needs two at least"},
+               std::pair{"--prompts 1000000 --prompt-tokens 1000000", "tokens in total"},
+               std::pair{"--trace t.gz --new-tokens 1", "must be at least 2"},
                std::pair{"--method medusa", "its own tree has 10 candidates at a level, and the vocabulary 8 tokens"});
   const Ran r = draftline("decode --transformer ./tiny.json " + std::string(options));
   CHECK(r.code == 2);
@@ -84,13 +84,13 @@ TEST_CASE("a file that is read, or written already, is not overwritten") {
   draftline.write("s.json", eagle3_scenario(kWorkload));
   draftline.write("t.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,5,5\n1,5,5\n");
   draftline.write("traced.json", eagle3_scenario(R"("workload": {"arrivals": {"trace": "t.csv"}})"));
-  const auto [arguments, message] =
-      GENERATE(std::pair{"simulate s.json --requests r.csv --steps ./r.csv", "--steps: is the file of --requests, too"},
-               std::pair{"simulate s.json --timeline s.json", "--timeline: s.json is read, and would be overwritten"},
-               std::pair{"simulate traced.json --requests t.csv", "t.csv is read, and would be overwritten"},
-               std::pair{"calibrate t.csv --out t.csv", "--out: t.csv is read, and would be overwritten"},
-               std::pair{"calibrate t.csv --out a.json --engine-out a.json", "--engine-out: is the file of --out, too"},
-               std::pair{"check s.json --junit s.json", "--junit: s.json is read, and would be overwritten"});
+  const auto [arguments, message] = GENERATE(
+      std::pair{"simulate s.json --requests r.csv --steps ./r.csv", "--steps: is also the file of --requests"},
+      std::pair{"simulate s.json --timeline s.json", "--timeline: s.json is an input and would be overwritten"},
+      std::pair{"simulate traced.json --requests t.csv", "t.csv is an input and would be overwritten"},
+      std::pair{"calibrate t.csv --out t.csv", "--out: t.csv is an input and would be overwritten"},
+      std::pair{"calibrate t.csv --out a.json --engine-out a.json", "--engine-out: is also the file of --out"},
+      std::pair{"check s.json --junit s.json", "--junit: s.json is an input and would be overwritten"});
   const Ran r = draftline(arguments);
   CHECK(r.code == 2);
   CHECK(contains(r.err, message));

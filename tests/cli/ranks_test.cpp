@@ -77,7 +77,7 @@ TEST_CASE("records of a simulation are written by one rank, as if it were alone"
   }
   const Ran many = mpirun(draftline, {{2, "simulate served.json --requests c.csv"}});
   CHECK(many.code == 2);
-  CHECK(times("records and the timeline are of a single one", many.err) == 1);
+  CHECK(times("records and the timeline require a scenario with a single point", many.err) == 1);
   CHECK(!std::filesystem::exists(draftline.path("c.csv")));
 }
 
@@ -130,9 +130,9 @@ TEST_CASE("a rank that fails alone ends all of them with its message and its exi
   };
   const Case c =
       GENERATE(Case{"simulate served.json", "simulate nothing.json", "nothing.json: no such file"},
-               Case{"plan served.json", "plan other.json", "rank 1 reads other files than rank 0"},
+               Case{"plan served.json", "plan other.json", "rank 1 has different input files"},
                Case{"run run.json --json", "run wrong.json --json", "wrong.json#/batch_size: must be at"},
-               Case{"run run.json", "run run.json --dry-run", "rank 1 was started with another command line"},
+               Case{"run run.json", "run run.json --dry-run", "rank 1 was started with a different command line"},
                Case{"simulate one.json", "simulate nothing.json", "nothing.json: no such file"},  // nothing to share
                Case{"check pins.json", "check nothing.json", "File does not exist: nothing.json"});
   const Ran r = mpirun(draftline, {{1, c.first}, {1, c.second}, {1, c.first}});
@@ -172,7 +172,7 @@ TEST_CASE("Ctrl-C that one rank receives ends all of them, with one message and 
   const std::string err = draftline.read("err");
   INFO(err);
   CHECK(WEXITSTATUS(status) == 130);
-  CHECK(times("of 4500 points; go on with --from ", err) == 1);
+  CHECK(times("of 4500 points; continue with --from ", err) == 1);
   const auto d = nlohmann::json::parse(draftline.read("out"));
   CHECK(d.at("results").size() > 0);
   CHECK(d.at("results").size() < 4500);
@@ -187,7 +187,7 @@ TEST_CASE("what measures one machine is refused under mpirun") {
     INFO(asked << "\n" << r.err);
     CHECK(r.code == 2);
     CHECK(r.out.empty());
-    CHECK(times("this measures one machine, with one process: start it without mpirun", r.err) == 1);
+    CHECK(times("this verb measures one machine with one process: start it without mpirun", r.err) == 1);
   }
   CHECK(!std::filesystem::exists(draftline.path("p.json")));
   CHECK(!std::filesystem::exists(draftline.path("v")));

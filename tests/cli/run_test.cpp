@@ -34,8 +34,8 @@ TEST_CASE("wrong input is exit code 2, one clear message on standard error and n
       Case{run_scenario("\"batch\": 1"), "s.json#/batch: unknown key"},
       Case{run_scenario("", "h100"),
            "s.json#/device: unknown name \"h100\"; did you mean \"h100-nvl\", \"h100-pcie\" or \"h100-sxm\"?"},
-      Case{run_scenario("\"prompt_tokens\": 1000000"), "s.json#: no point of it can run; the first: a text of "},
-      Case{run_scenario("\"batch_size\": 60000"), "s.json#: no point of it can run; the first: needs "});
+      Case{run_scenario("\"prompt_tokens\": 1000000"), "s.json#: no point can run; the first: a text of "},
+      Case{run_scenario("\"batch_size\": 60000"), "s.json#: no point can run; the first: needs "});
   const Program draftline;
   if (!c.file.empty()) draftline.write("s.json", c.file);
   const std::string format = GENERATE("", " --json", " --csv");

@@ -61,7 +61,7 @@ TEST_CASE("simulate --json of one point holds the figures by their names, each w
   draftline.write("other.json", scenario(kPoisson, R"("prices": {"h200": 3.6})"));
   const Ran other = draftline("simulate other.json --csv");
   CHECK(other.code == 2);
-  CHECK(contains(other.err, "other.json#/prices: has no price of h100-sxm"));
+  CHECK(contains(other.err, "other.json#/prices: lacks the price of h100-sxm"));
 }
 
 TEST_CASE("points of a workload are told by its own lengths, and by their acceptance") {
@@ -153,11 +153,11 @@ TEST_CASE("more load than can be served is no error: it ends, warns and says tha
   draftline.write("s.json", scenario(R"({"process": "poisson", "rate": "3000 /s"})"));
   const Ran table = draftline("simulate s.json");
   CHECK(table.code == 0);
-  CHECK(contains(table.out, "warning: the load is more than can be served"));
+  CHECK(contains(table.out, "warning: the load exceeds the capacity"));
   const Json point = Json::parse(draftline("simulate s.json --json").out);
   CHECK(point.at("diverges") == true);
   REQUIRE(point.at("warnings").size() == 1);
-  CHECK(starts_with(point.at("warnings")[0].get<std::string>(), "the load is more than can be served (utilization "));
+  CHECK(starts_with(point.at("warnings")[0].get<std::string>(), "the load exceeds the capacity (utilization "));
 }
 
 TEST_CASE("of several points each says whether its own queue grows") {
@@ -169,7 +169,7 @@ TEST_CASE("of several points each says whether its own queue grows") {
     INFO(line);
     if (starts_with(line, "eagle3")) CHECK(contains(line, "grows") == contains(line, "000 /s"));
   }
-  CHECK(contains(table, "warning: in 2 of 3 rows the load is more than can be served: the queue grows,"));
+  CHECK(contains(table, "warning: in 2 of 3 rows the load exceeds the capacity: the queue grows,"));
   const Json all = Json::parse(draftline("simulate s.json --json").out).at("results");
   for (const Json& point : all) CHECK(point.at("warnings").size() == (point.at("diverges") == true ? 1 : 0));
   CHECK(all[0].at("diverges") == false);
@@ -200,7 +200,7 @@ TEST_CASE("Ctrl-C, and what ends a session or a job, keep what is finished and s
   const auto [signal, code] = GENERATE(std::pair{"INT", 130}, std::pair{"TERM", 143}, std::pair{"HUP", 129});
   const Ran r = interrupted(draftline, signal);
   REQUIRE(r.code == code);
-  CHECK(contains(r.err, "of 1500 points; go on with --from "));
+  CHECK(contains(r.err, "of 1500 points; continue with --from "));
   const Json d = Json::parse(r.out);
   CHECK(d.at("results").size() > 0);
   CHECK(d.at("results").size() < 1500);
@@ -246,14 +246,14 @@ TEST_CASE("what simulate, plan and advise can't use is exit code 2 with its plac
   const std::vector<std::pair<std::string, std::string>> cases{
       {"simulate plain.json", "plain.json#: has no \"workload\""},
       {"run load.json", "load.json#: has a \"workload\""},
-      {"plan load.json", "load.json#: \"slo\" is needed"},
-      {"plan closed.json", "closed.json#/workload: a plan needs arrivals with a rate"},
-      {"plan lists.json", "lists.json#/replicas: a plan finds the number of replicas: leave the list out"},
-      {"plan price.json", "price.json#/prices: has no price of h100-sxm"},
-      {"advise plain.json", "plain.json#: no method of it speculates"},
-      {"simulate trace.json", "trace.csv:3: an output of 0 tokens"},
+      {"plan load.json", "load.json#: \"slo\" is required"},
+      {"plan closed.json", "closed.json#/workload: a plan requires arrivals with a rate"},
+      {"plan lists.json", "lists.json#/replicas: a plan finds the number of replicas: remove the list"},
+      {"plan price.json", "price.json#/prices: lacks the price of h100-sxm"},
+      {"advise plain.json", "plain.json#: contains no speculative method"},
+      {"simulate trace.json", "trace.csv:3: has an output of 0 tokens"},
       {"simulate large.json", "large.csv:3: a request of 9000000 + 5 tokens does not fit the KV pool"},
-      {"simulate load.json --requests r.txt", "r.txt: records are written as .csv or .jsonl"}};
+      {"simulate load.json --requests r.txt", "r.txt: records must be .csv or .jsonl"}};
   for (const auto& [arguments, message] : cases) {
     const Ran r = draftline(arguments);
     INFO(arguments << ": " << r.err);
@@ -320,8 +320,9 @@ TEST_CASE("plan recommends the cheapest fleet that meets the targets, and says w
   CHECK(best.at("e2e_mean").at("low").get<double>() < best.at("e2e_mean").at("value").get<double>());
   const std::string text = draftline("plan s.json").out;
   CHECK(starts_with(text, "Recommended: "));
-  CHECK(contains(text, " headroom). With a replica to spare (N + 1): "));
-  CHECK(contains(text, "3 simulations of each option meet the targets, and each alone recommends the same."));
+  CHECK(contains(text, " headroom). With a spare replica (N + 1): "));
+  CHECK(contains(
+      text, "3 simulations of each option meet the targets, and each simulation alone recommends the same option."));
   CHECK(contains(text, "Pareto"));
   // Whole nodes of eight, and what a million tokens of them cost.
   draftline.write("nodes.json",
@@ -334,7 +335,7 @@ TEST_CASE("plan recommends the cheapest fleet that meets the targets, and says w
   CHECK(whole.at("cost_with_spare").at("value") == 16);  // there is room in the node
   CHECK(whole.at("cost_per_million_tokens").at("value").get<double>() ==
         Approx(16.0 / 3600 / whole.at("throughput").at("value").get<double>() * 1e6));
-  CHECK(contains(draftline("plan nodes.json").out, "(1 whole node); 16.00 an hour."));
+  CHECK(contains(draftline("plan nodes.json").out, "(1 whole node); 16.00 per hour."));
   // one device fewer does not do: the same fleet, simulated
   const int replicas = best.at("replicas");
   if (replicas > 1) {

@@ -131,7 +131,7 @@ TEST_CASE("an assistant is of the target whose width it names, and has queries a
   CHECK(contains(message_of(keys, DrafterKind::gemma4_assistant, gemma), "model.layers.2.self_attn.q_norm.weight"));
   s.config("use_ordered_embeddings", true);
   CHECK(contains(message_of(s, DrafterKind::gemma4_assistant, gemma),
-                 "#/use_ordered_embeddings: logits of a part of the vocabulary"));
+                 "#/use_ordered_embeddings: logits for a part of the vocabulary"));
   s.config("use_ordered_embeddings", false);
   auto text = s.json("config.json").at("text_config");
   text["layer_types"] = {"full_attention", "chunked_attention"};
@@ -280,8 +280,8 @@ TEST_CASE("what changes a block drafter's values and not its cost is refused whe
     return message_of(s, DrafterKind::dflash2);
   };
   CHECK(contains(refused("output_multiplier", 0.2), "#/output_multiplier: a block drafter with a scale can be priced"));
-  CHECK(
-      contains(refused("final_logit_softcapping", 20), "#/final_logit_softcapping: a block drafter whose logits are"));
+  CHECK(contains(refused("final_logit_softcapping", 20),
+                 "#/final_logit_softcapping: a block drafter with capped logits"));
   CHECK(refused("output_multiplier", 1) == "none");
   CHECK(contains(refused("dflash_config", {{"conv_kernel_size", 3},
                                            {"conv_group_size", 16},

@@ -111,7 +111,7 @@ TEST_CASE("where no input differs it was the program, or the machine") {
   const Rig rig;
   rig.approve(kRunPin);
   rig.replace("pins.json", "\"verified_rows\":4", "\"verified_rows\":5");
-  CHECK(contains(causes(rig.check()), "model differs: another compiler, C library or CPU computed it"));
+  CHECK(contains(causes(rig.check()), "model changed: a different compiler, C library or CPU computed it"));
   const PinFile file = read_pins(rig.path("pins.json"));
   rig.replace("pins.json", file.commit, "1111111111111111111111111111111111111111");
   rig.replace("pins.json", file.model, "0000000000000000");
@@ -125,7 +125,7 @@ TEST_CASE("where no input differs, figures and points come and go by an edit of 
   rig.replace("pins.json", "\"step_time\"", "\"ttft\"");
   const Checked c = rig.check();
   CHECK(figures_that_moved(c) == std::set<std::string>{"step_time", "ttft"});
-  CHECK(causes(c) == "neither an input nor the program's model differs: the pin was edited after it was approved");
+  CHECK(causes(c) == "neither the inputs nor the program's model changed: the pin was edited after its approval");
 }
 
 TEST_CASE("a plan's pin says which fleet is recommended") {
@@ -208,8 +208,8 @@ TEST_CASE("questions that a verb would refuse are refused here, in the same word
   CHECK(contains(rig.check().failure.value_or(""),
                  "\"run\" stands at " + rig.path("pins.json").string() + "#/pins/0/verb"));
   CHECK(contains(failure("simulate", "s.json"), "no \"workload\""));
-  CHECK(contains(failure("plan", "served.json"), "\"slo\" is needed"));
-  CHECK(contains(failure("plan", "served.json"), "a plan needs arrivals with a rate"));
+  CHECK(contains(failure("plan", "served.json"), "\"slo\" is required"));
+  CHECK(contains(failure("plan", "served.json"), "a plan requires arrivals with a rate"));
   CHECK(contains(failure("advise", "served.json"), "served.json"));
   CHECK(contains(failure("serve", "served.json"), "is no verb"));
   Pin papers;
@@ -288,7 +288,7 @@ TEST_CASE("two documents are joined point by point; their fingerprints say which
   const Checked c = compare_documents(was, is, "name", 1e-9);
   REQUIRE(c.changes.size() == 1);
   CHECK(c.changes[0].relative.value_or(0) == Approx(0.5));
-  CHECK(causes(c) == "d.json: its content differs\ngone.json: is not read any more\nnew.json: is read now");
+  CHECK(causes(c) == "d.json: its content differs\ngone.json: is no longer read\nnew.json: is newly read");
   is["model"] = "2";
   is["commit"] = "bbbbbbbbbbbbbbbb-dirty";
   CHECK(contains(causes(compare_documents(was, is, "name", 1e-9)),

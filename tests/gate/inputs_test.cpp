@@ -16,8 +16,8 @@ static std::string told(const std::map<std::string, std::string>& was, const std
 TEST_CASE("a value that differs, one that is gone and one that is new are told one by one") {
   CHECK(told({{"a/x", "1"}, {"a/y", "2"}, {"b", "3"}}, {{"a/x", "1"}, {"a/y", "4"}, {"c", "5"}}) ==
         "d.json: a/y 2 -> 4\nd.json: b 3 -> (none)\nd.json: c (none) -> 5");
-  CHECK(told({{"a", "1"}}, {{"a", "1"}}) == "d.json: its content differs, none of its values");
-  CHECK(told({}, {}) == "d.json: its content differs; only JSON is compared value by value");
+  CHECK(told({{"a", "1"}}, {{"a", "1"}}) == "d.json: its content changed, but none of its values");
+  CHECK(told({}, {}) == "d.json: its content changed; only JSON is compared value by value");
 }
 
 TEST_CASE("an object that is gone or new is one line, whatever the number of its values") {

@@ -123,7 +123,7 @@ TEST_CASE("two probes: each point by medians and quartiles, each op by signed ra
   CHECK(c.lost.empty());
   CHECK(!c.fine());
   const std::string text = measured_text(c, 0);
-  CHECK(contains(text, "1 point stands in the first file alone, 2 in the second"));
+  CHECK(contains(text, "1 point stands only in the first file, 2 in the second"));
   std::ostringstream out;
   write_measured_json(out, c);
   CHECK(json(out.str()).at("kinds").size() == 4);
@@ -158,7 +158,7 @@ TEST_CASE("an op that the second file lacks is no success; files without a commo
   const auto c = compare_measured(rig.path("both.json"), rig.path("one.json"), 0.05);
   CHECK(c.lost == std::vector<std::string>{"argmax"});
   CHECK(!c.fine());
-  CHECK(contains(measured_text(c, 0), "lost: the second file has none of the points of argmax.\n"));
+  CHECK(contains(measured_text(c, 0), "lost: the second file has no points of argmax.\n"));
   CHECK(compare_measured(rig.path("both.json"), rig.path("both.json"), 0.05).fine());
   CHECK(contains(mistake_of([&] { compare_measured(rig.path("both.json"), rig.path("other.json"), 0.05); }),
                  "other.json: has no point in common with "));
@@ -222,8 +222,9 @@ TEST_CASE("files that are no measurements, or of different kinds, are refused") 
   const auto mistake = [&](const char* a, const char* b) {
     return mistake_of([&] { compare_measured(rig.path(a), rig.path(b), 0.05); });
   };
-  CHECK(contains(mistake("probe.json", "steps.json"), "one file is of a probe, the other of a decoder's steps"));
-  CHECK(contains(mistake("probe.json", "s.json"), "is no measured file"));
+  CHECK(
+      contains(mistake("probe.json", "steps.json"), "one file is from a probe, the other contains steps of a decoder"));
+  CHECK(contains(mistake("probe.json", "s.json"), "is not a measured file"));
   CHECK(contains(mistake("none.json", "probe.json"), "no such file"));
   rig.write("hostile.json", R"({"points": [{"op": 3}]})");
   CHECK(contains(mistake("probe.json", "hostile.json"), "hostile.json#"));

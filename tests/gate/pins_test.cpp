@@ -147,7 +147,7 @@ TEST_CASE("mistakes in a pin file are told with their place") {
       Case{file_with(pin + R"(, "seed": "x"})"), "pins.json#/pins/0/seed: must be a whole number"},
       Case{file_with(pin + R"(, "seed": 1e30})"), "pins.json#/pins/0/seed: must be a whole number"},
       Case{file_with(pin + R"(, "figures": "all"})"), "pins.json#/pins/0/figures: "},
-      Case{file_with(pin + R"(, "figures": []})"), "pins.json#/pins/0/figures: at least one figure is needed"},
+      Case{file_with(pin + R"(, "figures": []})"), "pins.json#/pins/0/figures: at least one figure is required"},
       Case{file_with(R"({"verb": "papers", "papers": []})"), "pins.json#/pins/0/papers: at least one paper is needed"},
       Case{file_with(""), "pins.json#/pins: at least one pin is needed"},
       Case{file_with(pin + R"(, "points": {"at": 1}})"), "pins.json#/pins/0/points: "},
@@ -192,8 +192,8 @@ TEST_CASE("every scenario of a folder that has no pin gets one, by what it asks;
     others += other.file.filename().string() + ": " + other.why.substr(0, 14) + "\n";
   CHECK(names() == "run broken.json, run s.json, simulate served.json, run typo.json, ");
   CHECK(others ==
-        "list.json: is no scenario\nnotes.json: is no scenario\noutput.json: is no scenario\n"
-        "sub: is a folder, a\nupper.JSON: its name does \n");
+        "list.json: is not a scena\nnotes.json: is not a scena\noutput.json: is not a scena\n"
+        "sub: is a folder; o\nupper.JSON: its name does \n");
 }
 
 TEST_CASE("a pin of a folder's scenario follows its workload, unless it names a question of its own") {

@@ -166,7 +166,7 @@ TEST_CASE("Markdown: tables with a column for each head, and nothing of a user's
   GateReport r = two_pins();
   r.pins[2].failure = "t.json#/a: unknown <b>name</b> `x` | two\nlines";
   const std::string text = gate_markdown(r);
-  CHECK(starts_with(text, "## draftline check: predictions moved\n"));
+  CHECK(starts_with(text, "## draftline check: predictions changed\n"));
   CHECK(contains(text, "unknown &lt;b>name&lt;/b> \\`x\\` "));
   CHECK(contains(text, "two lines\n"));
   CHECK(contains(text, "late &amp; &lt;slow>"));
@@ -181,7 +181,7 @@ TEST_CASE("Markdown: tables with a column for each head, and nothing of a user's
   }
   CHECK(rows == 2 + 3 + 2 + 3);
   CHECK(bars.size() <= 2);
-  CHECK(starts_with(gate_markdown({{pin("run same.json", {})}, {}}), "## draftline check: nothing moved\n"));
+  CHECK(starts_with(gate_markdown({{pin("run same.json", {})}, {}}), "## draftline check: no changes\n"));
 }
 
 TEST_CASE("JUnit: a test case for each pin, failures with what moved and why, escaped") {
@@ -238,10 +238,10 @@ TEST_CASE("anchors report and never fail") {
   const GateReport r{{pin("run same.json", {})}, {anchor, absent}};
   CHECK(r.fine());
   const std::string text = gate_text(r, 0);
-  CHECK(contains(text, "ALERT: further from what was measured"));
+  CHECK(contains(text, "ALERT: further from the measurement"));
   CHECK(contains(text, "needs a file"));
   CHECK(contains(text, "25.0 %"));
-  CHECK(contains(gate_markdown(r), "### Predicted beside measured"));
+  CHECK(contains(gate_markdown(r), "### Predictions compared with measurements"));
 }
 
 TEST_CASE("shortened texts keep whole characters") {

@@ -42,12 +42,12 @@ TEST_CASE("what is said of acceptance is read for the drafts that are made") {
 
 TEST_CASE("what a form says nothing of is refused with a reason") {
   const Built two(2), tree(2, 7);
-  CHECK(refusal(Acceptance(), two).starts_with("\"acceptance\" is needed"));
+  CHECK(refusal(Acceptance(), two).starts_with("\"acceptance\" is required"));
   CHECK(refusal(Acceptance(Acceptance::Rates{{0.5}}), two) == "fewer rates (1) than drafts (2)");
-  CHECK(refusal(Acceptance(Acceptance::Rate{0.5}), tree).starts_with("one rate fits a chain"));
-  CHECK(refusal(Acceptance(Acceptance::Rates{{0.5, 0.5}}), tree).starts_with("rates per position fit a chain"));
-  CHECK(refusal(Acceptance(Acceptance::MeanLength{3.5}), two).starts_with("a \"mean_length\" above the longest"));
-  CHECK(refusal(Acceptance(Acceptance::Ranks{{{0.5}}}), two).starts_with("\"ranks\" of fewer levels (1)"));
+  CHECK(refusal(Acceptance(Acceptance::Rate{0.5}), tree).starts_with("one rate applies to a chain"));
+  CHECK(refusal(Acceptance(Acceptance::Rates{{0.5, 0.5}}), tree).starts_with("rates per position apply to a chain"));
+  CHECK(refusal(Acceptance(Acceptance::MeanLength{3.5}), two).starts_with("\"mean_length\" exceeds the longest"));
+  CHECK(refusal(Acceptance(Acceptance::Ranks{{{0.5}}}), two).starts_with("\"ranks\" have fewer levels (1)"));
 }
 
 TEST_CASE("the simulator draws what the prediction takes on average") {
@@ -73,8 +73,8 @@ TEST_CASE("a table's outcomes are those of the context and of as many drafts as 
   CHECK(at(one, 1000) == Approx(1.9));
   CHECK(at(two, 1000) == Approx(1 + 0.8 + 0.8 * 0.5));
   CHECK(at(two, 2000) == Approx(1 + 0.6 + 0.6 * 0.5));  // half way in the logarithm
-  CHECK(refusal(a, Built(3)).starts_with("a table of chains up to 2, shorter than 3 drafts"));
-  CHECK(refusal(a, Built(2, 7)).starts_with("a table of rates fits a chain"));
+  CHECK(refusal(a, Built(3)).starts_with("the table has chains up to 2, but the method drafts 3"));
+  CHECK(refusal(a, Built(2, 7)).starts_with("a table of rates applies to a chain"));
   CHECK(a.longest_chain() == 2);
 
   const DraftOutcomes outcomes = a.outcomes(two, false);
@@ -129,8 +129,10 @@ TEST_CASE("recorded steps are as long as what is drafted, or longer where fewer 
     const Chain drafts(4);
     return steps.mean_length({spec, drafts, 5});
   };
-  CHECK(std::get<std::string>(length(0, {1, 1})) == "the trace holds steps of at most 0 drafts, 4 are drafted");
-  CHECK(std::get<std::string>(length(3, {4, 2})) == "the trace holds steps of at most 3 drafts, 4 are drafted");
+  CHECK(std::get<std::string>(length(0, {1, 1})) ==
+        "the trace contains steps of at most 0 drafts, but the method drafts 4");
+  CHECK(std::get<std::string>(length(3, {4, 2})) ==
+        "the trace contains steps of at most 3 drafts, but the method drafts 4");
   CHECK(std::get<double>(length(4, {4, 2})) == 3);
   CHECK(std::get<double>(length(64, {4, 2})) == 3);
 }
@@ -183,7 +185,7 @@ vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",model_name="m",pos
   for (const char* nothing : {"", "{}", "{\"accept_length\": null}", "vllm:num_requests_running 3\n", "a{b\n",
                               "vllm:spec_decode_num_drafts_total 0\n", "vllm:spec_decode_num_drafts_total nan\n"}) {
     INFO(nothing);
-    CHECK(contains(mistake_of([&] { read(nothing); }), "says nothing of acceptance"));
+    CHECK(contains(mistake_of([&] { read(nothing); }), "contains no acceptance"));
   }
   CHECK(contains(mistake_of([&] { read(R"({"accept_length": 0.2})"); }), "accept_length"));
 }
@@ -209,7 +211,7 @@ TEST_CASE("a mean that was measured with another draft length is taken as the ra
   CHECK(notes.size() == 1);
   CHECK(length(5) > 2.752);
   REQUIRE(notes.size() == 1);
-  CHECK(contains(notes[0], "was measured with 3 drafts a step; each of 5 is taken to be accepted as often"));
+  CHECK(contains(notes[0], "was measured with 3 drafts per step; a rate of"));
 }
 
 TEST_CASE("one mean length over several draft lengths is told to make short drafts look better than they are") {
@@ -218,7 +220,7 @@ TEST_CASE("one mean length over several draft lengths is told to make short draf
         with_method(R"({"name": "eagle3", "draft_length": )" + lengths + R"(, "acceptance": )" + acceptance + "}"));
     return text.sweep()->scenario().document.notes();
   };
-  CHECK(contains(told("[2, 3, 5]", R"({"mean_length": 2.5})").at(0), "stands for each draft length (2, 3, 5)"));
+  CHECK(contains(told("[2, 3, 5]", R"({"mean_length": 2.5})").at(0), "is used for each draft length (2, 3, 5)"));
   CHECK(told("3", R"({"mean_length": 2.5})").empty());
   CHECK(told("[2, 3]", R"({"rates": [0.8, 0.7, 0.6]})").empty());
 }

@@ -62,8 +62,8 @@ TEST_CASE("a transformer may be described by its shapes, and a mistake in them h
   CHECK(starts_with(refused(R"(, "hiden": 3)"), "x.json#/hiden: unknown key; did you mean \"hidden\"?"));
   CHECK(starts_with(refused(R"(, "kv_heads": 3)"), "x.json#: the 4 heads are not a multiple of the 3 KV heads"));
   CHECK(starts_with(refused(R"(, "kv_heads": 1e12)"), "x.json#/kv_heads: "));
-  CHECK(starts_with(refused(R"(, "head_dim": 15)"), "x.json#: rope turns pairs"));
-  CHECK(starts_with(refused(R"(, "full_attention_every": 2)"), "x.json#/full_attention_every: has a meaning with"));
+  CHECK(starts_with(refused(R"(, "head_dim": 15)"), "x.json#: rope rotates pairs"));
+  CHECK(starts_with(refused(R"(, "full_attention_every": 2)"), "x.json#/full_attention_every: requires"));
   CHECK(starts_with(refused(R"(, "experts": {"count": 2, "per_token": 3, "intermediate": 8})"),
                     "x.json#/experts/per_token: must be at most count, 2"));
   CHECK(starts_with(refused(R"(, "experts": {"count": 2, "per_token": 1, "intermediate": 8, "dense_layers": 4})"),
@@ -83,7 +83,7 @@ TEST_CASE("a name that stands in no file is looked up as one that does, and the 
   CHECK(c.engine("vllm") == c.engine(name("vllm")));
   CHECK(starts_with(mistake_of([&] { c.device("h30", "--limits"); }), "--limits#: unknown name \"h30\""));
   CHECK(mistake_of([&] { c.transformer("", "--transformer"); }) ==
-        "--transformer#: must name one of transformers or a file");
+        "--transformer#: must be a name of one of the transformers or a file");
   const FreshFolder folder;
   std::filesystem::copy_file(kData / "transformers" / "llama-68m.json", folder.path() / "mine.json");
   CHECK(c.transformer("mine.json", folder.path() / "asks.json")->name == "mine");  // relative to who asks
@@ -137,7 +137,7 @@ TEST_CASE("an unknown name is answered with one that begins with it, else with t
   CHECK(mistake("rtx-4080") == "x.json#: unknown name \"rtx-4080\"; did you mean \"rtx-4090\"?");
   CHECK(mistake("abacus") == "x.json#: unknown name \"abacus\"; see `draftline list devices`");
   CHECK(mistake("H100-SXM") == "x.json#: unknown name \"H100-SXM\"; did you mean \"h100-sxm\"?");
-  CHECK(mistake("") == "x.json#: must name one of devices or a file");
+  CHECK(mistake("") == "x.json#: must be a name of one of the devices or a file");
 }
 
 TEST_CASE("a file that is not there is named where it is asked for, with the known name that it is like") {

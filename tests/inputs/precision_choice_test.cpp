@@ -101,7 +101,7 @@ TEST_CASE("a quantised checkpoint is served as it is unless the scenario says ot
   CHECK(told.empty());
   CHECK(name(R"(, "precision": "bf16")") == "bf16");
   REQUIRE(told.size() == 1);
-  CHECK(told.front().ends_with("has weights in fp8, \"bf16\" is priced instead; \"auto\" takes the checkpoint's"));
+  CHECK(told.front().ends_with("has weights in fp8, \"bf16\" is priced instead; \"auto\" selects the checkpoint's"));
 }
 
 TEST_CASE("one memory share holds for a run and, unless its scheduler says one, for a server") {

@@ -36,7 +36,7 @@ TEST_CASE("an engine that verifies chains alone gets a chain, unless the scenari
   };
   CHECK(method(R"("vllm")", "").draft_length() == 3);
   REQUIRE(notes.size() == 1);
-  CHECK(contains(notes.front(), "#/method: vllm 0.19 verifies chains alone, so eagle3 drafts 3 tokens"));
+  CHECK(contains(notes.front(), "#/method: vllm 0.19 verifies only chains, so eagle3 drafts 3 tokens"));
   CHECK(method(R"("vllm")", R"(, "draft_length": 5)").draft_length() == 5);
   CHECK(!method(R"("vllm")", R"(, "tree": "default")").draft_length());
   CHECK(!method(R"("sglang")", "").draft_length());
@@ -140,7 +140,7 @@ TEST_CASE("each mistake has one message at its place") {
     std::string json, message;
   };
   const Case c = GENERATE(
-      Case{with(R"("batch_size": [])"), "#/batch_size: an empty list leaves nothing to run"},
+      Case{with(R"("batch_size": [])"), "#/batch_size: is an empty list, so that there is nothing to run"},
       Case{with(R"("device_": 1)"), "#/device_: unknown key; did you mean \"device\"?"},
       Case{with(R"("batch_size": 0)"), "#/batch_size: must be at least 1, got 0"},
       Case{with(R"("batch_size": [4, -1])"), "#/batch_size/1: must be at least 1, got -1"},
@@ -149,9 +149,9 @@ TEST_CASE("each mistake has one message at its place") {
       Case{with(R"("tensor_parallel": [1, 3])"),
            "#/tensor_parallel/1: tensor_parallel 3 does not divide the 32 heads of llama-3.1-8b"},
       Case{with(R"("tensor_parallel": 16)"),
-           "#/tensor_parallel: h100-sxm has no known link for 16 devices; a device file may have or borrow one: "
+           "#/tensor_parallel: h100-sxm has no link data for 16 devices; a device file may contain or transfer them: "
            "\"links\" (docs/recipes/your_gpu.md)"},
-      Case{with_method("[]"), "#/method: an empty list leaves nothing to run"},
+      Case{with_method("[]"), "#/method: is an empty list, so that there is nothing to run"},
       Case{with_method(R"({"name": "eagel3"})"), "#/method/name: unknown method \"eagel3\"; did you mean \"eagle3\"?"},
       Case{with_method(R"("eagle3")"), "#/method: must be an object, {\"name\": \"eagle3\"}"},
       Case{with(R"("tp": 2)"), "#/tp: unknown key; did you mean \"tensor_parallel\"?"},
@@ -160,9 +160,9 @@ TEST_CASE("each mistake has one message at its place") {
       Case{with_method(R"({"name": "autoregressive", "draft_length": 2})"),
            "#/method/draft_length: unknown key; known here: \"acceptance\", \"drafter_device\", \"name\""},
       Case{with_method(R"({"name": "autoregressive", "acceptance": {"rate": 0.5}})"),
-           "#/method: it drafts nothing: \"acceptance\" has no meaning here"},
+           "#/method: the method drafts nothing: remove \"acceptance\""},
       Case{eagle(R"("draft_length": 2)"),
-           "#/method: \"acceptance\" is needed: {\"rates\": [..]}, {\"per_position\": [..]}, {\"rate\": x}, "
+           "#/method: \"acceptance\" is required: {\"rates\": [..]}, {\"per_position\": [..]}, {\"rate\": x}, "
            "{\"mean_length\": x}, {\"ranks\": [[..] per level]}, {\"table\": [..]} or {\"trace\": FILE}"},
       Case{eagle(R"("draft_length": 2, "acceptance": {"per_position": [0.5, 0.6]})"),
            "#/method/acceptance/per_position/1: must not be above the share of the position before it"},
@@ -177,19 +177,19 @@ TEST_CASE("each mistake has one message at its place") {
       Case{eagle(R"("draft_length": 3, "acceptance": {"rates": [0.5, 0.4]})"),
            "#/method/acceptance: fewer rates (2) than drafts (3)"},
       Case{eagle(R"("draft_length": 2, "acceptance": {"mean_length": 3.5})"),
-           "#/method/acceptance: a \"mean_length\" above the longest possible: 2 drafts and a bonus token make 3"},
+           "#/method/acceptance: \"mean_length\" exceeds the longest possible, 3: 2 drafts and a bonus token"},
       Case{eagle(R"("draft_length": 2, "acceptance": {"rate": 1.5})"),
            "#/method/acceptance/rate: must be at most 1, got 1.5"},
       Case{eagle(R"("draft_length": 2, "acceptance": {"rates": []})"),
-           "#/method/acceptance/rates: at least one rate is needed"},
+           "#/method/acceptance/rates: at least one rate is required"},
       Case{eagle(R"("draft_length": [], "acceptance": {"rate": 0.5})"),
-           "#/method/draft_length: an empty list leaves nothing to run"},
+           "#/method/draft_length: is an empty list, so that there is nothing to run"},
       Case{eagle(R"("draft_length": 3, "tree": "default", "acceptance": {"mean_length": 2})"),
            "#/method: give \"draft_length\" (a chain) or \"tree\", not both"},
       Case{eagle(R"("tree": "default", "acceptance": {"rate": 0.5})"),
-           "#/method/acceptance: one rate fits a chain, not a tree: give \"mean_length\""},
+           "#/method/acceptance: one rate applies to a chain, not to a tree: give \"mean_length\""},
       Case{eagle(R"("tree": "default", "acceptance": {"rates": [0.5, 0.5]})"),
-           "#/method/acceptance: rates per position fit a chain, not a tree: give \"mean_length\""},
+           "#/method/acceptance: rates per position apply to a chain, not to a tree: give \"mean_length\""},
       Case{eagle(R"("draft_lenght": 3, "acceptance": {"mean_length": 2})"),
            "#/method/draft_lenght: unknown key; did you mean \"draft_length\"?"},
       Case{with_method(R"({"name": "draft_model", "draft": "qwen3-0.6b", "acceptance": {"rate": 0.5}})"),
@@ -239,16 +239,16 @@ TEST_CASE("a product of more points than a run may have is refused before it is 
   many += "]";
   CHECK(mistakes(with("\"batch_size\": " + many + ", \"prompt_tokens\": " + many + ", \"tensor_parallel\": " + many +
                       ", \"precision\": [\"bf16\", \"fp16\"]")) ==
-        "#: the product of its lists has more than a hundred million points");
+        "#: the product of the lists has more than a hundred million points");
 }
 
 TEST_CASE("a scenario of which no point fits says why") {
   const std::string m = mistakes(
       R"({"device": "rtx-3060", "transformer": "llama-2-70b", "engine": "vllm", "method": {"name": "autoregressive"}, "batch_size": [1, 2]})");
-  CHECK(starts_with(m, "#: no point of it can run; the first: needs "));
+  CHECK(starts_with(m, "#: no point can run; the first: needs "));
   CHECK(contains(m, "rtx-3060 has "));
   CHECK(mistakes(with(R"("prompt_tokens": 200000)")) ==
-        "#: no point of it can run; the first: a text of 200256 tokens, llama-3.1-8b has 131072 positions");
+        "#: no point can run; the first: a text of 200256 tokens, llama-3.1-8b has 131072 positions");
 }
 
 TEST_CASE("two methods that differ in their acceptance alone are both read") {
@@ -270,7 +270,7 @@ TEST_CASE("of a prompt fewer tokens are cached than it has, and a workload says 
   CHECK(mistakes(with(R"("cached_prompt_tokens": -1)")) == "#/cached_prompt_tokens: must be at least 0, got -1");
   CHECK(mistakes(
             with(R"("cached_prompt_tokens": 5, "workload": {"arrivals": {"process": "poisson", "rate": "1 /s"}})")) ==
-        "#/cached_prompt_tokens: a scenario with a workload has none; give \"lengths\": {\"shared_prefix\": ..}");
+        "#/cached_prompt_tokens: is not allowed with a workload; give \"lengths\": {\"shared_prefix\": ..}");
 }
 
 TEST_CASE("a prefix that sequences share is cached, by whole blocks") {
@@ -283,12 +283,12 @@ TEST_CASE("a prefix that sequences share is cached, by whole blocks") {
   CHECK(groups.cached_prompt_tokens == 500);
   CHECK(groups.shared_prefix->groups == 7);
   CHECK(mistakes(with(R"("shared_prefix": 400, "cached_prompt_tokens": 399)")) ==
-        "#/cached_prompt_tokens: must be at least 400, as #/shared_prefix is cached, got 399");
+        "#/cached_prompt_tokens: must be at least 400, because #/shared_prefix is cached, got 399");
   CHECK(mistakes(with(R"("shared_prefix": 600, "prompt_tokens": [700, 600])")) ==
         "#/shared_prefix: must be less than #/prompt_tokens, 600, got 600");
   CHECK(mistakes(with(R"("shared_prefix": {"tokens": 9, "group": 2})")).starts_with("#/shared_prefix/group: unknown"));
   CHECK(mistakes(with(R"("shared_prefix": 5, "workload": {"arrivals": {"process": "poisson", "rate": "1 /s"}})")) ==
-        "#/shared_prefix: a scenario with a workload has none; give \"lengths\": {\"shared_prefix\": ..}");
+        "#/shared_prefix: is not allowed with a workload; give \"lengths\": {\"shared_prefix\": ..}");
 }
 
 }  // namespace draftline

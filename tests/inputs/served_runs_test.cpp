@@ -110,7 +110,7 @@ TEST_CASE("lists of requests say how many decoded together") {
       f.mistake((f.write("torn.json", serving(R"(, "start_times": [0.5], "ttfts": [0.5, 1.0], "input_lens": [100, 300],
       "itls": [[0.5], [0.5]])")),
                  "torn.json")) ==
-      "torn.json#/itls: \"start_times\", \"ttfts\", \"itls\" and \"input_lens\" are of different lengths");
+      "torn.json#/itls: \"start_times\", \"ttfts\", \"itls\" and \"input_lens\" must have equal lengths");
   f.write("none.json", serving(R"(, "start_times": [0.5], "ttfts": [0.5], "input_lens": [100], "itls": [[]])"));
   CHECK(f.mistake("none.json") == "none.json#/itls: no request has a second token");
 }
@@ -128,7 +128,7 @@ TEST_CASE("a whole batch's latency needs its size from the user") {
   CHECK(runs[0].tensor_parallel == 4);
   CHECK(runs[0].transformer == "llama-2-7b");
   CHECK(f.mistake("latency.json") ==
-        "latency.json#: times whole batches without their size: write FILE@batch=8,prompt=32,output=128");
+        "latency.json#: contains times of batches without their size: write FILE@batch=8,prompt=32,output=128");
 }
 
 TEST_CASE("guidellm's loads are a run each") {
@@ -175,10 +175,9 @@ TEST_CASE("mistakes have their file, line and key") {
       Case{"a.csv", "batch,context,step\n1,512,7\n", "", "a.csv:1: unknown column \"step\""},
       Case{"a.csv", "batch,context\n1,512\n", "", "a.csv: no column \"step_ms\""},
       Case{"a.csv", "batch,context,step_ms,tpot_ms\n1,512,7,7\n", "", "a.csv:1: more than one column of times"},
-      Case{"a.csv", "batch,context,step_ms\n", "", "a.csv: no run in it"},
-      Case{"a.txt", "x", "", "a.txt: a benchmark's result is a .json, .jsonl or .csv file"},
-      Case{"a.json", "{}", "", "a.json#: is no benchmark's result that is known"},
-      Case{"a.json", "[]", "", "a.json#: "},
+      Case{"a.csv", "batch,context,step_ms\n", "", "a.csv: contains no runs"},
+      Case{"a.txt", "x", "", "a.txt: must be a .json, .jsonl or .csv file"},
+      Case{"a.json", "{}", "", "a.json#: is not a known benchmark result"}, Case{"a.json", "[]", "", "a.json#: "},
       Case{"a.json", R"({"completed": 0, "total_output_tokens": 5, "total_input_tokens": 5})", "",
            "a.json#/completed: must be at least 1, got 0"},
       Case{"a.json",
@@ -189,18 +188,18 @@ TEST_CASE("mistakes have their file, line and key") {
       Case{"a.json",
            R"({"completed": 4, "total_input_tokens": 400, "total_output_tokens": 8, "median_itl_ms": 0,
              "median_tpot_ms": 0, "mean_tpot_ms": 0, "duration": 1})",
-           "", "a.json#: says of no step how long it takes: \"median_tpot_ms\" or \"mean_tpot_ms\" must be above 0"},
+           "", "a.json#: contains no step time: \"median_tpot_ms\" or \"mean_tpot_ms\" must be above 0"},
       Case{"a.json",
            R"({"completed": 4, "total_input_tokens": 400, "total_output_tokens": 8, "mean_tpot_ms": 1e-300,
              "duration": 1})",
-           "", "a.json#: says of no step how long it takes"},
+           "", "a.json#: contains no step time"},
       Case{"a.json", R"({"completed": 1, "total_output_tokens": 50, "total_input_tokens": 5, "median_tpot_ms": 1})", "",
            "a.json#: has neither \"duration\" nor \"max_concurrency\""},
       Case{"a.jsonl", "\n{\"completed\": true}\n", "", "a.jsonl:2#/completed: "},
       Case{"a.json", "{\"completed\": 1, ", "", "a.json#"},
       Case{"a.csv", "batch,context,step_ms\n1,512,7\n", "@batc=3",
            "a.csv@batc=3: unknown key \"batc\"; did you mean \"batch\"?"},
-      Case{"a.csv", "batch,context,step_ms\n1,512,7\n", "@batch=3,batch=4", "batch stands twice"},
+      Case{"a.csv", "batch,context,step_ms\n1,512,7\n", "@batch=3,batch=4", "batch is given twice"},
       Case{"a.csv", "batch,context,step_ms\n1,512,7\n", "@batch=-3", "batch must be a number from 1 to 65536, got "},
       Case{"a.csv", "batch,context,step_ms\n1,512,7\n", "@batch=3,context", "\"context\" has no value"});
   const Folder f;

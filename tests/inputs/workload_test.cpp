@@ -83,11 +83,11 @@ TEST_CASE("names of prefix blocks have 32 bits, and those of one prompt differ")
   CHECK(read("a.jsonl", line("7, 2147483647, -2147483648") + line("7, 9")).prefix_hashes ==
         std::vector<std::vector<int>>{{7, 2147483647, std::numeric_limits<int>::min()}, {7, 9}});
   CHECK(refusal("a.jsonl", line("7, 8") + line("9, 7, 8, 7")) ==
-        "a.jsonl:2: \"hash_ids\" holds 7 twice: a name stands for a block and all before it");
+        "a.jsonl:2: \"hash_ids\" contains 7 twice: a hash identifies a block and all blocks before it");
   for (const char* id : {"18446744073709551615", "18446744073709551616", "9223372036854775808", "2147483648",
                          "-2147483649", "7.5", "true", "\"7\"", "null", "[7]"}) {
     INFO(id);
-    CHECK(refusal("a.jsonl", line("1, " + std::string(id))) == "a.jsonl:1: \"hash_ids\" are whole numbers of 32 bits");
+    CHECK(refusal("a.jsonl", line("1, " + std::string(id))) == "a.jsonl:1: \"hash_ids\" must be 32-bit integers");
   }
 }
 
@@ -96,20 +96,20 @@ TEST_CASE("requests that failed in BurstGPT are left out, and those of other tra
                     failed = "118,GPT-4,417,0,417,Conversation log\n";
   CHECK(shown(read("b.csv", head + "5,ChatGPT,472,18,490,Conversation log\n" + failed +
                                 "120,GPT-4,11,7,18,API log\n")) == "0/472/18 1150/11/7 ");
-  CHECK(refusal("b.csv", head + failed) == "b.csv: no request in it");
+  CHECK(refusal("b.csv", head + failed) == "b.csv: contains no requests");
 }
 
 TEST_CASE("hostile traces are refused with file and line") {
   const std::string head = "arrived_at,num_prefill_tokens,num_decode_tokens\n";
-  CHECK(refusal("a.csv", head + "0,1,1\n1,5,0\n") == "a.csv:3: an output of 0 tokens");
-  CHECK(refusal("a.csv", head + "0,1,1\n1,-5,3\n") == "a.csv:3: a prompt of -5 tokens");
-  CHECK(refusal("a.csv", head + "-1,1,1\n") == "a.csv:2: an arrival below zero");
-  CHECK(refusal("a.csv", head + "5,1,1\n4,1,1\n") == "a.csv:3: arrives before the request above it");
+  CHECK(refusal("a.csv", head + "0,1,1\n1,5,0\n") == "a.csv:3: has an output of 0 tokens");
+  CHECK(refusal("a.csv", head + "0,1,1\n1,-5,3\n") == "a.csv:3: has a prompt of -5 tokens");
+  CHECK(refusal("a.csv", head + "-1,1,1\n") == "a.csv:2: has a negative arrival time");
+  CHECK(refusal("a.csv", head + "5,1,1\n4,1,1\n") == "a.csv:3: arrives before the preceding request");
   CHECK(refusal("a.csv", head + "nan,1,1\n").starts_with("a.csv:2: "));
   CHECK(refusal("a.csv", head + "1e999,1,1\n").starts_with("a.csv:2: "));
-  CHECK(refusal("a.csv", head + "1,99999999999,1\n") == "a.csv:2: more than 16 million tokens");
-  CHECK(refusal("a.csv", head) == "a.csv: no request in it");
-  CHECK(refusal("a.csv", "when,what\n1,2\n").starts_with("a.csv:1: no known columns"));
+  CHECK(refusal("a.csv", head + "1,99999999999,1\n") == "a.csv:2: has more than 16 million tokens");
+  CHECK(refusal("a.csv", head) == "a.csv: contains no requests");
+  CHECK(refusal("a.csv", "when,what\n1,2\n").starts_with("a.csv:1: has no known columns"));
   CHECK(refusal("a.csv", "arrived_at,num_prefill_tokens\n1,2\n").starts_with("a.csv: "));
   CHECK(
       refusal("a.csv", "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-13-16 18:15:46,1,1\n").starts_with("a.csv:2: "));
@@ -118,16 +118,17 @@ TEST_CASE("hostile traces are refused with file and line") {
   const std::string packed = gzip(kPlain);
   CHECK(refusal("a.csv.gz", packed.substr(0, packed.size() - 9)) != "none");
   CHECK(refusal("a.jsonl", "{\"timestamp\": 1, \"input_length\": 5, \"output_length\": 1}\n{\"timest") ==
-        "a.jsonl:2: no JSON object");
+        "a.jsonl:2: is not a JSON object");
   CHECK(refusal("a.jsonl", "\n{\"timestamp\": 1, \"input_length\": 5}").starts_with("a.jsonl:2: \"output_length\""));
   CHECK(refusal("a.jsonl", R"({"timestamp": 1, "input_length": 5.5, "output_length": 1})") ==
-        "a.jsonl:1: \"input_length\" is no whole number");
+        "a.jsonl:1: \"input_length\" is not a whole number");
   CHECK(refusal("a.jsonl", R"({"when": 1})").starts_with("a.jsonl:1: neither"));
   CHECK(refusal("a.json", R"({"input_lens": [1], "output_lens": [1, 2]})").find("different lengths") !=
         std::string::npos);
-  CHECK(refusal("a.json", R"({"input_lens": [1, 1, 1], "output_lens": [1, 1, 1], "start_times": [5, -2, 6]})") ==
-        "a.json#/output_lens/1: an arrival below zero");  // noted once: what follows is compared with the row above
-  CHECK(refusal("a.txt", "x").starts_with("a.txt: a workload is a .csv"));
+  CHECK(
+      refusal("a.json", R"({"input_lens": [1, 1, 1], "output_lens": [1, 1, 1], "start_times": [5, -2, 6]})") ==
+      "a.json#/output_lens/1: has a negative arrival time");  // noted once: what follows is compared with the row above
+  CHECK(refusal("a.txt", "x").starts_with("a.txt: must be a .csv"));
 }
 
 TEST_CASE("arrival processes have the rate and the variation they promise") {
@@ -255,13 +256,13 @@ TEST_CASE("a prefix that prompts share is a number of tokens, or those of severa
   CHECK(mistake(R"("shared_prefix": {"groups": 2})", poisson).starts_with(at));
   CHECK(contains(mistake(R"("shared_prefix": {"tokens": 2, "group": 2})", poisson), at + "/group: unknown key"));
   CHECK(mistake(R"("shared_prefix": {"tokens": 16777216, "groups": 17})", poisson) ==
-        at + ": all its groups together must have at most 268435456 tokens");
+        at + ": all groups together must have at most 268435456 tokens");
   for (const auto& [lengths, arrivals] :
        {std::pair<std::string, std::string>{R"("trace": "mooncake.jsonl", )", poisson},
         {"", R"("trace": "mooncake.jsonl")"}}) {
     const std::string all = mistake(lengths + R"("shared_prefix": 9)", arrivals);
     CHECK(contains(all, at + ": the prompts of "));
-    CHECK(contains(all, "mooncake.jsonl have prefix blocks of their own"));
+    CHECK(contains(all, "mooncake.jsonl already have prefix blocks"));
   }
 }
 

@@ -139,7 +139,7 @@ TEST_CASE(
   INFO(text);
   CHECK(text.find("10.0 ms per drafted row, fitted to 1 cells (task a)") != std::string::npos);
   CHECK(text.find("Fitted to these cells first of all.") != std::string::npos);
-  CHECK(text.find("predicted, calibrates the cost") != std::string::npos);
+  CHECK(text.find("predicted, used to fit the cost") != std::string::npos);
   CHECK(text.find("400 %") < text.find("25 %"));  // task b without and with it
   CHECK(written(rig.paper, Format::markdown).find("10.0 ms per drafted row") != std::string::npos);
 

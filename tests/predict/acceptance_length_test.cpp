@@ -21,9 +21,11 @@ TEST_CASE("a look-up drafter that finds nothing has plain steps, and its length 
   CHECK(half.step_time < all.step_time);
   // One sequence: half of the steps are the one, half the other.
   CHECK(at(0.5, 1).step_time.value == Approx(0.5 * (at(0, 1).step_time + at(1, 1).step_time).value).epsilon(1e-3));
-  CHECK(ScenarioText(with_method(R"({"name": "eagle3", "draft_length": 3,
+  CHECK(
+      ScenarioText(with_method(R"({"name": "eagle3", "draft_length": 3,
                                       "acceptance": {"rate": 0.7, "hit_share": 0.5}})"))
-            .mistakes() == "#/method/acceptance/hit_share: eagle3 drafts in every step: it looks nothing up");
+          .mistakes() ==
+      "#/method/acceptance/hit_share: eagle3 drafts in every step; only methods that look drafts up have a hit share");
 }
 
 TEST_CASE("a host that looks drafts up is waited for: once a step, and for each suffix tree") {

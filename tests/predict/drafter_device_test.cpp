@@ -103,11 +103,10 @@ TEST_CASE("the drafter's weights and cache lie on its own device, and have to fi
 TEST_CASE("what can't draft on a device of its own says why") {
   const auto refused = [](const std::string& what) { return "#/method/drafter_device: " + what; };
   CHECK(mistakes_of(R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.8}, "drafter_device": )" + kNear +
-                    "}") ==
-        refused("eagle3 has no draft network of its own: what it drafts from, as the target's hidden "
-                "states, is on the target's device"));
+                    "}") == refused("eagle3 has no separate draft network: its inputs, such as the target's hidden "
+                                    "states, are on the target's device"));
   CHECK(mistakes_of(drafting("draft_model", kNear, R"("draft_length": 4, "shard_draft": true)")) ==
-        refused("a drafter on a device of its own is not divided among the target's: leave \"shard_draft\" out"));
+        refused("a drafter on its own device can't be divided among the target's devices: remove \"shard_draft\""));
   CHECK(contains(mistakes_of(drafting("draft_model", R"({"device": "h100-sxm"})")), "#/method/drafter_device"));
   CHECK(contains(mistakes_of(drafting("draft_model", R"("h100-sxm")")), "#/method/drafter_device: "));
   CHECK(contains(mistakes_of(drafting("draft_model", R"({"device": "h100-xsm", "latency": "1 us"})")),
@@ -118,7 +117,7 @@ TEST_CASE("what can't draft on a device of its own says why") {
   // An A100 has no fp8 products: it would compute an fp8 drafter otherwise.
   CHECK(contains(mistakes_of(drafting("draft_model", R"({"device": "a100-sxm", "latency": "1 us"})"),
                              R"("precision": {"weights": "fp8", "draft": "fp8"})"),
-                 "a100-sxm computes the draft network's format otherwise than h100-sxm"));
+                 "a100-sxm computes the draft network in another format than h100-sxm"));
 }
 
 TEST_CASE("acceptance of windows that are drafted ahead is read for all their drafts") {
@@ -135,13 +134,13 @@ TEST_CASE("acceptance of windows that are drafted ahead is read for all their dr
   CHECK(tokens(R"({"ranks": [[0.5, 0.1], [0.5], [0.5]]})") == half);
   CHECK(tokens(R"({"mean_length": 1.5})") == Approx(1.5));
   const std::string at = "#/method/acceptance: ";
-  CHECK(mistakes_of(pearl(R"({"rates": [0.5, 0.5]})")) == at + "fewer rates (2) than drafts of a window (3)");
+  CHECK(mistakes_of(pearl(R"({"rates": [0.5, 0.5]})")) == at + "fewer rates (2) than drafts in a window (3)");
   CHECK(
-      starts_with(mistakes_of(pearl(R"({"mean_length": 3.5})")), at + "a \"mean_length\" above the longest possible"));
+      starts_with(mistakes_of(pearl(R"({"mean_length": 3.5})")), at + "\"mean_length\" exceeds the longest possible"));
   CHECK(starts_with(mistakes_of(pearl(R"({"table": [{"context": 100, "rates": [0.5, 0.5, 0.5]}]})")),
-                    at + "a table of rates does not fit a method that drafts ahead"));
+                    at + "a table of rates does not apply to a method that drafts ahead"));
   CHECK(mistakes_of(pearl(R"({"rate": 0.5, "hit_share": 0.5})")) ==
-        "#/method/acceptance/hit_share: pearl drafts in every step: it looks nothing up");
+        "#/method/acceptance/hit_share: pearl drafts in every step; only methods that look drafts up have a hit share");
   CHECK(mistakes_of(pearl(R"({"rate": 0.5})", "1")) ==
         "#/method/draft_length: a window that is drafted ahead has at least 2 drafts");
 }

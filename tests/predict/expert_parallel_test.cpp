@@ -82,14 +82,14 @@ TEST_CASE("devices that can't share experts are refused at their keys") {
                  "data_parallel_attention/1: data_parallel_attention 3 does not divide tensor_parallel 4"));
   CHECK(contains(
       why("qwen3-30b-a3b", R"("tensor_parallel": 4, "expert_parallel": true, "expert_exchange": "all_to_all")"),
-      "expert_exchange: rows are sent to experts' devices"));
+      "expert_exchange: all_to_all requires that every device"));
   CHECK(
       contains(why("llama-3.1-8b", R"("tensor_parallel": 4, "expert_parallel": true)"), "llama-3.1-8b has no experts"));
   const std::string whole = R"("tensor_parallel": 4, "expert_parallel": true, "expert_balancedness": )";
   CHECK(contains(why("qwen3-30b-a3b", whole + "0.2"), "#/expert_balancedness: must be at least 1 / 4"));
   CHECK(contains(why("qwen3-30b-a3b", whole + "1.2"), "#/expert_balancedness: must be at most 1, got 1.2"));
   CHECK(contains(why("qwen3-30b-a3b", R"("tensor_parallel": 4, "expert_balancedness": 0.8)"),
-                 "#/expert_balancedness: is of devices with whole experts: expert_parallel must be true"));
+                 "#/expert_balancedness: requires devices with whole experts: expert_parallel must be true"));
 }
 
 TEST_CASE("all-reduces are of the rows of the engine's graph, as the GEMMs beside them are") {

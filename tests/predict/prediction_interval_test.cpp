@@ -232,7 +232,7 @@ TEST_CASE("formats that nobody measured, and drafters that a network does not ha
     return R"({"device": ")" + device + R"(", "transformer": "qwen3-30b-a3b", "engine": "vllm", "precision": ")" +
            format + R"(", "method": {"name": "autoregressive"}})";
   };
-  const std::string slow = "experts take longer in this format than in 16 bits";
+  const std::string slow = "experts are slower in this format than in 16 bits";
   CHECK(warned(moe("h100-sxm", "fp8-static"), slow));  // FlashInfer's kernels, docs/explanation/kernel_model.md
   for (const char* format : {"bf16", "fp8", "fp8-block"}) CHECK(!warned(moe("h100-sxm", format), slow));
   CHECK(!warned(moe("b200", "fp8-static"), slow));

@@ -63,7 +63,7 @@ TEST_CASE("a point whose figures are no numbers is skipped, and says whose coeff
   setup.device = outliving(spoilt);
   const auto result = predict(s->pricer(), setup, s->scenario().methods[0]);
   REQUIRE(std::holds_alternative<std::string>(result));
-  CHECK(contains(std::get<std::string>(result), "coefficients of h100-sxm or draftline are out of all proportion"));
+  CHECK(contains(std::get<std::string>(result), "coefficients of h100-sxm or draftline have implausible values"));
 }
 
 TEST_CASE("a longer prompt takes no less time to read") {
@@ -429,7 +429,7 @@ TEST_CASE("links of another card, and batches beyond what an engine runs at once
   CHECK_FALSE(told("rtx-pro-6000", "vllm", R"("tensor_parallel": 1)", links));
   CHECK_FALSE(told("l40s", "vllm", R"("tensor_parallel": 2)", "the times of communication"));
   CHECK(told("rtx-4090", "vllm", R"("tensor_parallel": 2)", "the times of communication are a guess"));
-  const char* limit = "sglang runs 48 sequences at once while it speculates";
+  const char* limit = "sglang runs 48 concurrent sequences by default while it speculates";
   CHECK(told("h100-sxm", "sglang", R"("batch_size": 49)", limit));
   CHECK_FALSE(told("h100-sxm", "sglang", R"("batch_size": 48)", limit));
 }
@@ -447,7 +447,7 @@ TEST_CASE("what some devices or networks of a sweep can't share is skipped, what
     ++reasons[why != nullptr ? why->substr(0, why->find(';')) : "runs"];
   }
   CHECK(reasons == std::map<std::string, int>{{"runs", 5},
-                                              {"h100-nvl has no known link for 4 devices", 2},
+                                              {"h100-nvl has no link data for 4 devices", 2},
                                               {"tensor_parallel 4 does not divide the 14 heads of qwen2.5-0.5b", 1}});
   const ScenarioText alone(R"({"device": "l40s", "transformer": "qwen2.5-0.5b", "engine": "vllm",
     "tensor_parallel": [1, 4], "method": {"name": "autoregressive"}})");

@@ -148,7 +148,7 @@ TEST_CASE("a checkpoint's block bounds the drafts, and decides what is said besi
                  "#/method/checkpoint: its blocks have 16 rows, which give 15 drafts"));
   CHECK(contains(folder.mistake(R"("name": "dflash", "layers": 3, "mask_token": 1, )" + kChecked),
                  "#/method/layers: the checkpoint says this"));
-  CHECK(contains(folder.mistake(R"("name": "dspark", )" + kChecked), "is of a \"dflash\" drafter"));
+  CHECK(contains(folder.mistake(R"("name": "dspark", )" + kChecked), "belongs to a \"dflash\" drafter"));
   CHECK(contains(folder.mistake(R"("name": "dflash", )" + kChecked, "llama-3.1-8b"),
                  "#/method/checkpoint: the drafter's vocabulary is 151936, the target's 128256"));
 }

@@ -208,7 +208,7 @@ TEST_CASE("a prefix is in memory once for all sequences, or once for each group 
   };
   CHECK(told("llama-3.1-8b").empty());
   REQUIRE(told("mistral-7b-v0.1").size() == 1);  // all its layers have windows
-  CHECK(told("mistral-7b-v0.1").front().starts_with("\"shared_prefix\" is taken at its word"));
+  CHECK(told("mistral-7b-v0.1").front().starts_with("\"shared_prefix\" is applied"));
   // A drafter's cache has the same tokens.
   const std::string eagle = R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}})";
   CHECK(cache("", "llama-3.1-8b", eagle).draft_cache - cache(prefix + "2000", "llama-3.1-8b", eagle).draft_cache ==

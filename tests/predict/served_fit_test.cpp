@@ -90,7 +90,7 @@ TEST_CASE("runs in another unit than their file says are refused, not fitted") {
     std::vector<ServedPoint> points = as_measured.points();
     for (ServedPoint& p : points) p.run.time = factor * p.run.time;
     CHECK(contains(mistake_of([&] { fit_served(points); }),
-                   factor > 1 ? "times as long a time as the shipped profile predicts" : "times as short a time as"));
+                   factor > 1 ? "times as long as the shipped profile predicts" : "times as short as"));
   }
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("a step and a layer can't be told apart on one network, and can on two
   truth.layer = Seconds{10e-6};
   std::mt19937 random(3);
   const ServedFit one = fit_served(served(kFour, truth, 0.005, random).points());
-  CHECK(warns(one, "\"step\" and \"layer\" can't be told apart"));
+  CHECK(warns(one, "\"step\" and \"layer\" can't be separated"));
   std::vector<ServedRun> more = kFour;
   for (const double batch : {1.0, 16.0, 64.0}) {
     more.push_back(plain(batch, 600));
@@ -128,7 +128,7 @@ TEST_CASE("a step and a layer can't be told apart on one network, and can on two
     more.back().transformer = "llama-68m";  // 2
   }
   const ServedFit two = fit_served(served(more, truth, 0.005, random).points());
-  CHECK_FALSE(warns(two, "can't be told apart"));
+  CHECK_FALSE(warns(two, "can't be separated"));
   CHECK(term(two, "layer").value == Approx(10e-6).epsilon(0.1));
   CHECK(term(two, "step").value == Approx(0.4e-3).epsilon(0.1));
   CHECK(term(two, "layer").learned > term(one, "layer").learned);
@@ -142,7 +142,7 @@ TEST_CASE("speculative runs of two draft lengths tell what a pass waits from wha
   std::vector<ServedRun> runs = kFour;
   runs.push_back(drafting(1, 600, 3, 2.5));
   const ServedFit one = fit_served(served(runs, truth, 0.002, random).points());
-  CHECK(warns(one, "\"step_speculating\" and \"draft_pass\" can't be told apart"));
+  CHECK(warns(one, "\"step_speculating\" and \"draft_pass\" can't be separated"));
   runs.push_back(drafting(1, 600, 7, 3.2));
   runs.push_back(drafting(16, 600, 5, 2.9));
   const ServedFit more = fit_served(served(runs, truth, 0.002, random).points());
@@ -188,11 +188,11 @@ TEST_CASE("what a fit needs and can't say is told") {
                        }(),
                        kData);
                  }),
-                 "batch 1: is a speculative run (2.50 tokens a step): say how it drafts with --method"));
+                 "batch 1: is a speculative run (2.50 tokens per step): give its method with --method"));
   CHECK(contains(mistake_of([] { fit_served(ServedPoints({drafting(1, 600, 3, 2.5)}, kSetting, kData).points()); }),
                  "no run of plain decoding"));
   CHECK(contains(mistake_of([] { ServedPoints({drafting(1, 600, 2.4, 2.2)}, kSetting, kData); }),
-                 "batch 1: drafts 2.40 tokens a step on average"));
+                 "batch 1: drafts 2.40 tokens per step on average"));
   ServerSetup wrong = kSetting;
   wrong.device = "h100";
   CHECK(contains(mistake_of([&] {
@@ -206,8 +206,7 @@ TEST_CASE("what a fit needs and can't say is told") {
   CHECK(warns(alone, "1 plain run:"));
   Engine far = shipped();
   far.bandwidth_share = 0.5;
-  CHECK(warns(fit_served(served(kFour, far, 0, random).points()),
-              "are device, network, precision and engine those of the runs?"));
+  CHECK(warns(fit_served(served(kFour, far, 0, random).points()), "check device, network, precision and engine"));
 }
 
 TEST_CASE("a profile of fitted values reads back as the engine that was fitted") {

@@ -64,8 +64,8 @@ TEST_CASE("the verdict comes first, and what it says of batches is what requests
   const Advice& advice = a.advices.front();
   const std::string text = a.text(Format::table);
   CHECK(starts_with(text, "Use eagle3, k = 8, up to batch " + std::to_string(advice.pays_to_batch()) +
-                              "; above that other draft lengths pay.\nRequests gain "));
-  CHECK(contains(text, "; decoding alone, without their prompts, "));
+                              "; above that other draft lengths pay.\nRequest speedup: "));
+  CHECK(contains(text, "; decode speedup, without prompts: "));
   for (const BatchAdvice& b : advice.batches) {
     INFO("batch " << b.batch_size);
     CHECK((b.request_speedup >= 1) == (b.batch_size <= advice.pays_to_batch()));
@@ -197,7 +197,7 @@ TEST_CASE("memory that a method without a drafter needs is not called a drafter'
   const Answered a(R"({"name": "prompt_lookup", "draft_length": 5, "acceptance": {"rate": 0.7}})", "", "draftline",
                    "qwen3-30b-a3b");
   REQUIRE(a.advices.front().pool_lost > 0.01);
-  CHECK(contains(a.text(Format::table), "KV pool: speculation takes " + percent(*a.advices.front().pool_lost)));
+  CHECK(contains(a.text(Format::table), "KV pool: speculation reduces it by " + percent(*a.advices.front().pool_lost)));
 }
 
 TEST_CASE("draft lengths that are best at an engine's costs are no settings of another engine") {
@@ -314,7 +314,7 @@ TEST_CASE("a verdict names the acceptance that it assumes, where the scenario as
   const Advice& worse = two.advices.front();
   REQUIRE(!worse.pays_at_every_batch());
   CHECK(contains(text,
-                 "\nAcceptance is assumed, not chosen: this is with {\"rate\":0.8}, one of 2; with {\"rate\":0.5} "
+                 "\nThe acceptance is an assumption: this is for {\"rate\":0.8}, one of 2; with {\"rate\":0.5} "
                  "it pays up to batch " +
                      std::to_string(worse.pays_to_batch()) + ".\n"));
   CHECK(!contains(Answered(kEagle).text(Format::table), "assumed"));
@@ -440,7 +440,7 @@ TEST_CASE("vLLM is given no schedule where attention is data parallel, as it wou
   const std::string parted = told(R"(, "data_parallel_attention": 2)");
   CHECK(!contains(parted, "num_speculative_tokens_per_batch_size"));
   CHECK(contains(parted,
-                 "  vLLM takes no schedule where attention is data parallel.\n"
+                 "  vLLM does not support a schedule with data-parallel attention.\n"
                  "  vLLM: --speculative-config '{\"method\":\"mtp\",\"num_speculative_tokens\":3}'\n"));
 }
 
@@ -474,7 +474,7 @@ TEST_CASE("a drafter's own device is counted beside what it gains, and no engine
   INFO(text);
   REQUIRE(a.advices.front().pays_to_batch() > 0);
   const double gain = a.advices.front().batches.front().request_speedup;
-  CHECK(contains(text, " The drafter takes 1 x h200 more, 2.00 times the devices: by that the gain is " +
+  CHECK(contains(text, " The drafter needs 1 x h200 more, 2.00 times the devices: divided by this, the gain is " +
                            significant(gain / 2) + "x at batch 1"));
   const Answered four(method, R"(, "tensor_parallel": 4, "prices": {"h100-sxm": 2.5, "h200": 1},
       "workload": {"arrivals": {"process": "closed", "concurrency": 1}, "requests": 1})");

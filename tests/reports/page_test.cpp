@@ -71,7 +71,7 @@ TEST_CASE("a page of run has what the table has, and the speedups as points with
   const auto json = nlohmann::json::parse(ran(scenario, Format::json)).at("results");
   const auto& speedup = json[6].at("speedup");
   REQUIRE(json[6].at("inputs").at("draft_length") == 3);
-  CHECK(contains(html, "batch size: 1\nover plain decoding at the same batch, with 90 % intervals: " +
+  CHECK(contains(html, "batch size: 1\nover plain decoding at the same batch size, with 90 % intervals: " +
                            significant(speedup.at("value")) + " (" + significant(speedup.at("low")) + " to " +
                            significant(speedup.at("high")) + ")</title>"));
 }
@@ -153,7 +153,7 @@ TEST_CASE("a page of plan shows fleets by price and latency, and joins those tha
   check_is_a_page(html);
   CHECK(contains(html, "<p>Recommended: 1 x h100-sxm, eagle3 with "));
   CHECK(count_of(html, "<figure>") == 1);
-  CHECK(count_of(html, "\nprice of an hour: 2\nend-to-end latency, mean: ") == 3);
+  CHECK(count_of(html, "\nprice per hour: 2\nend-to-end latency, mean: ") == 3);
   CHECK(contains(html, "\n1 x h100-sxm, eagle3 with 1 draft</title>"));
   CHECK(count_of(html, "<text class=\"name\"") == 1);  // of three fleets at one price, the fastest
   CHECK(contains(html, ">1 x h100-sxm, k "));

@@ -44,13 +44,14 @@ TEST_CASE("replications that need fewer replicas are told, though they recommend
     write_plan(to(out, format), sweep.scenario(), {o});
     return out.str();
   };
-  CHECK(contains(planned({5, 5, 5}, Format::table), "3 simulations of each option meet the targets, and each alone "));
+  CHECK(contains(planned({5, 5, 5}, Format::table),
+                 "3 simulations of each option meet the targets, and each simulation alone "));
   const std::string text = planned({5, 4, 5}, Format::table);
   CHECK(contains(text,
-                 "hangs on chance:\n  1 of 3 alone recommend 4 x h100-sxm, autoregressive\n"
-                 "  2 of 3 alone recommend 5 x h100-sxm, autoregressive\n"));
+                 "depends on chance:\n  1 of 3 simulations alone recommend 4 x h100-sxm, autoregressive\n"
+                 "  2 of 3 simulations alone recommend 5 x h100-sxm, autoregressive\n"));
   CHECK(contains(text, "Recommended: 5 x h100-sxm, autoregressive"));
-  CHECK(contains(text, "The worst of them has a TTFT p99 of 500 ms and a TPOT p99 of 2.50 ms.\n"));
+  CHECK(contains(text, "The worst simulation has a TTFT p99 of 500 ms and a TPOT p99 of 2.50 ms.\n"));
   const auto result = nlohmann::json::parse(planned({5, 4, 5}, Format::json)).at("results")[0];
   CHECK(result.at("recommended_in") == 2);
   CHECK(result.at("recommended") == true);
@@ -93,7 +94,7 @@ TEST_CASE("each workload has a recommendation of its own, and the oracle is none
   std::vector<bool> recommended;
   for (const auto& result : d.at("results")) recommended.push_back(result.at("recommended"));
   CHECK(recommended == std::vector<bool>{true, false, true, false, false, false});
-  CHECK(d.at("results")[1].at("why") == "a bound: it knows what will be accepted");
+  CHECK(d.at("results")[1].at("why") == "a bound: it uses future acceptance");
 }
 
 TEST_CASE("a plan says what it takes if steps are as long as kernels' errors allow") {
@@ -119,9 +120,9 @@ TEST_CASE("a plan says what it takes if steps are as long as kernels' errors all
     write_plan(to(text, Format::table), sweep.scenario(), options);
     return text.str();
   };
-  const std::string longer = "With steps 14 % longer, as their kernels' errors allow (90 %), ";
-  CHECK(contains(said(1.14, 1), longer + "it meets the targets, too.\n"));
-  CHECK(contains(said(1.14, 2), longer + "it takes 2 replicas.\n"));
+  const std::string longer = "With steps 14 % longer (upper end of the 90 % interval), ";
+  CHECK(contains(said(1.14, 1), longer + "it still meets the targets.\n"));
+  CHECK(contains(said(1.14, 2), longer + "it needs 2 replicas.\n"));
   CHECK(contains(said(1.14, {}), longer + "not even 2 replicas meet the targets.\n"));
   CHECK(!contains(said({}, {}), "With steps"));
 }

@@ -128,8 +128,8 @@ TEST_CASE("where a table is too wide, its details go, the last first, and are na
         "method  speedup  draft\n"
         "------  -------  -----\n"
         "eagle3     1.50     10\n"
-        "Left out at this width: memory.\n");
-  CHECK(ends_with(t.to_text(10), "eagle3     1.50\nLeft out at this width: draft, memory.\n"));
+        "Omitted at this width: memory.\n");
+  CHECK(ends_with(t.to_text(10), "eagle3     1.50\nOmitted at this width: draft, memory.\n"));
   CHECK(t.to_csv() == "method,s,d,m\neagle3,1.5,10,20\n");
 }
 

@@ -57,22 +57,21 @@ TEST_CASE("a drafter's own device counts among the devices, with its price") {
   CHECK(r.servers == 2);
   CHECK(r.devices == 4);
   CHECK(*r.cost_per_hour == Approx(2 * 3 + 2 * 1));
-  CHECK(mistakes(with(kLoop + R"(, "prices": {"h100-sxm": 3})", pearl("l4"))) == "#/prices: has no price of l4");
+  CHECK(mistakes(with(kLoop + R"(, "prices": {"h100-sxm": 3})", pearl("l4"))) == "#/prices: lacks the price of l4");
 }
 
 TEST_CASE("servers that are not modelled with a drafter's own device are refused") {
   CHECK(mistakes(with(kLoop + R"(, "pipeline_parallel": 2)", pearl("h100-sxm"))) ==
-        "#/pipeline_parallel: a drafter on a device of its own beside it is not modelled: leave one of them out");
+        "#/pipeline_parallel: is not modelled with a drafter on its own device: remove one of the two");
   const std::string load = R"("workload": {"arrivals": {"process": "poisson", "rate": "4 /s"}, "requests": 100})";
   CHECK(mistakes(with(load + R"(, "disaggregation": {"prefill_replicas": 1, "bandwidth": "50 GB/s"})", pearl("l4"))) ==
-        "#/disaggregation: a drafter on a device of its own beside it is not modelled: leave one of them out");
+        "#/disaggregation: is not modelled with a drafter on its own device: remove one of the two");
   std::string parts =
       R"({"device": "h100-sxm", "transformer": "mixtral-8x7b", "engine": "vllm", "tensor_parallel": 2,
           "data_parallel_attention": 2, "method": )" +
       pearl("h100-sxm") + ", " + kLoop + "}";
   parts.replace(parts.find("llama-3.2-1b"), 12, "llama-68m");  // of Mixtral's vocabulary
-  CHECK(contains(mistakes(parts),
-                 "#/data_parallel_attention: a drafter on a device of its own beside it is not modelled"));
+  CHECK(contains(mistakes(parts), "#/data_parallel_attention: is not modelled with a drafter on its own device"));
 }
 
 TEST_CASE("a plan buys each replica a device for its drafter, in whole nodes of its kind", "[once]") {
@@ -106,7 +105,7 @@ TEST_CASE("a plan buys each replica a device for its drafter, in whole nodes of 
   CHECK(mistakes(with(R"("workload": {"arrivals": {"process": "poisson", "rate": "1 /s"}, "requests": 60},
                          "slo": {"ttft_p99": "1 s"}, "prices": {"h100-sxm": 3})",
                       pearl("l4")),
-                 true) == "#/prices: has no price of l4");
+                 true) == "#/prices: lacks the price of l4");
 }
 
 TEST_CASE("a policy that switches speculation off leaves the drafter's own device idle, and its messages unsent") {

@@ -83,9 +83,9 @@ TEST_CASE("served steps accept what a table says of their contexts and drafts, a
   CHECK(served.runs.front().figures.acceptance_length() == Approx(p.acceptance_length).epsilon(0.01));
   CHECK(!served.oracle);
   CHECK(mistakes_of_serving(serving(R"("policy": "oracle")", eagle, workload)) ==
-        "#/policy: an oracle needs outcomes that do not depend on the draft length, as a \"table\" has them");
+        "#/policy: an oracle needs outcomes that do not depend on the draft length, unlike those of this \"table\"");
   CHECK(mistakes_of_serving(serving(R"("policy": {"confidence": {"concentration": 2}})", eagle, workload)) ==
-        "#/policy/confidence: confidences are of rates or of a trace, not of a \"table\"");
+        "#/policy/confidence: confidences require rates or a trace, not a \"table\"");
 }
 
 TEST_CASE(
@@ -208,9 +208,9 @@ TEST_CASE("mistakes in a serving scenario are told at their place") {
       Case{workload(R"({"arrivals": {"process": "poisson", "rate": "1 /s"}, "lengths": {}})"),
            "#/workload/lengths: give a \"trace\", or \"prompt\" and \"output\""},
       Case{workload(R"({"arrivals": {"process": "poisson", "rate": "1 /s"}, "lengths": "acceptance_trace"})"),
-           "#/workload/lengths: every method needs an acceptance trace for that"},
+           "#/workload/lengths: requires an acceptance trace for every method"},
       Case{serving(R"("batch_size": 4)"),
-           "#/batch_size: a scenario with a workload has none; give \"scheduler\": {\"max_num_seqs\": ..}"},
+           "#/batch_size: is not allowed with a workload; give \"scheduler\": {\"max_num_seqs\": ..}"},
       Case{serving(R"("scheduler": {"block_size": 12})"), "#/scheduler/block_size: must be a power of two"},
       Case{serving(R"("policy": {"off_above": 4, "x": 1})", kThreeDrafts),
            "#/policy/x: unknown key; known here: \"confidence\", \"draft_length_by_batch_size\", "
@@ -232,11 +232,11 @@ TEST_CASE("mistakes in a serving scenario are told at their place") {
       Case{ranges("[1, 9, 9]"), "_per_batch_size/0/2: must be at most 3"},
       Case{ranges("[1, 9]"), "_per_batch_size/0: must be [from, to, draft length]"},
       Case{ranges("{\"1-9\": 3}"), "_per_batch_size/0: must be [from, to, draft length]"},
-      Case{ranges(""), "_per_batch_size: at least one range is needed"},
+      Case{ranges(""), "_per_batch_size: at least one range is required"},
       Case{serving(R"("scheduler": {"kv_blocks": 10})"),
            "skipped: request 0: a request of 512 + 256 tokens does not "
            "fit the KV pool of 10 blocks of 16"},
-      Case{serving(R"("prices": {"h100": 2.5})"), "#/prices: has no price of h100-sxm"},
+      Case{serving(R"("prices": {"h100": 2.5})"), "#/prices: lacks the price of h100-sxm"},
       Case{serving(R"("slo": {"ttft_p97": "1 s"})"), "ttft_p97"}, Case{with(""), "no \"workload\""});
   INFO(c.json);
   INFO(mistakes_of_serving(c.json));

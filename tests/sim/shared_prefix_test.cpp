@@ -190,11 +190,12 @@ TEST_CASE("where shared prefixes can't save anything, a run says so") {
     return all;
   };
   CHECK(warning("llama-3.1-8b", "400}}") == "");
-  CHECK(warning("llama-3.1-8b", "15}}") == "\"shared_prefix\" saves nothing: its 15 tokens fill no KV block of 16");
+  CHECK(warning("llama-3.1-8b", "15}}") ==
+        "\"shared_prefix\" saves nothing: its 15 tokens do not fill a KV block of 16");
   CHECK(warning("llama-3.1-8b", R"(400}}, "scheduler": {"prefix_caching": false})") == "");  // as was asked for
   CHECK(warning("gpt-oss-20b", "400}}") == "");  // half of its layers have no window
-  CHECK(warning("mistral-7b-v0.1", "400}}").starts_with("\"shared_prefix\" saves nothing: where all layers have"));
-  CHECK(contains(warning("llama-3.1-8b", R"(2000, "prompt": 300, "output": 9}})"), "hardly anything"));
+  CHECK(warning("mistral-7b-v0.1", "400}}").starts_with("\"shared_prefix\" saves nothing: prompts share no prefixes"));
+  CHECK(contains(warning("llama-3.1-8b", R"(2000, "prompt": 300, "output": 9}})"), "hardly any of their tokens"));
 }
 
 }  // namespace draftline

@@ -114,7 +114,7 @@ TEST_CASE("windows are those of layer_types, or of all layers where only use_swa
                  {"dflash_config", own}}) == std::vector(5, 1024));  // the nearer key first
   own.erase("swa_window_size");
   CHECK(contains(block_mistake(with(kDFlash, {{"dflash_config", own}}), dflash),
-                 "#: a window needs \"swa_window_size\" or \"sliding_window\""));
+                 "#: a window requires \"swa_window_size\" or \"sliding_window\""));
   CHECK(contains(block_mistake(with(kDFlash, {{"layer_types", {"sliding_attention"}}}), dflash),
                  "#/layer_types: has 1 entries for 5 layers"));
 }
@@ -133,14 +133,14 @@ TEST_CASE("DSpark's head, and DFlash 2's convolutions and selector") {
 
 TEST_CASE("a block drafter of another kind than the method's is told, whatever its form") {
   CHECK(contains(block_mistake(kDSpark, dflash),
-                 "#/architectures/0: is of a \"dspark\" drafter, the method is \"dflash\""));
-  CHECK(contains(block_mistake(kDFlash, dflash2), "is of a \"dflash\" drafter, the method is \"dflash2\""));
+                 "#/architectures/0: belongs to a \"dspark\" drafter, but the method is \"dflash\""));
+  CHECK(contains(block_mistake(kDFlash, dflash2), "belongs to a \"dflash\" drafter, but the method is \"dflash2\""));
   CHECK(contains(block_mistake(speculators("eagle3"), dspark),
-                 "#/speculators_model_type: is of a \"eagle3\" drafter, the method is \"dspark\""));
+                 "#/speculators_model_type: belongs to a \"eagle3\" drafter, but the method is \"dspark\""));
   Json modelopt = kDFlash;  // which names all of them DFlash
   modelopt["dflash_config"].update({{"projector_type", "dspark"}, {"markov_rank", 64}});
   CHECK(read_block(modelopt, dspark).block.markov_rank == 64);
-  CHECK(contains(block_mistake(modelopt, dflash), "#/dflash_config/projector_type: is of a \"dspark\" drafter"));
+  CHECK(contains(block_mistake(modelopt, dflash), "#/dflash_config/projector_type: belongs to a \"dspark\" drafter"));
   CHECK(contains(block_mistake(with(kDSpark, {{"architectures", {"Gemma4DSparkModel"}}}), dspark),
                  "a block drafter of the architecture \"Gemma4DSparkModel\" is not modelled"));
 }
@@ -155,13 +155,13 @@ TEST_CASE("what no block drafter's network here has is refused at its key") {
   CHECK(
       contains(block_mistake(speculators("dflash", {{"sample_from_anchor", true}}), dflash), "#/sample_from_anchor: "));
   CHECK(contains(block_mistake(speculators("dspark", {{"sample_from_anchor", false}}), dspark),
-                 "#/sample_from_anchor: a DSpark whose root's row"));
+                 "#/sample_from_anchor: a DSpark drafter whose root row"));
   CHECK(contains(block_mistake(speculators("dflash", {{"draft_vocab_size", 200000}}), dflash),
                  "#/draft_vocab_size: is larger"));
   CHECK(contains(block_mistake(with(kDFlash, {{"model_type", "qwen3_moe"}}), dflash),
                  "#/model_type: a block drafter with"));
   CHECK(contains(block_mistake(with(kDFlash, {{"block_size", 1}}), dflash), "#/block_size: must be at least 2"));
-  CHECK(contains(block_mistake(kFiveLayers, dflash), "#: is no block drafter's: it has neither"));
+  CHECK(contains(block_mistake(kFiveLayers, dflash), "#: is not a block drafter's config.json: it has neither"));
   CHECK(contains(block_mistake(speculators("dflash2", {{"conv_kernel_size", 2}}), dflash2),
                  "#/draft_vocab_size: a selector over a part"));
   Json mask = kDFlash;
@@ -191,7 +191,7 @@ TEST_CASE("a P-EAGLE is EAGLE-3 with more layers and a mask token") {
   CHECK(d.layers == 4);
   CHECK(d.mask_token == 199);
   CHECK(d.vocabulary == 200);
-  CHECK(contains(block_mistake(native, eagle3), "#/num_hidden_layers: only drafters of one layer"));
+  CHECK(contains(block_mistake(native, eagle3), "#/num_hidden_layers: only drafters with one layer"));
   Json layer = native;
   layer.erase("architectures");
   layer["model_type"] = "llama";

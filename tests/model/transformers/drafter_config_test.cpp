@@ -73,7 +73,7 @@ TEST_CASE("layer ids that begin with 1 count what leaves a layer, but not the sp
 TEST_CASE("drafters that the networks of methods can't hold are refused at the key that says so") {
   using enum DrafterKind;
   CHECK(contains(mistake(eagle3_config({{"num_hidden_layers", 2}}), eagle3),
-                 "config.json#/num_hidden_layers: only drafters of one layer are modelled"));
+                 "config.json#/num_hidden_layers: only drafters with one layer are modelled"));
   CHECK(contains(mistake(eagle3_config({{"target_hidden_size", 128}}), eagle3),
                  "#/target_hidden_size: a drafter of another"));
   CHECK(contains(mistake(eagle3_config({{"draft_vocab_size", 201}}), eagle3),
@@ -81,7 +81,7 @@ TEST_CASE("drafters that the networks of methods can't hold are refused at the k
   CHECK(contains(mistake(eagle3_config({{"architectures", {"DeepseekV3ForCausalLMEagle3"}}}), eagle3),
                  "#/architectures/0: a drafter of the architecture \"DeepseekV3ForCausalLMEagle3\" is not modelled"));
   CHECK(contains(mistake(eagle3_config({{"eagle_config", {{"use_aux_hidden_state", false}}}}), eagle3),
-                 "#/eagle_config/use_aux_hidden_state: a drafter that reads one state"));
+                 "#/eagle_config/use_aux_hidden_state: EAGLE-3 with a single state"));
   CHECK(contains(mistake(speculators_config({{"fc_norm", true}}), eagle3), "#/fc_norm: a norm of each"));
   CHECK(contains(mistake(speculators_config({{"speculators_model_type", "dflash"}}), eagle3),
                  "\"dflash\" is not modelled"));
@@ -96,7 +96,7 @@ TEST_CASE("drafters that the networks of methods can't hold are refused at the k
   Json target = kLayer;
   CHECK(contains(mistake(target, mtp), "missing key \"num_nextn_predict_layers\""));
   target["num_nextn_predict_layers"] = 3;
-  CHECK(contains(mistake(target, mtp), "#/num_nextn_predict_layers: one module, applied again and again, is modelled"));
+  CHECK(contains(mistake(target, mtp), "#/num_nextn_predict_layers: only one module, applied repeatedly, is modelled"));
 }
 
 TEST_CASE("a hybrid's module attends whatever the last layer does; Qwen3-Next has one without saying so") {
@@ -109,8 +109,8 @@ TEST_CASE("a hybrid's module attends whatever the last layer does; Qwen3-Next ha
   CHECK(next.layer.experts() != nullptr);
   CHECK(next.layer.sees_all());
   hybrid["mtp_num_hidden_layers"] = 2;
-  CHECK(contains(mistake(hybrid, DrafterKind::mtp), "#/mtp_num_hidden_layers: one module, applied again and again"));
+  CHECK(contains(mistake(hybrid, DrafterKind::mtp), "#/mtp_num_hidden_layers: only one module, applied repeatedly"));
   hybrid["mtp_num_hidden_layers"] = 1;
   hybrid["mtp_use_dedicated_embeddings"] = true;
-  CHECK(contains(mistake(hybrid, DrafterKind::mtp), "#/mtp_use_dedicated_embeddings: a module with an embedding"));
+  CHECK(contains(mistake(hybrid, DrafterKind::mtp), "#/mtp_use_dedicated_embeddings: a module with its own embedding"));
 }

@@ -43,7 +43,8 @@ TEST_CASE("a hybrid's layers: every fourth attends, or as layer_types says") {
             with(tiny_hybrid(), "layer_types", {"mamba", "linear_attention", "linear_attention", "full_attention"}))
             .find("#/layer_types/0: layer type \"mamba\" is not modelled; known: full_attention, linear_attention") !=
         std::string::npos);
-  CHECK(mistakes_of(with(tiny_hybrid(), "full_attention_interval", 5)).find("no layer attends") != std::string::npos);
+  CHECK(mistakes_of(with(tiny_hybrid(), "full_attention_interval", 5)).find("no layer has attention") !=
+        std::string::npos);
 }
 
 TEST_CASE("a hybrid's keys: defaults, the format of states, what is not modelled") {

@@ -96,7 +96,7 @@ TEST_CASE("modules_to_not_convert of every layer leave a class in 16 bits, of so
   CHECK(one.checkpoint->mlp.weights == DType::fp8);
   REQUIRE(one.notes.size() == 1);
   CHECK(one.notes.front() ==
-        "the checkpoint leaves a part of its MLPs in 16 bits (25 % of the products): all are priced as quantised");
+        "the checkpoint keeps a part of its MLPs in 16 bits (25 % of the products): all are priced as quantised");
 }
 
 TEST_CASE("compressed-tensors: number formats and strategies of its group, the LM head unless it is ignored") {
@@ -128,7 +128,7 @@ TEST_CASE("compressed-tensors: number formats and strategies of its group, the L
   const json fp4{{"num_bits", 4}, {"type", "float"}, {"strategy", "tensor_group"}, {"group_size", 16}};
   CHECK(precision_of(tensors(fp4, fp4)).mlp == format_named("nvfp4")->layers);
   CHECK(mistakes_of_quantisation(tensors({{"num_bits", 3}, {"type", "int"}}, nullptr))
-            .ends_with("only 4 and 8 bits are known"));
+            .ends_with("only 4 and 8 bits are supported"));
 }
 
 TEST_CASE("modelopt: in config.json or in the hf_quant_config.json beside it") {
@@ -172,14 +172,14 @@ TEST_CASE("gptq, awq and bitsandbytes have weights alone in integers") {
   half["torch_dtype"] = "float16";
   CHECK(precision_of({{"quant_method", "awq"}, {"bits", 4}}, half).activations == DType::fp16);
   CHECK(precision_of({{"quant_method", "bitsandbytes"}, {"load_in_8bit", true}}).name == "int8");
-  CHECK(mistakes_of_quantisation({{"quant_method", "gptq"}, {"bits", 5}}).ends_with("only 4 and 8 bits are known"));
+  CHECK(mistakes_of_quantisation({{"quant_method", "gptq"}, {"bits", 5}}).ends_with("only 4 and 8 bits are supported"));
 }
 
 TEST_CASE("a method that is not known is told, and leaves precision to the scenario") {
   const TransformerShape s = quantised({{"quant_method", "tomorrow"}});
   CHECK(!s.checkpoint);
   REQUIRE(s.notes.size() == 1);
-  CHECK(s.notes.front().find("\"tomorrow\" is not known") != std::string::npos);
+  CHECK(s.notes.front().find("\"tomorrow\" is unknown") != std::string::npos);
 }
 
 TEST_CASE("a list of modules has names, what lies below them, globs and simple regular expressions") {

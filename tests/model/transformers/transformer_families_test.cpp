@@ -30,8 +30,7 @@ TEST_CASE("a network that also sees has the text that it says, or is refused") {
   c["q_lora_rank"] = 1024;
   const json whole{
       {"architectures", {"Mistral3ForConditionalGeneration"}}, {"model_type", "mistral3"}, {"text_config", c}};
-  CHECK(contains(mistakes_of(whole),
-                 R"(#/text_config/model_type: the text of this network, "mistral4", is not modelled)"));
+  CHECK(contains(mistakes_of(whole), R"(#/text_config/model_type: the text network "mistral4" is not modelled)"));
   json other = whole;
   other["text_config"]["model_type"] = "qwen3";
   CHECK(heads_of(shape_from(other)).qk_norm == QkNorm::each_head);
@@ -117,8 +116,8 @@ TEST_CASE("layers that share an indexer's choice have neither its weights nor it
       contains(mistake("indexer_types", {"full", "shared"}), "#/indexer_types: must have one entry for each of the 5"));
   CHECK(
       contains(mistake("indexer_types", {"full", "none", "full", "full", "full"}), "#/indexer_types/1: unknown value"));
-  CHECK(contains(mistake("index_topk_pattern", "SFFFF"), "the first layer has no indexer before it"));
-  CHECK(contains(mistake("index_topk_pattern", "FFTFF"), "must have the letters F (full) and S (shared)"));
+  CHECK(contains(mistake("index_topk_pattern", "SFFFF"), "the first layer can't share an indexer's choice"));
+  CHECK(contains(mistake("index_topk_pattern", "FFTFF"), "may only contain the letters F (full) and S (shared)"));
   c["index_topk_freq"] = 4;
   CHECK(contains(mistake("index_skip_topk_offset", 0), "#/index_skip_topk_offset: the first layer"));
 }
@@ -161,7 +160,7 @@ TEST_CASE("Ministral 3's queries grow with the text in every layer, and it has n
   CHECK(parameters(s) == Approx(8.49e9).epsilon(1e-3));  // "8.4B" and a tower that sees
   json latent = json::parse(std::ifstream(kTransformers / "deepseek-v3.json"));
   latent["rope_scaling"]["llama_4_scaling_beta"] = 0.1;  // Mistral Small 4
-  CHECK(contains(mistakes_of(latent), "latent attention whose queries grow"));
+  CHECK(contains(mistakes_of(latent), "latent attention with scaled queries"));
 }
 
 TEST_CASE("Seed-OSS has biases on queries, keys and values; SmolLM3 has no rope in every fourth layer") {
@@ -245,7 +244,7 @@ TEST_CASE("MiniMax-M2 has norms of all heads at once and a rotation of half a he
   CHECK(m2.checkpoint->lm_head.weights == DType::bf16);
   json other = json::parse(std::ifstream(kTransformers / "minimax-m2.json"));
   other["qk_norm_type"] = "per_head";
-  CHECK(contains(mistakes_of(other), "#/qk_norm_type: only norms of all heads at once"));
+  CHECK(contains(mistakes_of(other), "#/qk_norm_type: only norms over all heads"));
 }
 
 TEST_CASE("MiMo-V2-Flash has heads, sinks and a rope of their own in its windows, and values narrower than keys") {
@@ -298,7 +297,7 @@ TEST_CASE("MiMo-V2-Flash has heads, sinks and a rope of their own in its windows
   CHECK(contains(mistakes_of(published), "#/moe_layer_freq/3: "));
   published["moe_layer_freq"] = {0, 1, 1, 1};
   published["scoring_func"] = "softmax";
-  CHECK(contains(mistakes_of(published), "#/scoring_func: only experts that are scored by sigmoid"));
+  CHECK(contains(mistakes_of(published), "#/scoring_func: only experts with sigmoid scores"));
   published.erase("scoring_func");
   published["sliding_window_size"] = 255;
   CHECK(contains(mistakes_of(published), "sliding_window must be less than max_position_embeddings, 256"));
@@ -337,16 +336,16 @@ TEST_CASE("Gemma 4 has wide heads without a window, whose keys are their values,
   CHECK(contains(mistakes_of(narrow), "sliding_window must be less than max_position_embeddings, 256"));
   json uneven = written;
   uneven["per_layer_config"]["3"]["head_dim"] = 24;
-  CHECK(contains(mistakes_of(uneven), "#/per_layer_config/3: layers of one kind that differ"));
+  CHECK(contains(mistakes_of(uneven), "#/per_layer_config/3: differences between layers of one kind"));
   uneven = written;
   uneven["per_layer_config"]["0"]["head_dim"] = 12;
-  CHECK(contains(mistakes_of(uneven), "#/per_layer_config/0: layers of one kind that differ"));
+  CHECK(contains(mistakes_of(uneven), "#/per_layer_config/0: differences between layers of one kind"));
   uneven = written;
   uneven["per_layer_config"]["2"]["num_attention_heads"] = 8;
   CHECK(contains(mistakes_of(uneven), "#/per_layer_config/2/num_attention_heads: is not modelled for single layers"));
   uneven = written;
   uneven["layer_types"][3] = "sliding_attention";
-  CHECK(contains(mistakes_of(uneven), "#/layer_types: the last layer sees the whole text"));
+  CHECK(contains(mistakes_of(uneven), "#/layer_types: the last layer must be full_attention"));
   json small = published;
   small["hidden_size_per_layer_input"] = 256;
   CHECK(contains(mistakes_of(small), "#/hidden_size_per_layer_input: embeddings of each layer's own"));
@@ -457,8 +456,9 @@ TEST_CASE("latent attention and routers are read as DeepSeek, GLM and Mixtral me
   };
   CHECK(contains(config("n_group", 7), "#/n_group: must divide the experts, 256"));
   CHECK(contains(config("topk_group", 9), "#/topk_group: must be at most n_group, 8"));
-  CHECK(contains(config("scoring_func", "softmax"), "#/scoring_func: only experts that are scored by sigmoid"));
-  CHECK(contains(config("qk_rope_head_dim", 63), "#/qk_rope_head_dim: rope turns pairs of columns"));
+  CHECK(contains(config("scoring_func", "softmax"), "#/scoring_func: only experts with sigmoid scores"));
+  CHECK(contains(config("qk_rope_head_dim", 63),
+                 "#/qk_rope_head_dim: must be even, because rope rotates pairs of columns"));
   CHECK(contains(config("kv_lora_rank", 0), "#/kv_lora_rank"));
   CHECK(contains(config("kv_lora_rank", nullptr), "#/kv_lora_rank"));
 }

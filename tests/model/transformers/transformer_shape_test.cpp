@@ -275,6 +275,6 @@ TEST_CASE("tensor parallelism divides heads and columns, and copies KV heads whe
   auto six = whole;
   std::get<HeadAttention>(six.kinds[0].attention).heads = {24, 6, 128, 128};
   CHECK_THROWS_WITH(shard(six, {.devices = 4}),
-                    "tensor_parallel 4 does not divide the 6 KV heads of llama-3.1-8b and is no multiple of them");
+                    "tensor_parallel 4 does not divide the 6 KV heads of llama-3.1-8b and is not a multiple of them");
   CHECK_THROWS_AS(shard(whole, {.devices = 0}), InputErrors);
 }
