@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# links_test.sh SOURCE: every relative link of a page leads to a file and a heading that exist, and every page that code,
-# data or tools name as docs/....md exists.
+# links_test.sh SOURCE: every relative link of a page leads to a file and a heading that exist; every file of a module,
+# as in `model/work.h`, that a page names exists, and every page that code, data or tools name as docs/....md.
 set -eu
 cd "$1"
 bad=0
@@ -13,8 +13,13 @@ anchors() {
     sed 's/[^a-z0-9 _-]//g; s/ /-/g'
 }
 
+modules='api|cli|core|decoder|gate|inputs|measure|methods|model|papers|predict|probes|reports|sim|trace|tests|tools|cmake'
+
 for page in README.md CONTRIBUTING.md CHANGELOG.md $(find docs -name '*.md'); do
   folder=$(dirname "$page")
+  for file in $(grep -oE "\`($modules)/[a-z0-9_/.-]+\.[a-z]+\`" "$page" | tr -d '`'); do
+    [ -e "$file" ] || fail "$page: no file $file"
+  done
   for link in $(grep -oE '\]\([^)# ]*(#[^) ]*)?\)' "$page" | sed 's/^](//; s/)$//' | grep -vE '^(https?|mailto):' || true); do
     file=${link%%#*}
     target=$page
