@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/int_indexed.h"
 #include "methods/drafting/draft_network.h"
 #include "methods/drafting/early_stop.h"
 #include "methods/entries.h"
@@ -18,24 +19,30 @@ constexpr int kMost = 64;
 
 enum class Schedule { constant, heuristic, heuristic_transient };
 
+struct AssistedParameters : Parameters {
+  Setting<Schedule> schedule = Schedule::constant;
+  std::optional<double> confidence;
+  Setting<bool> fit_confidence = false;
+};
+
 class Assisted : public Method {
  public:
-  Assisted(DraftNetwork draft, int length, Schedule schedule, double threshold, bool fits)
-      : draft_(std::move(draft)),
-        length_(length),
-        next_(length),
-        schedule_(schedule),
-        threshold_(threshold),
-        fits_(fits) {}
+  explicit Assisted(Context& c)
+      : draft_(c),
+        p_(c.own<AssistedParameters>()),
+        length_(c.spec.draft_length().value_or(constant() ? 20 : 5)),
+        next_(length_),
+        threshold_(p_.confidence.value_or(constant() ? 0.4 : 0)) {}
   int usual_depth() const override { return length_; }
   bool static_plan() const override { return false; }
-  int depth() const override { return schedule_ == Schedule::constant ? length_ : kMost; }
+  int depth() const override { return constant() ? length_ : kMost; }
   int rewrites() const override { return 1; }
   void extend(Ops& ops, const Session& s, const Committed& c) override { draft_.extend(ops, s, c); }
 
   Proposal propose(Ops& ops, Session& s) override {
     for (const auto& [id, h] : history_)  // the last sequence that has left, as of its last step
-      if (schedule_ == Schedule::heuristic && std::find(s.ids.begin(), s.ids.end(), id) == s.ids.end()) next_ = h.limit;
+      if (p_.schedule == Schedule::heuristic && std::find(s.ids.begin(), s.ids.end(), id) == s.ids.end())
+        next_ = h.limit;
     keep_present(history_, s.ids);
     std::vector<int> limits;
     for (std::size_t i = 0; i < s.ids.size(); ++i) limits.push_back(limit(s.ids[i], s.lengths[i]));
@@ -62,6 +69,7 @@ class Assisted : public Method {
     std::vector<double> sureness = {};  // probabilities of the last chain's drafts
     std::vector<JudgedDraft> judged = {};
   };
+  bool constant() const { return p_.schedule == Schedule::constant; }
   // The draft length by the schedule.
   int limit(int id, int length) {
     History& h = history_[id];
@@ -70,61 +78,45 @@ class Assisted : public Method {
       h = {.limit = next_, .threshold = threshold_};
       return h.limit;
     }
-    if (schedule_ != Schedule::constant)
-      h.limit = *accepted == h.last.drafted ? std::min(kMost, h.limit + 2) : std::max(1, h.limit - 1);
-    if (fits_) {
-      const auto judged = std::min(h.sureness.size(), static_cast<std::size_t>(*accepted) + 1);
-      for (std::size_t j = 0; j < judged; ++j)
-        h.judged.push_back({h.sureness[j], j < static_cast<std::size_t>(*accepted)});
+    if (!constant()) h.limit = *accepted == h.last.drafted ? std::min(kMost, h.limit + 2) : std::max(1, h.limit - 1);
+    if (p_.fit_confidence) {
+      for (int j = 0; j < std::min(count(h.sureness), *accepted + 1); ++j)
+        h.judged.push_back({h.sureness[at(j)], j < *accepted});
       h.threshold = fitted_threshold(h.judged).value_or(h.threshold);
     }
     return h.limit;
   }
   DraftNetwork draft_;
+  AssistedParameters p_;
   int length_, next_;  // next_: draft length with which a new text begins
-  Schedule schedule_;
   double threshold_;
-  bool fits_;
   std::map<int, History> history_;  // by sequence
-};
-
-struct AssistedParameters : Parameters {
-  Setting<Schedule> schedule = Schedule::constant;
-  std::optional<double> confidence;
-  Setting<bool> fit_confidence = false;
 };
 
 constexpr NamedValues<Schedule, 3> kSchedules{{{"constant", Schedule::constant},
                                                {"heuristic", Schedule::heuristic},
                                                {"heuristic_transient", Schedule::heuristic_transient}}};
 
-std::unique_ptr<Method> make_assisted(const AssistedParameters& p, Context& c) {
-  const bool constant = p.schedule == Schedule::constant;
-  return std::make_unique<Assisted>(DraftNetwork(c), c.spec.draft_length().value_or(constant ? 20 : 5), p.schedule,
-                                    p.confidence.value_or(constant ? 0.4 : 0), p.fit_confidence);
-}
-
 }  // namespace
 
 Entry assisted() {
   using P = AssistedParameters;
-  return {
-      .name = "assisted",
-      .title = "a smaller network, its draft length by schedule and confidence",
-      .source = "hf-assisted",
-      .locator = "assisted generation",
-      .lossless = Losslessness::lossless,
-      .parameters = ParameterList::of<P>(
-          {choice("schedule", &P::schedule, kSchedules,
-                  {.meaning = "of the draft length; also \"heuristic\" or \"heuristic_transient\""}),
-           share("confidence", &P::confidence, {.meaning = "below which a chain ends", .usual = "0.4; heuristic: 0"}),
-           flag("fit_confidence", &P::fit_confidence, {.meaning = "whether that is fitted to the judged drafts"})}),
-      .make = made_of<P>(make_assisted),
-      .examples = {R"("draft": "half", "draft_length": 5, "confidence": 0.3)",
-                   R"("draft": "half", "draft_length": 2, "schedule": "heuristic_transient")",
-                   R"("draft": "half", "draft_length": 5, "confidence": 0.3, "fit_confidence": true)"},
-      .lengths = {.most = kMost, .meaning = "20; heuristic: 5 to start with"},
-      .draft_network = true};
+  return {.name = "assisted",
+          .title = "a smaller network, its draft length by schedule and confidence",
+          .source = "hf-assisted",
+          .locator = "assisted generation",
+          .parameters = {choice("schedule", &P::schedule, kSchedules,
+                                {.meaning = "of the draft length; also \"heuristic\" or \"heuristic_transient\""}),
+                         share("confidence", &P::confidence,
+                               {.meaning = "below which a chain ends", .usual = "0.4; heuristic: 0"}),
+                         flag("fit_confidence", &P::fit_confidence,
+                              {.meaning = "whether that is fitted to the judged drafts"})},
+          .make = make<Assisted>,
+          .examples = {R"("draft": "half", "draft_length": 5, "confidence": 0.3)",
+                       R"("draft": "half", "draft_length": 2, "schedule": "heuristic_transient")",
+                       R"("draft": "half", "draft_length": 5, "confidence": 0.3, "fit_confidence": true)"},
+          .lengths = {.most = kMost, .meaning = "20; heuristic: 5 to start with"},
+          .draft_network = true};
 }
 
 }  // namespace draftline::methods

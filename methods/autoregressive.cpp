@@ -20,8 +20,7 @@ Entry autoregressive() {
           .title = "one token per step",
           .source = "vaswani2017",
           .locator = "section 3.1",
-          .lossless = Losslessness::lossless,
-          .make = [](Context&) -> std::unique_ptr<Method> { return std::make_unique<Autoregressive>(); }};
+          .make = [](Context&) { return std::make_unique<Autoregressive>(); }};
 }
 
 }  // namespace draftline::methods

@@ -10,10 +10,13 @@ namespace draftline::methods {
 
 namespace {
 
+struct BildParameters : Parameters {
+  Setting<double> fallback = 0.6, rollback = 5;
+};
+
 class Bild : public Method {
  public:
-  Bild(DraftNetwork draft, int length, double fallback, double rollback)
-      : draft_(std::move(draft)), length_(length), fallback_(fallback), rollback_(rollback) {}
+  explicit Bild(Context& c) : draft_(c), length_(c.drafts()), p_(c.own<BildParameters>()) {}
   bool static_plan() const override { return false; }
   int depth() const override { return length_; }
   int rewrites() const override { return 1; }
@@ -23,24 +26,20 @@ class Bild : public Method {
     EarlyStop stop;
     stop.most = length_;
     stop.drop_unsure = true;
-    stop.goes_on = [&](std::size_t, int, double probability) { return probability >= fallback_; };
+    stop.goes_on = [&](std::size_t, int, double probability) { return probability >= p_.fallback; };
     Session greedy = s;  // the small network is always greedy
     greedy.sampling = {};
     auto chain = draft_until(ops, greedy, stop, [&](int j, Tensor token) {
       return j == 0 ? draft_.first(ops, s) : draft_.next(ops, s, token, ops.uniform(s.sequences, 1), j);
     });
-    chain.proposal.relaxed = Relaxed{Relaxed::Kind::loss_limit, rollback_, 0};
+    chain.proposal.relaxed = Relaxed{Relaxed::Kind::loss_limit, p_.rollback, 0};
     return std::move(chain.proposal);
   }
 
  private:
   DraftNetwork draft_;
   int length_;
-  double fallback_, rollback_;
-};
-
-struct BildParameters : Parameters {
-  Setting<double> fallback = 0.6, rollback = 5;
+  BildParameters p_;
 };
 
 }  // namespace
@@ -52,13 +51,10 @@ Entry bild() {
           .source = "kim2023bild",
           .locator = "section 3",
           .lossless = Losslessness::lossy,
-          .parameters = ParameterList::of<P>(
-              {share("fallback", &P::fallback, {.meaning = "the confidence below which drafting ends"}),
-               number("rollback", &P::rollback, 0, 1e6,
-                      {.meaning = "-ln p of a draft above which the target replaces it"})}),
-          .make = made_of<P>([](const P& p, Context& c) {
-            return std::make_unique<Bild>(DraftNetwork(c), c.drafts(), p.fallback, p.rollback);
-          }),
+          .parameters = {share("fallback", &P::fallback, {.meaning = "the confidence below which drafting ends"}),
+                         number("rollback", &P::rollback, 0, 1e6,
+                                {.meaning = "-ln p of a draft above which the target replaces it"})},
+          .make = make<Bild>,
           .examples = {R"("draft": "half", "draft_length": 4, "fallback": 0.3, "rollback": 1.5)"},
           .lengths = {.most = 64, .usual = 10},
           .draft_network = true};

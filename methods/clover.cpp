@@ -17,14 +17,19 @@ constexpr double kNucleus = 0.8, kLeastShare = 0.25;  // as in the authors' code
 // The parts that the paper's ablation removes one after the other.
 enum class Without { nothing, attention_decoder, regressive_connection, augmenting_block };
 
+struct CloverParameters : Parameters {
+  Setting<int> nodes = 4;
+  Setting<Without> without = Without::nothing;
+};
+
 class Clover : public Method {
  public:
-  Clover(Context& c, int levels, int nodes, Without without)
+  explicit Clover(Context& c)
       : target_(c.target),
         shape_(native_drafter_layer(c.target.shape)),
-        levels_(levels),
-        nodes_(nodes),
-        without_(without) {
+        levels_(c.drafts()),
+        nodes_(c.own<CloverParameters>().nodes),
+        without_(c.own<CloverParameters>().without) {
     const int d = shape_.hidden;
     if (without_ < Without::augmenting_block) {
       augment_ = make_layer(c.weights, "clover.augment.", shape_);
@@ -36,7 +41,7 @@ class Clover : public Method {
       k_ = c.weights.matrix("clover.k", d, d);
     }
     if (without_ < Without::regressive_connection) v_ = c.weights.matrix("clover.v", d, d);
-    for (int i = 0; i < levels; ++i) {
+    for (int i = 0; i < levels_; ++i) {
       const std::string head = "clover." + std::to_string(i) + ".";
       heads_.push_back({c.weights.matrix(head + "w", d, d), c.weights.vector(head + "b", d)});
     }
@@ -51,11 +56,9 @@ class Clover : public Method {
       return;
     }
     Stream x{ops.gather(hidden, c.path)};
-    const Tensor y = x.norm(ops, *augment_.attention_norm, epsilon());
-    x.push(ops, self_attention(ops, y, augment_, ops.pass({c.rows, s.slots}), cache_, 0, target_.ranks));
+    add_attention(ops, x, augment_, ops.pass({c.rows, s.slots}), {cache_}, target_.ranks);
     x = {ops.gather(x.value(ops), c.last)};
-    const Tensor z = x.norm(ops, *augment_.mlp_norm, epsilon());
-    x.push(ops, mlp(ops, z, augment_, target_.ranks));
+    add_mlp(ops, x, augment_, target_.ranks);
     ops.store(state(ops, s), x.value(ops));
   }
 
@@ -63,11 +66,11 @@ class Clover : public Method {
     const int b = s.sequences, width = std::min(nodes_, target_.shape.vocabulary), words = (levels_ * width + 31) / 32;
     Tensor hidden = state(ops, s), token = s.root;
     Tensor score = ops.constant({0}, 1, b), node = ops.constant({-1}, 1, b);
-    Tensor tree_mask = ops.constant(std::vector<int>(static_cast<std::size_t>(words)), words, b);
+    Tensor tree_mask = ops.constant(std::vector<int>(at(words)), words, b);
     std::vector<Tensor> tokens, scores, parents;
     for (int level = 0, rows = 1, first = 0; level < levels_; ++level) {
       hidden = advance(ops, hidden, token);
-      const Head& h = heads_[static_cast<std::size_t>(level)];
+      const Head& h = heads_[level];
       const Tensor z = ops.silu_add(hidden, ops.linear(hidden, h.w, h.b));
       TopK best = ops.top_k(target_.logits(ops, z), width);
       best.log_probs = ops.clip_top_k(best.log_probs, kNucleus, kLeastShare);
@@ -100,11 +103,10 @@ class Clover : public Method {
     if (without_ >= Without::regressive_connection) return hidden;
     const Tensor embedded = target_.embed(ops, token), value = ops.linear(embedded, *v_);
     if (without_ == Without::attention_decoder) return ops.add(hidden, value);
-    const Tensor q = ops.linear(ops.rms_norm(hidden, *norm_, epsilon()), *q_), k = ops.linear(embedded, *k_);
+    const Tensor q = ops.linear(ops.rms_norm(hidden, *norm_, epsilon_of(shape_)), *q_), k = ops.linear(embedded, *k_);
     const int head = target_.shape.usual_heads().head_dim, columns = shape_.hidden % head == 0 ? head : shape_.hidden;
     return ops.add(hidden, ops.cosine_gate(q, k, value, columns));
   }
-  float epsilon() const { return static_cast<float>(shape_.norm_epsilon); }
   Tensor state(Ops& ops, const Session& s) const {
     return s.state(ops, "clover.state", 1, shape_.hidden, ops.activations());
   }
@@ -115,12 +117,7 @@ class Clover : public Method {
   LayerWeights augment_;
   Cache cache_;
   std::optional<Weight> norm_, q_, k_, v_;
-  std::vector<Head> heads_;
-};
-
-struct CloverParameters : Parameters {
-  Setting<int> nodes = 4;
-  Setting<Without> without = Without::nothing;
+  IntVector<Head> heads_;
 };
 
 constexpr NamedValues<Without, 4> kWithout{{{"nothing", Without::nothing},
@@ -136,14 +133,11 @@ Entry clover() {
           .title = "heads that attend to the drafts before them, a small tree",
           .source = "xiao2024",
           .locator = "section 3",
-          .lossless = Losslessness::lossless,
-          .parameters = ParameterList::of<P>(
-              {integer("nodes", &P::nodes, 1, 64, {.meaning = "drafts"}),
-               choice("without", &P::without, kWithout,
-                      {.meaning = "\"attention_decoder\", then also \"regressive_connection\", then also "
-                                  "\"augmenting_block\""})}),
-          .make = made_of<P>(
-              [](const P& p, Context& c) { return std::make_unique<Clover>(c, c.drafts(), p.nodes, p.without); }),
+          .parameters = {integer("nodes", &P::nodes, 1, 64, {.meaning = "drafts"}),
+                         choice("without", &P::without, kWithout,
+                                {.meaning = "\"attention_decoder\", then also \"regressive_connection\", then also "
+                                            "\"augmenting_block\""})},
+          .make = make<Clover>,
           .examples = {R"("draft_length": 3)", R"("draft_length": 2, "nodes": 3, "without": "attention_decoder")",
                        R"("draft_length": 2, "without": "regressive_connection")",
                        R"("draft_length": 2, "without": "augmenting_block")"},

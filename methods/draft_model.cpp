@@ -2,8 +2,6 @@
 // Speculative decoding with a smaller network of the same vocabulary (Leviathan et al. 2023, algorithm 1; Chen et al.
 // 2023): it drafts a chain of gamma tokens, which the target verifies in one pass. gamma -> draft_length. Sampled
 // drafts may be verified together (Sun et al. 2024).
-#include <array>
-
 #include "methods/drafting/draft_network.h"
 #include "methods/drafting/drafted_chain.h"
 #include "methods/entries.h"
@@ -12,10 +10,21 @@ namespace draftline::methods {
 
 namespace {
 
+enum class Verification { standard, block };
+constexpr NamedValues<Verification, 2> kVerifications{
+    {{"standard", Verification::standard}, {"block", Verification::block}}};  // vLLM's names
+
+struct DraftModelParameters : Parameters {
+  Setting<Verification> rejection_sample_method = Verification::standard;
+  std::optional<int> draft_vocabulary;
+};
+
 class DraftModel : public Method {
  public:
-  DraftModel(DraftNetwork draft, int draft_length, bool block)
-      : draft_(std::move(draft)), length_(draft_length), block_(block) {}
+  explicit DraftModel(Context& c)
+      : draft_(c, c.own<DraftModelParameters>().draft_vocabulary),
+        length_(c.drafts()),
+        block_(c.own<DraftModelParameters>().rejection_sample_method == Verification::block) {}
   int depth() const override { return length_; }
   int rewrites() const override { return 1; }
   void extend(Ops& ops, const Session& s, const Committed& c) override { draft_.extend(ops, s, c); }
@@ -38,15 +47,6 @@ class DraftModel : public Method {
   bool block_;  // drafts are verified together
 };
 
-enum class Verification { standard, block };
-constexpr NamedValues<Verification, 2> kVerifications{
-    {{"standard", Verification::standard}, {"block", Verification::block}}};  // vLLM's names
-
-struct DraftModelParameters : Parameters {
-  Setting<Verification> rejection_sample_method = Verification::standard;
-  std::optional<int> draft_vocabulary;
-};
-
 std::optional<Mistake> inconsistent_draft_model(const MethodSpec& spec) {
   const auto& p = spec.own<DraftModelParameters>();
   if (!p.draft_vocabulary || p.rejection_sample_method != Verification::block) return std::nullopt;
@@ -62,15 +62,11 @@ Entry draft_model() {
           .title = "speculative decoding with a smaller network",
           .source = "leviathan2023",
           .locator = "algorithm 1",
-          .lossless = Losslessness::lossless,
-          .parameters = ParameterList::of<P>(
-              {choice("rejection_sample_method", &P::rejection_sample_method, kVerifications,
-                      {.meaning = "or \"block\": sampled drafts are judged together", .decides = Decides::drafts}),
-               draft_vocabulary(&P::draft_vocabulary, "all")}),
-          .make = made_of<P>([](const P& p, Context& c) {
-            return std::make_unique<DraftModel>(DraftNetwork(c, p.draft_vocabulary), c.drafts(),
-                                                p.rejection_sample_method == Verification::block);
-          }),
+          .parameters = {choice("rejection_sample_method", &P::rejection_sample_method, kVerifications,
+                                {.meaning = "or \"block\": sampled drafts are judged together",
+                                 .decides = Decides::drafts}),
+                         draft_vocabulary(&P::draft_vocabulary, "all")},
+          .make = make<DraftModel>,
           .examples = {R"("draft": "half", "draft_length": 1)", R"("draft": "half", "draft_length": 4)",
                        R"("draft": "half", "draft_length": 3, "rejection_sample_method": "block")",
                        R"("draft": "half", "draft_length": 3, "draft_vocabulary": 8)"},

@@ -42,8 +42,7 @@ RankTree eagle_tree() {
 
 class Eagle1 : public Eagle {
  public:
-  Eagle1(Context& c, RankTree tree, const DrafterConfig& drafter, std::optional<int> vocabulary)
-      : Eagle(c, "eagle1.", {}, drafter, vocabulary), tree_(std::move(tree)) {}
+  explicit Eagle1(Context& c) : Eagle(c, "eagle1.", {}), tree_(rank_plan(c)) {}
   int depth() const override { return tree_.depth(); }
   const RankTree* tree() const override { return &tree_.ranks(); }
 
@@ -66,23 +65,15 @@ class Eagle1 : public Eagle {
   StaticTree tree_;
 };
 
-struct EagleParameters : Parameters {
-  std::optional<int> draft_vocabulary;
-};
-
 }  // namespace
 
 Entry eagle1() {
-  using P = EagleParameters;
   return {.name = "eagle1",
           .title = "one layer that continues the target's features, and a static tree",
           .source = "li2024eagle",
           .locator = "sections 3 and 4",
-          .lossless = Losslessness::lossless,
-          .parameters = ParameterList::of<P>({draft_vocabulary(&P::draft_vocabulary, "the target's head")}),
-          .make = made_of<P>([](const P& p, Context& c) {
-            return std::make_unique<Eagle1>(c, rank_plan(c), drafter_config(c), p.draft_vocabulary);
-          }),
+          .parameters = head_parameters("the target's head"),
+          .make = make<Eagle1>,
           .examples = {R"("draft_length": 3)", R"("draft_length": 3, "draft_vocabulary": 9)",
                        R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0], [0, 0, 0, 0]]})"},
           .lengths = {.most = 32, .trees = TreeKind::ranks, .official = eagle_tree, .tree_by_default = true},

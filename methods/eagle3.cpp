@@ -36,53 +36,43 @@ class Eagle3 : public FeatureDrafter {
   Eagle3Network network_;
 };
 
-struct Eagle3Parameters : Parameters {
-  std::optional<int> draft_vocabulary;
-};
-
-std::unique_ptr<Method> make_eagle3(const Eagle3Parameters& p, Context& c, bool normed) {
+template <bool normed>
+std::unique_ptr<Method> make_eagle3(Context& c) {
   DrafterConfig drafter = drafter_config(c);
-  if (drafter.vocabulary == 0) drafter.vocabulary = p.draft_vocabulary.value_or(std::min(32000, c.target.vocabulary()));
+  if (drafter.vocabulary == 0)
+    drafter.vocabulary = c.own<HeadParameters>().draft_vocabulary.value_or(std::min(32000, c.target.vocabulary()));
   if (normed) drafter.norm_each_state = drafter.normed_state = true;
   return std::make_unique<Eagle3>(c, draft_shape(c.spec, std::min(64, drafter.vocabulary)), drafter);
 }
 
-// What both have.
-Entry entry() {
-  Entry e;
-  e.lossless = Losslessness::lossless;
-  e.parameters = ParameterList::of<Eagle3Parameters>(
-      {draft_vocabulary(&Eagle3Parameters::draft_vocabulary, "32000", /*in_checkpoint=*/true)});
+Entry eagle3_entry(Entry e) {
+  e.parameters = head_parameters("32000", /*in_checkpoint=*/true);
   e.examples = {R"("draft_length": 1)", R"("draft_length": 4)", R"("tree": {"top_k": 3, "passes": 3, "nodes": 11})"};
   e.lengths = {.most = 64, .trees = TreeKind::grown, .passes = 7, .tree_by_default = true};
   e.checkpoint = DrafterKind::eagle3;
-  e.engines = {.vllm = "eagle3", .sglang = "EAGLE3"};
+  e.engines.vllm = "eagle3";
+  e.engines.sglang = "EAGLE3";
   return e;
 }
 
 }  // namespace
 
 Entry eagle3() {
-  Entry e = entry();
-  e.name = "eagle3";
-  e.title = "one layer over three of the target's hidden states";
-  e.source = "li2025eagle3";
-  e.locator = "section 3";
-  e.make = made_of<Eagle3Parameters>([](const auto& p, Context& c) { return make_eagle3(p, c, false); });
-  e.engines.tensorrt_llm = "Eagle3";
-  e.engines.llama_cpp = "draft-eagle3";
-  return e;
+  return eagle3_entry({.name = "eagle3",
+                       .title = "one layer over three of the target's hidden states",
+                       .source = "li2025eagle3",
+                       .locator = "section 3",
+                       .make = make_eagle3<false>,
+                       .engines = {.tensorrt_llm = "Eagle3", .llama_cpp = "draft-eagle3"}});
 }
 
 Entry eagle3_1() {
-  Entry e = entry();
-  e.name = "eagle3_1";
-  e.also = {"eagle3.1"};
-  e.title = "EAGLE-3 with normalised states, so that long drafts stay stable";
-  e.source = "eldenk2026drift";
-  e.locator = "abstract: post-norm, and a norm of each hidden state; vLLM pull request 42764";
-  e.make = made_of<Eagle3Parameters>([](const auto& p, Context& c) { return make_eagle3(p, c, true); });
-  return e;
+  return eagle3_entry({.name = "eagle3_1",
+                       .also = {"eagle3.1"},
+                       .title = "EAGLE-3 with normalised states, so that long drafts stay stable",
+                       .source = "eldenk2026drift",
+                       .locator = "abstract: post-norm, and a norm of each hidden state; vLLM pull request 42764",
+                       .make = make_eagle3<true>});
 }
 
 }  // namespace draftline::methods

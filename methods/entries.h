@@ -1,49 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entries of all methods, one function per method, defined in the method's own file; table.cpp lists them.
+// The only list of methods, in the order of `draftline list methods`: the functions that return their entries, each
+// defined in its method's own file.
 #pragma once
 #include "methods/table.h"
 
+// clang-format off
+#define DRAFTLINE_METHODS(X) \
+  X(autoregressive) X(draft_model) X(pard) X(pearl) X(medusa) X(medusa_typical) X(eagle1) X(eagle2) X(hass) X(eagle3) \
+  X(eagle3_1) X(p_eagle) X(dflash) X(dspark) X(dflash2) X(specformer) X(mcsd) X(sequoia) X(mtp_heads) \
+  X(mtp_sequential) X(gemma4_assistant) X(hydra) X(hydra_plus) X(clover) X(s3d) X(space) X(prompt_lookup) \
+  X(suffix_decoding) X(assisted) X(bild) X(self_spec) X(layerskip) X(kangaroo) X(magicdec_streaming) \
+  X(magicdec_snapkv) X(triforce) X(jacobi) X(cllm) X(lookahead) X(ouroboros)
+
 namespace draftline::methods {
 
-Entry autoregressive();
-Entry draft_model();
-Entry pard();
-Entry pearl();
-Entry medusa();
-Entry medusa_typical();
-Entry eagle1();
-Entry eagle2();
-Entry hass();
-Entry eagle3();
-Entry p_eagle();
-Entry dflash();
-Entry dspark();
-Entry dflash2();
-Entry eagle3_1();
-Entry specformer();
-Entry mcsd();
-Entry sequoia();
-Entry mtp_heads();
-Entry mtp_sequential();
-Entry gemma4_assistant();
-Entry hydra();
-Entry hydra_plus();
-Entry clover();
-Entry s3d();
-Entry space();
-Entry prompt_lookup();
-Entry suffix_decoding();
-Entry assisted();
-Entry bild();
-Entry self_spec();
-Entry layerskip();
-Entry kangaroo();
-Entry magicdec_streaming();
-Entry magicdec_snapkv();
-Entry triforce();
-Entry jacobi();
-Entry cllm();
-Entry lookahead();
-Entry ouroboros();
+#define DRAFTLINE_ENTRY(method) Entry method();
+DRAFTLINE_METHODS(DRAFTLINE_ENTRY)
+#undef DRAFTLINE_ENTRY
+// clang-format on
 
 }  // namespace draftline::methods

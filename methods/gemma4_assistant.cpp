@@ -14,11 +14,37 @@ namespace draftline::methods {
 
 namespace {
 
+struct AssistantParameters : Parameters {
+  Setting<int> hidden = 1024, intermediate = 8192, layers = 4;
+};
+
+// Layers as Google's assistants have them: the last sees the whole text, those before it windows.
+DrafterConfig described(const AssistantParameters& p, const Transformer& target) {
+  const int heads = target.shape.usual_heads().heads;
+  const LayerShape whole = llama_layer(p.hidden, {heads, heads}, share_of(p.intermediate, target.ranks));
+  LayerShape windowed = whole;
+  std::get<HeadAttention>(windowed.attention).window = TextWindow{};
+  const bool any_whole = last_alike(target.shape, whole).has_value(),
+             any_window = last_alike(target.shape, windowed).has_value();
+  DrafterConfig d;
+  d.kind = DrafterKind::gemma4_assistant;
+  d.network.hidden = p.hidden;
+  d.network.intermediate = whole.dense_mlp()->intermediate;
+  for (int i = 1; i < p.layers; ++i) d.network.add_layer(any_whole && !any_window ? whole : windowed);
+  d.network.add_layer(any_whole ? whole : windowed);
+  return d;
+}
+
+DrafterConfig assistant_of(const Context& c) {
+  return c.published ? *c.published : described(c.spec.own<AssistantParameters>(), c.target);
+}
+
 class Gemma4Assistant : public Method {
  public:
-  Gemma4Assistant(Context& c, const DrafterConfig& drafter, int draft_length)
-      : target_(c.target), epsilon_(static_cast<float>(drafter.network.norm_epsilon)), length_(draft_length) {
+  explicit Gemma4Assistant(Context& c) : target_(c.target), length_(c.drafts()) {
     WeightStore& w = c.weights;
+    const DrafterConfig drafter = assistant_of(c);
+    epsilon_ = static_cast<float>(drafter.network.norm_epsilon);
     const TransformerShape &t = c.target.shape, &own = drafter.network;
     pre_ = w.matrix("assistant.pre", 2 * t.hidden, own.hidden);
     for (int i = 0; i < own.layers(); ++i) {
@@ -76,7 +102,6 @@ class Gemma4Assistant : public Method {
 
   Tensor forward(Ops& ops, Tensor h, PassRef here, PassRef before) const {
     const TransformerShape& t = target_.shape;
-    const float epsilon = epsilon_;
     Stream x{h};
     for (const Layer& l : layers_) {
       const HeadAttention& a = *t.layer(l.of).heads();
@@ -84,50 +109,25 @@ class Gemma4Assistant : public Method {
       // Transformers measures an assistant's window from the newest key on, so that it sees one more than the target.
       if (a.window && !a.window->chunked) ++cache.window.tokens;
       const Tensor q =
-          ops.rms_norm(ops.linear(x.norm(ops, l.norms[0], epsilon), l.q), l.q_norm, epsilon, a.heads.head_dim);
+          ops.rms_norm(ops.linear(x.norm(ops, l.norms[0], epsilon_), l.q), l.q_norm, epsilon_, a.heads.head_dim);
       const Tensor seen = ops.attend(ops.rotate(q, a.rope, here, cache), before, cache, in_cache, a.query_scale);
-      x.push(ops, ops.rms_norm(ops.sum_over_ranks(ops.linear(seen, l.o), target_.ranks), l.norms[1], epsilon));
-      const Tensor wide = ops.gelu_mul(ops.linear(x.norm(ops, l.norms[2], epsilon), l.gate_up));
-      x.push(ops, ops.rms_norm(ops.sum_over_ranks(ops.linear(wide, l.down), target_.ranks), l.norms[3], epsilon));
+      x.push(ops, ops.rms_norm(ops.sum_over_ranks(ops.linear(seen, l.o), target_.ranks), l.norms[1], epsilon_));
+      const Tensor wide = ops.gelu_mul(ops.linear(x.norm(ops, l.norms[2], epsilon_), l.gate_up));
+      x.push(ops, ops.rms_norm(ops.sum_over_ranks(ops.linear(wide, l.down), target_.ranks), l.norms[3], epsilon_));
       x.scale(ops, l.scale);
     }
-    return x.norm(ops, out_norm_, epsilon);
+    return x.norm(ops, out_norm_, epsilon_);
   }
   Tensor state(Ops& ops, const Session& s) const {
     return s.state(ops, "assistant.state", 1, target_.shape.hidden, ops.activations());
   }
 
   const Transformer& target_;
-  float epsilon_;
   int length_;
+  float epsilon_;
   std::vector<Layer> layers_;
   Weight pre_, out_norm_, head_, post_;
 };
-
-struct AssistantParameters : Parameters {
-  Setting<int> hidden = 1024, intermediate = 8192, layers = 4;
-};
-
-// Layers as Google's assistants have them: the last sees the whole text, those before it windows.
-DrafterConfig described(const AssistantParameters& p, const Transformer& target) {
-  const int heads = target.shape.usual_heads().heads;
-  const LayerShape whole = llama_layer(p.hidden, {heads, heads}, share_of(p.intermediate, target.ranks));
-  LayerShape windowed = whole;
-  std::get<HeadAttention>(windowed.attention).window = TextWindow{};
-  const bool any_whole = last_alike(target.shape, whole).has_value(),
-             any_window = last_alike(target.shape, windowed).has_value();
-  DrafterConfig d;
-  d.kind = DrafterKind::gemma4_assistant;
-  d.network.hidden = p.hidden;
-  d.network.intermediate = whole.dense_mlp()->intermediate;
-  for (int i = 1; i < p.layers; ++i) d.network.add_layer(any_whole && !any_window ? whole : windowed);
-  d.network.add_layer(any_whole ? whole : windowed);
-  return d;
-}
-
-DrafterConfig assistant_of(const Context& c) {
-  return c.published ? *c.published : described(c.spec.own<AssistantParameters>(), c.target);
-}
 
 std::optional<Mistake> wrong_heads(const TransformerShape& target, const DrafterConfig& d) {
   if (target.latent() != nullptr)
@@ -177,14 +177,10 @@ Entry gemma4_assistant() {
           .title = "narrow layers that read the target's keys and values, and keep none",
           .source = "gemma2026",
           .locator = "the assistants beside each model",
-          .lossless = Losslessness::lossless,
-          .parameters =
-              ParameterList::of<P>({integer("hidden", &P::hidden, 1, 1 << 16, {.in_checkpoint = true}),
-                                    integer("intermediate", &P::intermediate, 1, 1 << 18, {.in_checkpoint = true}),
-                                    integer("layers", &P::layers, 1, 64, {.in_checkpoint = true})}),
-          .make = [](Context& c) -> std::unique_ptr<Method> {
-            return std::make_unique<Gemma4Assistant>(c, assistant_of(c), c.drafts());
-          },
+          .parameters = {integer("hidden", &P::hidden, 1, 1 << 16, {.in_checkpoint = true}),
+                         integer("intermediate", &P::intermediate, 1, 1 << 18, {.in_checkpoint = true}),
+                         integer("layers", &P::layers, 1, 64, {.in_checkpoint = true})},
+          .make = make<Gemma4Assistant>,
           .examples = {R"("draft_length": 3, "hidden": 24, "intermediate": 40)",
                        R"("draft_length": 1, "hidden": 16, "intermediate": 24, "layers": 1)"},
           .lengths = {.most = 64, .usual = 3},

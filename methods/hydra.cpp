@@ -34,8 +34,8 @@ RankTree hydra_tree() {
 
 class Hydra : public Method {
  public:
-  Hydra(Context& c, RankTree tree, bool plus)
-      : target_(c.target), shape_(native_drafter_layer(c.target.shape)), tree_(std::move(tree)), plus_(plus) {
+  Hydra(Context& c, bool plus)
+      : target_(c.target), shape_(native_drafter_layer(c.target.shape)), tree_(rank_plan(c)), plus_(plus) {
     const int d = shape_.hidden;
     const std::string name = plus ? "hydra_plus." : "hydra.";
     for (int i = 0; i < depth(); ++i) {
@@ -67,12 +67,9 @@ class Hydra : public Method {
       ops.store(state(ops, s), ops.gather(hidden, c.last_row));
       return;
     }
-    const auto epsilon = static_cast<float>(shape_.norm_epsilon);
     Stream x{ops.gather(hidden, c.path)};
-    const Tensor y = x.norm(ops, *prefix_.attention_norm, epsilon);
-    x.push(ops, self_attention(ops, y, prefix_, ops.pass({c.rows, s.slots}), cache_, 0, target_.ranks));
-    const Tensor z = x.norm(ops, *prefix_.mlp_norm, epsilon);
-    x.push(ops, mlp(ops, z, prefix_, target_.ranks));
+    add_attention(ops, x, prefix_, ops.pass({c.rows, s.slots}), {cache_}, target_.ranks);
+    add_mlp(ops, x, prefix_, target_.ranks);
     ops.store(state(ops, s), ops.gather(x.value(ops), c.last));
   }
 
@@ -81,7 +78,7 @@ class Hydra : public Method {
     return tree_.draft(ops, s, Children::best, [&](int level, Tensor tokens) {
       if (level > 0) context = ops.gather(context, tree_.parents(ops, s.sequences, level));
       context = ops.gather(std::vector{context, target_.embed(ops, tokens)});
-      const Head& h = heads_[static_cast<std::size_t>(level)];
+      const Head& h = heads_[level];
       Tensor z = ops.silu_add(ops.linear(context, h.skip, h.skip_bias), ops.linear(context, h.in, h.in_bias));
       constexpr int kFurtherBlocks = 3;  // further blocks with the same weights: a four-layer MLP
       if (h.block)
@@ -103,41 +100,36 @@ class Hydra : public Method {
   LayerShape shape_;
   StaticTree tree_;
   bool plus_;
-  std::vector<Head> heads_;
+  IntVector<Head> heads_;
   LayerWeights prefix_;
   Cache cache_;
 };
 
-const std::vector<std::string_view> kExamples{
-    R"("draft_length": 3)", R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0]]})"};
-const DraftLengths kLengths{.most = 16,
-                            .trees = TreeKind::ranks,
-                            .official = hydra_tree,
-                            .tree_by_default = true,
-                            .meaning = "a chain of heads"};
+Entry hydra_entry(Entry e) {
+  e.source = "ankner2024";
+  e.examples = {R"("draft_length": 3)", R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0]]})"};
+  e.lengths = {.most = 16,
+               .trees = TreeKind::ranks,
+               .official = hydra_tree,
+               .tree_by_default = true,
+               .meaning = "a chain of heads"};
+  return e;
+}
 
 }  // namespace
 
 Entry hydra() {
-  return {.name = "hydra",
-          .title = "heads that read the drafts before them",
-          .source = "ankner2024",
-          .locator = "section 3",
-          .lossless = Losslessness::lossless,
-          .make = [](Context& c) -> std::unique_ptr<Method> { return std::make_unique<Hydra>(c, rank_plan(c), false); },
-          .examples = kExamples,
-          .lengths = kLengths};
+  return hydra_entry({.name = "hydra",
+                      .title = "heads that read the drafts before them",
+                      .locator = "section 3",
+                      .make = make<Hydra, false>});
 }
 
 Entry hydra_plus() {
-  return {.name = "hydra_plus",
-          .title = "Hydra with a layer over the text and deeper heads",
-          .source = "ankner2024",
-          .locator = "section 4",
-          .lossless = Losslessness::lossless,
-          .make = [](Context& c) -> std::unique_ptr<Method> { return std::make_unique<Hydra>(c, rank_plan(c), true); },
-          .examples = kExamples,
-          .lengths = kLengths};
+  return hydra_entry({.name = "hydra_plus",
+                      .title = "Hydra with a layer over the text and deeper heads",
+                      .locator = "section 4",
+                      .make = make<Hydra, true>});
 }
 
 }  // namespace draftline::methods

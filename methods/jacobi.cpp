@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/int_indexed.h"
 #include "core/rng.h"
 #include "methods/drafting/host_rows.h"
 #include "methods/entries.h"
@@ -14,9 +15,13 @@ namespace draftline::methods {
 
 namespace {
 
+struct JacobiParameters : Parameters {
+  Setting<int> block = 16;
+};
+
 class Jacobi : public Method {
  public:
-  explicit Jacobi(int block) : block_(block) {}
+  explicit Jacobi(Context& c) : block_(c.own<JacobiParameters>().block) {}
   bool static_plan() const override { return false; }
   int depth() const override { return block_ - 1; }
 
@@ -28,31 +33,28 @@ class Jacobi : public Method {
       for (int j = 0; j < block_; ++j) index.push_back(start + std::min(j, rows - 1));
       start += rows;
     }
-    ops.store(outputs(ops, s),
-              ops.gather(c.predicted ? *c.predicted : ops.argmax(c.logits), ops.input("jacobi.last", index)));
+    ops.store(outputs(ops, s), ops.gather(predicted(ops, c), ops.input("jacobi.last", index)));
   }
 
   Proposal propose(Ops& ops, Session& s) override {
     keep_present(blocks_, s.ids);
-    const auto b = static_cast<std::size_t>(s.sequences), n = static_cast<std::size_t>(block_);
     std::vector<int> found;
     const bool known = std::any_of(s.ids.begin(), s.ids.end(), [&](int id) { return blocks_.contains(id); });
     if (known) found = ops.fetch(outputs(ops, s));
     HostRows rows(s.sequences);
-    for (std::size_t i = 0; i < b; ++i) {
+    for (std::size_t i = 0; i < s.ids.size(); ++i) {
       Block& block = blocks_[s.ids[i]];
       const int grown = s.lengths[i] - block.length;
       if (block.rows == 0 || grown <= 0 || grown >= block.rows) {
         block.rows = block_;
         block.guess = guess(s, i);
       } else {  // the tokens after the new root in the last outputs
-        block.guess.assign(found.begin() + static_cast<std::ptrdiff_t>(i * n) + grown,
-                           found.begin() + static_cast<std::ptrdiff_t>(i * n) + block.rows - 1);
+        const auto own = std::span(found).subspan(i * at(block_)).subspan(at(grown), at(block.rows - 1 - grown));
+        block.guess.assign(own.begin(), own.end());
         block.rows -= grown;
       }
       block.length = s.lengths[i];
-      const int guesses = block.rows - 1;
-      rows.add(TokenTree::chain(guesses), std::span(block.guess).first(static_cast<std::size_t>(guesses)));
+      rows.add(TokenTree::chain(block.rows - 1), std::span(block.guess).first(at(block.rows - 1)));
     }
     rows_ = rows.each();
     return rows.proposal(ops, s, "jacobi", HostRows::Mask::none);
@@ -64,11 +66,11 @@ class Jacobi : public Method {
     std::vector<int> guess;
   };
   std::vector<int> guess(const Session& s, std::size_t i) const {
-    std::vector<int> tokens(static_cast<std::size_t>(block_ - 1));
+    std::vector<int> tokens(at(block_ - 1));
     const auto& text = s.text[i];
     for (std::size_t j = 0; j < tokens.size() && !text.empty(); ++j) {
       const double u = uniform_at(0, 0, text.size(), j);
-      tokens[j] = text[static_cast<std::size_t>(u * static_cast<double>(text.size()))];
+      tokens[j] = text[at(static_cast<int>(u * count(text)))];
     }
     return tokens;
   }
@@ -78,40 +80,28 @@ class Jacobi : public Method {
   std::map<int, Block> blocks_;  // by sequence
 };
 
-struct JacobiParameters : Parameters {
-  Setting<int> block = 16;
-};
-
-// What both have.
-Entry jacobi_entry() {
-  using P = JacobiParameters;
-  Entry e;
+Entry jacobi_entry(Entry e) {
   e.locator = "section 3";
-  e.parameters = ParameterList::of<P>({integer("block", &P::block, 2, 256, {.meaning = "tokens"})});
-  e.make = made_of<P>([](const P& p, Context&) { return std::make_unique<Jacobi>(p.block); });
+  e.parameters = {integer("block", &JacobiParameters::block, 2, 256, {.meaning = "tokens"})};
+  e.make = make<Jacobi>;
   return e;
 }
 
 }  // namespace
 
 Entry jacobi() {
-  Entry e = jacobi_entry();
-  e.name = "jacobi";
-  e.title = "a block of guesses, replaced by the target's outputs until they stand still";
-  e.source = "santilli2023";
-  e.lossless = Losslessness::lossless;
-  e.examples = {R"("block": 4)"};
-  return e;
+  return jacobi_entry({.name = "jacobi",
+                       .title = "a block of guesses, replaced by the target's outputs until they stand still",
+                       .source = "santilli2023",
+                       .examples = {R"("block": 4)"}});
 }
 
 Entry cllm() {
-  Entry e = jacobi_entry();
-  e.name = "cllm";
-  e.title = "Jacobi decoding with a target trained to settle sooner";
-  e.source = "kou2024";
-  e.lossless = Losslessness::own_target;
-  e.examples = {R"("block": 3)"};
-  return e;
+  return jacobi_entry({.name = "cllm",
+                       .title = "Jacobi decoding with a target trained to settle sooner",
+                       .source = "kou2024",
+                       .lossless = Losslessness::own_target,
+                       .examples = {R"("block": 3)"}});
 }
 
 }  // namespace draftline::methods

@@ -15,14 +15,26 @@ namespace draftline::methods {
 
 namespace {
 
+struct KangarooParameters : Parameters {
+  std::optional<int> exit;
+  Setting<double> threshold = 0.6;
+};
+
+int most_layers(const Target& t) { return std::max(1, t.shape.layers() - 1); }
+int exit_of(const Context& c) {
+  const int most = most_layers(c.limits());
+  const int official = std::clamp((2 * c.target.shape.layers() + 15) / 30, 1, most);  // the authors'
+  return exit_layer(c.own<KangarooParameters>().exit, c.target.shape, official, most);
+}
+
 class Kangaroo : public Method {
  public:
-  Kangaroo(Context& c, int exit, int length, double threshold)
+  explicit Kangaroo(Context& c)
       : target_(c.target),
         shape_(native_drafter_layer(c.target.shape)),
-        exit_(exit),
-        length_(length),
-        threshold_(threshold) {
+        exit_(exit_of(c)),
+        length_(c.drafts()),
+        threshold_(c.own<KangarooParameters>().threshold) {
     shape_.mlp = NoMlp{};
     adapter_ = make_layer(c.weights, "kangaroo.", shape_);
     norm_ = c.weights.vector("kangaroo.norm", shape_.hidden);
@@ -81,11 +93,9 @@ class Kangaroo : public Method {
     return s.state(ops, "kangaroo.state." + which, 1, shape_.hidden, ops.activations());
   }
   Tensor adapt(Ops& ops, Tensor hidden, PassRef pass) const {
-    const auto epsilon = static_cast<float>(shape_.norm_epsilon);
     Stream x{hidden};
-    const Tensor y = x.norm(ops, *adapter_.attention_norm, epsilon);
-    x.push(ops, self_attention(ops, y, adapter_, pass, cache_, 0, target_.ranks));
-    return x.norm(ops, norm_, epsilon);
+    add_attention(ops, x, adapter_, pass, {cache_}, target_.ranks);
+    return x.norm(ops, norm_, epsilon_of(shape_));
   }
   const Transformer& target_;
   LayerShape shape_;
@@ -96,13 +106,6 @@ class Kangaroo : public Method {
   Cache cache_;
 };
 
-struct KangarooParameters : Parameters {
-  std::optional<int> exit;
-  Setting<double> threshold = 0.6;
-};
-
-int most_layers(const Target& t) { return std::max(1, t.shape.layers() - 1); }
-
 }  // namespace
 
 Entry kangaroo() {
@@ -111,19 +114,12 @@ Entry kangaroo() {
           .title = "the target's first layers and an adapter draft, the other layers verify",
           .source = "liu2024kangaroo",
           .locator = "section 3",
-          .lossless = Losslessness::lossless,
-          .parameters = ParameterList::of<P>(
-              {integer("exit", &P::exit, 1, 1 << 20,
-                       {.meaning = "layers that draft",
-                        .usual = "a fifteenth of the layers: 2 of 32, 3 of 40",
-                        .most = most_layers}),
-               share("threshold", &P::threshold, {.meaning = "the confidence below which drafting ends"})}),
-          .make = made_of<P>([](const P& p, Context& c) {
-            const int most = most_layers(c.limits());
-            const int official = std::clamp((2 * c.target.shape.layers() + 15) / 30, 1, most);  // the authors'
-            return std::make_unique<Kangaroo>(c, exit_layer(p.exit, c.target.shape, official, most), c.drafts(),
-                                              p.threshold);
-          }),
+          .parameters = {integer("exit", &P::exit, 1, 1 << 20,
+                                 {.meaning = "layers that draft",
+                                  .usual = "a fifteenth of the layers: 2 of 32, 3 of 40",
+                                  .most = most_layers}),
+                         share("threshold", &P::threshold, {.meaning = "the confidence below which drafting ends"})},
+          .make = make<Kangaroo>,
           .examples = {R"("draft_length": 4, "exit": 4, "threshold": 0.2)"},
           .lengths = {.most = 64, .usual = 6},
           .fits = [](const Context& c) {

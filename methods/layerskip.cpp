@@ -10,9 +10,17 @@ namespace draftline::methods {
 
 namespace {
 
+struct LayerSkipParameters : Parameters {
+  std::optional<int> exit;
+};
+
 class LayerSkip : public Method {
  public:
-  LayerSkip(Context& c, int exit, int length) : target_(c.target), exit_(exit), length_(length) {}
+  explicit LayerSkip(Context& c)
+      : target_(c.target),
+        exit_(exit_layer(c.own<LayerSkipParameters>().exit, c.target.shape, std::max(1, c.target.shape.layers() / 4),
+                         c.target.shape.layers())),
+        length_(c.drafts()) {}
   int depth() const override { return length_; }
 
   Proposal propose(Ops& ops, Session& s) override {
@@ -39,34 +47,25 @@ class LayerSkip : public Method {
   int exit_, length_;
 };
 
-struct LayerSkipParameters : Parameters {
-  std::optional<int> exit;
-};
-
 }  // namespace
 
 Entry layerskip() {
   using P = LayerSkipParameters;
-  return {
-      .name = "layerskip",
-      .title = "the target's first layers draft, the others verify",
-      .source = "elhoushi2024",
-      .locator = "section 4",
-      .lossless = Losslessness::own_target,
-      .parameters = ParameterList::of<P>({integer("exit", &P::exit, 1, 1 << 20,
-                                                  {.meaning = "layers that draft; all: every draft is the target's own",
-                                                   .usual = "a quarter of the layers",
-                                                   .most = [](const Target& t) { return t.shape.layers(); }})}),
-      .make = made_of<P>([](const P& p, Context& c) {
-        const int layers = c.target.shape.layers();
-        return std::make_unique<LayerSkip>(c, exit_layer(p.exit, c.target.shape, std::max(1, layers / 4), layers),
-                                           c.drafts());
-      }),
-      .examples = {R"("draft_length": 3, "exit": 5)"},
-      .lengths = {.most = 64, .usual = 6},
-      .fits = [](const Context& c) {
-        return wrong_exit(c.spec.own<P>().exit, c.target.shape, c.target.shape.layers());
-      }};
+  return {.name = "layerskip",
+          .title = "the target's first layers draft, the others verify",
+          .source = "elhoushi2024",
+          .locator = "section 4",
+          .lossless = Losslessness::own_target,
+          .parameters = {integer("exit", &P::exit, 1, 1 << 20,
+                                 {.meaning = "layers that draft; all: every draft is the target's own",
+                                  .usual = "a quarter of the layers",
+                                  .most = [](const Target& t) { return t.shape.layers(); }})},
+          .make = make<LayerSkip>,
+          .examples = {R"("draft_length": 3, "exit": 5)"},
+          .lengths = {.most = 64, .usual = 6},
+          .fits = [](const Context& c) {
+            return wrong_exit(c.spec.own<P>().exit, c.target.shape, c.target.shape.layers());
+          }};
 }
 
 }  // namespace draftline::methods

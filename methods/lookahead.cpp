@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/int_indexed.h"
 #include "methods/drafting/host_rows.h"
 #include "methods/drafting/ngram_window.h"
 #include "methods/entries.h"
@@ -13,9 +14,16 @@ namespace draftline::methods {
 
 namespace {
 
+struct LookaheadParameters : Parameters {
+  Setting<int> window = 15, ngram = 5;
+  std::optional<int> guesses;
+};
+
 class Lookahead : public Method {
  public:
-  Lookahead(const WindowShape& shape, int guesses) : shape_(shape), g_(guesses) {}
+  explicit Lookahead(Context& c)
+      : shape_{c.own<LookaheadParameters>().window, c.own<LookaheadParameters>().ngram},
+        g_(c.own<LookaheadParameters>().guesses.value_or(shape_.columns)) {}
   bool static_plan() const override { return false; }
   int depth() const override { return g_ == 0 ? 0 : shape_.ngram - 1; }
 
@@ -28,32 +36,25 @@ class Lookahead : public Method {
         index.push_back(start + shape_.rows() - shape_.columns + column);
       start += rows;
     }
-    ops.store(outputs(ops, s),
-              ops.gather(c.predicted ? *c.predicted : ops.argmax(c.logits), ops.input("lookahead.last", index)));
+    ops.store(outputs(ops, s), ops.gather(predicted(ops, c), ops.input("lookahead.last", index)));
   }
 
   Proposal propose(Ops& ops, Session& s) override {
     keep_present(states_, s.ids);
-    const auto b = static_cast<std::size_t>(s.sequences);
+    const std::size_t b = s.ids.size();
     std::vector<int> found;
     const bool known = std::any_of(s.ids.begin(), s.ids.end(), [&](int id) { return states_.contains(id); });
     if (known) found = ops.fetch(outputs(ops, s));
     for (std::size_t i = 0; i < b; ++i) take_in(s, i, found);
-    const auto counts = ops.decide(
-        {},
-        [&](std::span<const int>) {
-          std::vector<int> n;
-          for (std::size_t i = 0; i < b; ++i)
-            n.push_back(static_cast<int>(guesses_of(states_.at(s.ids[i]), s.text[i].back()).size()));
-          return n;
-        },
+    const auto counts = decide_each(
+        ops, [&](std::size_t i) { return count(guesses_of(states_.at(s.ids[i]), root_of(s, i))); },
         std::vector<int>(b, g_));
     HostRows rows(s.sequences);
     for (std::size_t i = 0; i < b; ++i) {
       const State& state = states_.at(s.ids[i]);
       std::vector<int> tokens = state.window.tokens();
-      auto guesses = guesses_of(state, s.text[i].empty() ? 0 : s.text[i].back());
-      guesses.resize(static_cast<std::size_t>(counts[i]), Ngram(static_cast<std::size_t>(shape_.ngram - 1)));  // priced
+      auto guesses = guesses_of(state, root_of(s, i));
+      guesses.resize(at(counts[i]), Ngram(at(shape_.ngram - 1)));  // priced
       for (const Ngram& guess : guesses) tokens.insert(tokens.end(), guess.begin(), guess.end());
       rows.add(window_rows(shape_, 0, counts[i]), tokens);
     }
@@ -71,7 +72,7 @@ class Lookahead : public Method {
 
   // Adds the last step's outputs to the pool and moves the window by one level.
   void take_in(const Session& s, std::size_t i, const std::vector<int>& found) {
-    const int root = s.text[i].empty() ? 0 : s.text[i].back();
+    const int root = root_of(s, i);
     const auto it = states_.find(s.ids[i]);
     if (it == states_.end() || s.lengths[i] <= it->second.length) {
       states_.insert_or_assign(s.ids[i],
@@ -79,7 +80,7 @@ class Lookahead : public Method {
       return;
     }
     State& state = it->second;
-    const auto width = static_cast<std::size_t>(shape_.columns);
+    const std::size_t width = at(shape_.columns);
     state.window.advance(state.root, std::span(found).subspan(i * width, width), state.pool);
     state.length = s.lengths[i];
     state.root = root;
@@ -93,11 +94,6 @@ class Lookahead : public Method {
   std::map<int, State> states_;  // by sequence
 };
 
-struct LookaheadParameters : Parameters {
-  Setting<int> window = 15, ngram = 5;
-  std::optional<int> guesses;
-};
-
 }  // namespace
 
 Entry lookahead() {
@@ -106,12 +102,9 @@ Entry lookahead() {
           .title = "n-grams from a window of guesses that the target's own pass carries along",
           .source = "fu2024",
           .locator = "section 3",
-          .lossless = Losslessness::lossless,
-          .parameters = ParameterList::of<P>({integer("window", &P::window, 1, 64), integer("ngram", &P::ngram, 3, 16),
-                                              integer("guesses", &P::guesses, 0, 64, {.usual = "as window"})}),
-          .make = made_of<P>([](const P& p, Context&) {
-            return std::make_unique<Lookahead>(WindowShape{p.window, p.ngram}, p.guesses.value_or(p.window));
-          }),
+          .parameters = {integer("window", &P::window, 1, 64), integer("ngram", &P::ngram, 3, 16),
+                         integer("guesses", &P::guesses, 0, 64, {.usual = "as window"})},
+          .make = make<Lookahead>,
           .examples = {R"("window": 4, "ngram": 3, "guesses": 3)", R"("window": 3, "ngram": 4, "guesses": 2)"}};
 }
 

@@ -18,28 +18,28 @@ struct SnapKvParameters : Parameters {
 
 Entry magicdec_snapkv() {
   using P = SnapKvParameters;
-  return {
-      .name = "magicdec_snapkv",
-      .title = "the target drafts over the entries of its KV cache to which the prompt's end attends most",
-      .source = "sadhukhan2024magicdec",
-      .locator = "section 4, SnapKV",
-      .lossless = Losslessness::lossless,
-      .parameters = ParameterList::of<P>(
-          {budget(&P::budget, "KV entries of each sequence that drafts read"),
-           integer("window", &P::window, 1, 1 << 16, {.meaning = "the prompt's last rows, whose attention chooses"}),
-           integer("pool", &P::pool, 1, 1 << 10, {.meaning = "neighbours over which it is averaged"})}),
-      .make = made_of<P>([](const P& p, Context& c) {
-        return std::make_unique<RingTarget>(
-            c, Compression{.budget = p.budget, .chosen = Compression::Chosen{p.window, p.pool}}, c.drafts());
-      }),
-      .examples = {R"("budget": 6, "window": 1, "pool": 3, "draft_length": 3)"},
-      .lengths = {.most = 64, .usual = kUsualDrafts},
-      .consistent =
-          [](const MethodSpec& spec) {
-            const auto& p = spec.own<P>();
-            return small_budget(p.budget, spec.draft_length().value_or(kUsualDrafts), p.window);
-          },
-      .fits = caches_latents};
+  return {.name = "magicdec_snapkv",
+          .title = "the target drafts over the entries of its KV cache to which the prompt's end attends most",
+          .source = "sadhukhan2024magicdec",
+          .locator = "section 4, SnapKV",
+          .parameters = {budget(&P::budget, "KV entries of each sequence that drafts read"),
+                         integer("window", &P::window, 1, 1 << 16,
+                                 {.meaning = "the prompt's last rows, whose attention chooses"}),
+                         integer("pool", &P::pool, 1, 1 << 10, {.meaning = "neighbours over which it is averaged"})},
+          .make =
+              [](Context& c) {
+                const auto& p = c.own<P>();
+                return std::make_unique<RingTarget>(
+                    c, Compression{.budget = p.budget, .chosen = Compression::Chosen{p.window, p.pool}});
+              },
+          .examples = {R"("budget": 6, "window": 1, "pool": 3, "draft_length": 3)"},
+          .lengths = {.most = 64, .usual = kUsualDrafts},
+          .consistent =
+              [](const MethodSpec& spec) {
+                const auto& p = spec.own<P>();
+                return small_budget(p.budget, spec.drafts(), p.window);
+              },
+          .fits = caches_latents};
 }
 
 }  // namespace draftline::methods

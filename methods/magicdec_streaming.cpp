@@ -22,19 +22,18 @@ Entry magicdec_streaming() {
           .title = "the target drafts over the first and the last entries of its KV cache",
           .source = "sadhukhan2024magicdec",
           .locator = "section 4, StreamingLLM",
-          .lossless = Losslessness::lossless,
-          .parameters =
-              ParameterList::of<P>({budget(&P::budget, "KV entries of each sequence that drafts read"),
-                                    integer("sinks", &P::sinks, 0, 1 << 20, {.meaning = "of these the text's first"})}),
-          .make = made_of<P>([](const P& p, Context& c) {
-            return std::make_unique<RingTarget>(c, Compression{p.budget, p.sinks}, c.drafts());
-          }),
+          .parameters = {budget(&P::budget, "KV entries of each sequence that drafts read"),
+                         integer("sinks", &P::sinks, 0, 1 << 20, {.meaning = "of these the text's first"})},
+          .make =
+              [](Context& c) {
+                return std::make_unique<RingTarget>(c, Compression{c.own<P>().budget, c.own<P>().sinks});
+              },
           .examples = {R"("budget": 5, "sinks": 1, "draft_length": 2)"},
           .lengths = {.most = 64, .usual = kUsualDrafts},
           .consistent =
               [](const MethodSpec& spec) {
                 const auto& p = spec.own<P>();
-                return small_budget(p.budget, spec.draft_length().value_or(kUsualDrafts), p.sinks);
+                return small_budget(p.budget, spec.drafts(), p.sinks);
               },
           .fits = caches_latents};
 }

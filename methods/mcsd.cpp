@@ -23,7 +23,7 @@ RankTree full_tree(const std::vector<int>& widths) {
     paths.insert(paths.end(), next.begin(), next.end());
     level = std::move(next);
   }
-  return rank_tree(std::move(paths), {static_cast<int>(widths.size()), 64});
+  return rank_tree(std::move(paths), {count(widths), 64});
 }
 
 struct McsdParameters : Parameters {
@@ -42,7 +42,8 @@ std::optional<Mistake> inconsistent_widths(const MethodSpec& spec) {
   return Mistake{"", "give \"widths\", \"tree\" or \"draft_length\", not two of them"};
 }
 
-std::unique_ptr<Method> make_mcsd(const McsdParameters& p, Context& c) {
+std::unique_ptr<Method> make_mcsd(Context& c) {
+  const auto& p = c.own<McsdParameters>();
   return std::make_unique<NetworkTree>(
       DraftNetwork(c),
       p.widths ? full_tree(*p.widths) : rank_plan(c, full_tree({std::min(4, most_candidates(c)), 2, 2})),
@@ -57,15 +58,14 @@ Entry mcsd() {
           .title = "a smaller network's tree, several candidates per node",
           .source = "yang2024mcsd",
           .locator = "section 3",
-          .lossless = Losslessness::lossless,
-          .parameters = ParameterList::of<P>(
-              {integers("widths", &P::widths, 1, 64,
-                        {.meaning = "children per node of each level, where neither tree nor draft_length is given",
-                         .usual = "[4, 2, 2]",
-                         .decides = Decides::drafts,
-                         .most = ranks_of}),
-               flag("replacement", &P::replacement, {.decides = Decides::drafts})}),
-          .make = made_of<P>(make_mcsd),
+          .parameters = {integers("widths", &P::widths, 1, 64,
+                                  {.meaning =
+                                       "children per node of each level, where neither tree nor draft_length is given",
+                                   .usual = "[4, 2, 2]",
+                                   .decides = Decides::drafts,
+                                   .most = ranks_of}),
+                         flag("replacement", &P::replacement, {.decides = Decides::drafts})},
+          .make = make_mcsd,
           .examples = {R"("draft": "half", "widths": [2, 2])",
                        R"("draft": "half", "widths": [3, 1, 1], "replacement": true)"},
           .lengths = {.most = 32, .trees = TreeKind::ranks},

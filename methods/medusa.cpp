@@ -4,7 +4,7 @@
 // Cartesian tree. The heads run only on the last accepted row.
 #include <algorithm>
 
-#include "methods/drafting/published_drafter.h"
+#include "core/int_indexed.h"
 #include "methods/drafting/rank_proposal.h"
 #include "methods/entries.h"
 
@@ -26,11 +26,10 @@ std::vector<std::vector<int>> medusa_tree() {
 
 class Medusa : public Method {
  public:
-  Medusa(Context& c, RankTree tree, const std::optional<DrafterConfig>& published, std::optional<Relaxed> typical)
-      : target_(c.target), tree_(std::move(tree)), typical_(typical) {
+  Medusa(Context& c, std::optional<Relaxed> typical) : target_(c.target), tree_(rank_plan(c)), typical_(typical) {
     const TransformerShape& s = target_.shape;
-    const int blocks = published ? published->blocks : 1;  // residual blocks of each head
-    if (published) trained_heads_ = published->heads;
+    const int blocks = c.published ? c.published->blocks : 1;  // residual blocks of each head
+    if (c.published) trained_heads_ = c.published->heads;
     for (int i = 0; i < depth(); ++i) {
       const std::string name = "medusa." + std::to_string(i) + ".";
       Head head;
@@ -54,11 +53,11 @@ class Medusa : public Method {
   Proposal propose(Ops& ops, Session& s) override {
     const Tensor h = hidden(ops, s);
     std::vector<Tensor> candidates;
-    for (std::size_t i = 0; i < heads_.size(); ++i) {
+    for (int i = 0; i < heads_.size(); ++i) {
       Tensor z = h;
       for (const Block& block : heads_[i].blocks) z = ops.silu_add(z, ops.linear(z, block.w, block.b));
       const Tensor logits = ops.gather_over_ranks(ops.linear(z, heads_[i].lm_head), target_.ranks);
-      const int width = width_of_level(tree_, static_cast<int>(i));
+      const int width = width_of_level(tree_, i);
       candidates.push_back(width == 1 ? ops.argmax(logits) : Tensor(ops.top_k(logits, width).ids));
     }
     Proposal p = propose_ranks(ops, s, tree_, candidates);
@@ -79,7 +78,7 @@ class Medusa : public Method {
   }
   const Transformer& target_;
   RankTree tree_;
-  std::vector<Head> heads_;
+  IntVector<Head> heads_;
   std::optional<int> trained_heads_;
   std::optional<Relaxed> typical_;
 };
@@ -90,10 +89,6 @@ struct TypicalParameters : Parameters {
   Setting<double> epsilon = 0.09, delta = 0.3;
 };
 
-std::unique_ptr<Method> make_medusa(Context& c, std::optional<Relaxed> typical) {
-  return std::make_unique<Medusa>(c, rank_plan(c), c.published, typical);
-}
-
 std::optional<Mistake> lacks_heads(const Context& c) {
   if (!c.published) return std::nullopt;
   const int levels = rank_plan(c).tree.depth(), heads = c.published->heads;
@@ -102,44 +97,43 @@ std::optional<Mistake> lacks_heads(const Context& c) {
                  "has " + std::to_string(heads) + " heads, and " + std::to_string(levels) + " levels are drafted"};
 }
 
-const DraftLengths kMedusaLengths{.most = 16,
-                                  .trees = TreeKind::ranks,
-                                  .official = official_tree,
-                                  .tree_by_default = true,
-                                  .meaning = "a chain of heads"};
+Entry medusa_entry(Entry e) {
+  e.source = "cai2024";
+  e.lengths = {.most = 16,
+               .trees = TreeKind::ranks,
+               .official = official_tree,
+               .tree_by_default = true,
+               .meaning = "a chain of heads"};
+  e.checkpoint = DrafterKind::medusa;
+  e.fits = lacks_heads;
+  return e;
+}
 
 }  // namespace
 
 Entry medusa() {
-  return {
-      .name = "medusa",
-      .title = "parallel heads and a static tree",
-      .source = "cai2024",
-      .locator = "section 3.1",
-      .lossless = Losslessness::lossless,
-      .make = [](Context& c) { return make_medusa(c, {}); },
-      .examples = {R"("draft_length": 3)", R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0]]})"},
-      .lengths = kMedusaLengths,
-      .checkpoint = DrafterKind::medusa,
-      .engines = {.vllm = "medusa"},
-      .fits = lacks_heads};
+  return medusa_entry(
+      {.name = "medusa",
+       .title = "parallel heads and a static tree",
+       .locator = "section 3.1",
+       .make = [](Context& c) { return std::make_unique<Medusa>(c, std::nullopt); },
+       .examples = {R"("draft_length": 3)", R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0]]})"},
+       .engines = {.vllm = "medusa"}});
 }
 
 Entry medusa_typical() {
   using P = TypicalParameters;
-  return {.name = "medusa_typical",
-          .title = "Medusa, sampled text by typical acceptance; greedy text is the target's",
-          .source = "cai2024",
-          .locator = "typical acceptance",
-          .lossless = Losslessness::lossy,
-          .parameters = ParameterList::of<P>({share("epsilon", &P::epsilon), share("delta", &P::delta)}),
-          .make = made_of<P>([](const P& p, Context& c) {
-            return make_medusa(c, Relaxed{Relaxed::Kind::typical, p.epsilon, p.delta});
-          }),
-          .examples = {R"("tree": {"nodes": [[0], [1], [0, 0], [1, 0], [0, 0, 1]]}, "epsilon": 0.05)"},
-          .lengths = kMedusaLengths,
-          .checkpoint = DrafterKind::medusa,
-          .fits = lacks_heads};
+  return medusa_entry({.name = "medusa_typical",
+                       .title = "Medusa, sampled text by typical acceptance; greedy text is the target's",
+                       .locator = "typical acceptance",
+                       .lossless = Losslessness::lossy,
+                       .parameters = {share("epsilon", &P::epsilon), share("delta", &P::delta)},
+                       .make =
+                           [](Context& c) {
+                             const auto& p = c.own<P>();
+                             return std::make_unique<Medusa>(c, Relaxed{Relaxed::Kind::typical, p.epsilon, p.delta});
+                           },
+                       .examples = {R"("tree": {"nodes": [[0], [1], [0, 0], [1, 0], [0, 0, 1]]}, "epsilon": 0.05)"}});
 }
 
 }  // namespace draftline::methods

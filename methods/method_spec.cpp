@@ -101,6 +101,8 @@ MethodSpec MethodSpec::with(Change change) const {
 
 std::string_view MethodSpec::name() const { return entry_->name; }
 
+int MethodSpec::drafts() const { return draft_length().value_or(entry_->lengths.usual); }
+
 bool MethodSpec::is_plain() const { return entry_ == &methods::all().front(); }
 
 Json MethodSpec::value(std::string_view key) const { return entry_->parameters.value(*values_->own, key); }

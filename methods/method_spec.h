@@ -37,6 +37,7 @@ class MethodSpec {
   bool is_plain() const;  // whether this is plain decoding
   Speculation speculation() const { return is_plain() ? Speculation::off : Speculation::on; }
   std::optional<int> draft_length() const { return values_->draft_length; }  // none: the method's default, or a tree
+  int drafts() const;  // the draft length, given or the method's default; 0: a tree, or it depends on other parameters
   const std::optional<DraftTree>& tree() const { return values_->tree; }
   const std::optional<NamedNetwork>& draft() const { return values_->draft; }         // the draft network
   const std::optional<NamedFile>& checkpoint() const { return values_->checkpoint; }  // the trained drafter's folder

@@ -13,8 +13,7 @@ namespace {
 
 class MtpHeads : public Method {
  public:
-  MtpHeads(Context& c, RankTree tree)
-      : target_(c.target), shape_(native_drafter_layer(c.target.shape)), tree_(std::move(tree)) {
+  explicit MtpHeads(Context& c) : target_(c.target), shape_(native_drafter_layer(c.target.shape)), tree_(rank_plan(c)) {
     for (int i = 0; i < depth(); ++i)
       layers_.push_back(make_layer(c.weights, "mtp_heads." + std::to_string(i) + ".", shape_));
     cache_ = make_cache(c.ops, shape_, depth(), c.capacity);
@@ -24,17 +23,13 @@ class MtpHeads : public Method {
   std::vector<int> auxiliary_layers() const override { return {target_.shape.layers() - 1}; }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
-    const auto epsilon = static_cast<float>(shape_.norm_epsilon);
     const Tensor trunk = ops.gather(c.auxiliary_states.at(target_.shape.layers() - 1), c.path);
     const PassRef pass = ops.pass({c.rows, s.slots});
     for (int i = 0; i < depth(); ++i) {
-      const LayerWeights& w = layers_[static_cast<std::size_t>(i)];
       Stream x{trunk};
-      const Tensor y = x.norm(ops, *w.attention_norm, epsilon);
-      x.push(ops, self_attention(ops, y, w, pass, cache_, i, target_.ranks));
+      add_attention(ops, x, layers_[i], pass, {cache_, i}, target_.ranks);
       x = {ops.gather(x.value(ops), c.last)};  // the MLP needs only the last row
-      const Tensor z = x.norm(ops, *w.mlp_norm, epsilon);
-      x.push(ops, mlp(ops, z, w, target_.ranks));
+      add_mlp(ops, x, layers_[i], target_.ranks);
       ops.store(state(ops, s, i), target_.final_norm(ops, x));
     }
   }
@@ -56,7 +51,7 @@ class MtpHeads : public Method {
   const Transformer& target_;
   LayerShape shape_;
   RankTree tree_;
-  std::vector<LayerWeights> layers_;
+  IntVector<LayerWeights> layers_;
   Cache cache_;
 };
 
@@ -68,7 +63,7 @@ Entry mtp_heads() {
           .source = "gloeckle2024",
           .locator = "section 2",
           .lossless = Losslessness::own_target,
-          .make = [](Context& c) -> std::unique_ptr<Method> { return std::make_unique<MtpHeads>(c, rank_plan(c)); },
+          .make = make<MtpHeads>,
           .examples = {R"("draft_length": 3)", R"("tree": {"nodes": [[0], [1], [0, 0], [0, 1], [1, 0]]})"},
           .lengths = {.most = 16, .usual = 3, .trees = TreeKind::ranks, .official = [] { return rank_chain(3); }}};
 }

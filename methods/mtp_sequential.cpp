@@ -5,7 +5,7 @@
 // the target's last: with latent attention and a mixture of experts where that has them; MiMo-V2's has a window and a
 // dense MLP. Its indexer is its own, also where the target's last layer shares the choice of another.
 #include "methods/drafting/feature_drafter.h"
-#include "methods/drafting/published_drafter.h"
+#include "methods/drafting/rank_proposal.h"
 #include "methods/entries.h"
 
 namespace draftline::methods {
@@ -35,17 +35,23 @@ LayerShape module_layer(const TransformerShape& target) {
   return plain;
 }
 
+DrafterConfig module_of(const Context& c) {
+  if (c.published) return *c.published;
+  DrafterConfig drafter;
+  drafter.layer = module_layer(c.target.shape);
+  return drafter;
+}
+
 class MtpSequential : public FeatureDrafter {
  public:
-  MtpSequential(Context& c, const DraftShape& draft, const DrafterConfig& drafter)
-      : FeatureDrafter(c, draft, drafter, "mtp."), normed_state_(drafter.normed_state) {
-    const int d = layer_shape_.hidden;
+  explicit MtpSequential(Context& c)
+      : FeatureDrafter(c, draft_shape(c.spec, most_candidates(c)), module_of(c), "mtp.") {
+    const int d = drafter_.layer.hidden;
     token_norm_ = c.weights.vector("mtp.token_norm", d);
     state_norm_ = c.weights.vector("mtp.state_norm", d);
     join_ = c.weights.matrix("mtp.join", 2 * d, d);
-    const bool native = layer_shape_.experts() != nullptr;
-    c.weights.native_layers(native);
-    layer_ = make_layer(c.weights, "mtp.layer.", layer_shape_);
+    c.weights.native_layers(drafter_.layer.experts() != nullptr);
+    layer_ = make_layer(c.weights, "mtp.layer.", drafter_.layer);
     c.weights.native_layers(false);
     out_norm_ = c.weights.vector("mtp.out_norm", d);
   }
@@ -61,28 +67,18 @@ class MtpSequential : public FeatureDrafter {
   Tensor forward(Ops& ops, Tensor hidden, Tensor tokens, PassRef pass) const override {
     const Tensor embedded = ops.rms_norm(embed(ops, tokens), token_norm_, epsilon());
     Stream x{ops.linear(ops.gather(std::vector{embedded, ops.rms_norm(hidden, state_norm_, epsilon())}), join_)};
-    const Tensor y = x.norm(ops, *layer_.attention_norm, epsilon());
-    x.push(ops, self_attention(ops, y, layer_, pass, cache_, 0, target_.ranks));
-    const Tensor z = x.norm(ops, *layer_.mlp_norm, epsilon());
-    x.push(ops, mlp(ops, z, layer_, target_.ranks, ops.sequences(pass)));
-    return normed_state_ ? x.norm(ops, out_norm_, epsilon()) : x.value(ops);
+    add_attention(ops, x, layer_, pass, {cache_}, target_.ranks);
+    add_mlp(ops, x, layer_, target_.ranks, ops.sequences(pass));
+    return drafter_.normed_state ? x.norm(ops, out_norm_, epsilon()) : x.value(ops);
   }
   Tensor logits(Ops& ops, Tensor hidden) const override {
-    return target_.logits(ops, normed_state_ ? hidden : ops.rms_norm(hidden, out_norm_, epsilon()));
+    return target_.logits(ops, drafter_.normed_state ? hidden : ops.rms_norm(hidden, out_norm_, epsilon()));
   }
 
  private:
-  bool normed_state_;
   Weight token_norm_, state_norm_, join_, out_norm_;
   LayerWeights layer_;
 };
-
-DrafterConfig module_of(const Context& c) {
-  if (c.published) return *c.published;
-  DrafterConfig drafter;
-  drafter.layer = module_layer(c.target.shape);
-  return drafter;
-}
 
 }  // namespace
 
@@ -93,10 +89,7 @@ Entry mtp_sequential() {
       .title = "a decoder layer that continues the target's state, token by token",
       .source = "deepseek2024",
       .locator = "section 2.2",
-      .lossless = Losslessness::lossless,
-      .make = [](Context& c) -> std::unique_ptr<Method> {
-        return std::make_unique<MtpSequential>(c, draft_shape(c.spec, most_candidates(c)), module_of(c));
-      },
+      .make = make<MtpSequential>,
       .examples = {R"("draft_length": 1)", R"("draft_length": 3)", R"("tree": {"top_k": 2, "passes": 2, "nodes": 6})"},
       .lengths = {.most = 64, .usual = 1, .trees = TreeKind::grown, .passes = 5},
       .checkpoint = DrafterKind::mtp,

@@ -17,21 +17,23 @@ namespace draftline::methods {
 
 namespace {
 
-struct OuroborosParameters {
-  int draft_length;
-  WindowShape window;
-  int guesses, phrases;
-  double drafted_per_pass;  // assumed for passes that are priced but not executed
-  int phrase_length() const { return window.ngram - 1; }
-  int rows() const { return 1 + draft_length + phrases * phrase_length(); }  // most rows of the target's pass
+struct OuroborosParameters : Parameters {
+  Setting<int> window = 20, ngram = 7, phrases = 3;
+  std::optional<int> guesses;
+  Setting<double> drafted_per_pass = 1;  // assumed for passes that are priced but not executed
 };
 
 class Ouroboros : public Method {
  public:
-  Ouroboros(DraftNetwork draft, const OuroborosParameters& p) : draft_(std::move(draft)), p_(p) {}
+  explicit Ouroboros(Context& c)
+      : draft_(c),
+        length_(c.drafts()),
+        p_(c.own<OuroborosParameters>()),
+        window_{p_.window, p_.ngram},
+        guesses_(p_.guesses.value_or(p_.window)) {}
   bool static_plan() const override { return false; }
-  int depth() const override { return p_.draft_length + (p_.phrases > 0 ? p_.phrase_length() : 0); }
-  int rewrites() const override { return 1 + p_.phrase_length(); }  // its last draft and the phrase are not cached
+  int depth() const override { return length_ + (p_.phrases > 0 ? phrase_length() : 0); }
+  int rewrites() const override { return 1 + phrase_length(); }  // its last draft and the phrase are not cached
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
     if (c.prefill) {
@@ -41,27 +43,20 @@ class Ouroboros : public Method {
     std::vector<int> index;
     int start = 0;
     for (const int rows : rows_) {
-      for (int r = 0; r < p_.rows(); ++r) index.push_back(start + (r < rows ? r : 0));
+      for (int r = 0; r < most_rows(); ++r) index.push_back(start + (r < rows ? r : 0));
       start += rows;
     }
-    ops.store(predicted(ops, s),
-              ops.gather(c.predicted ? *c.predicted : ops.argmax(c.logits), ops.input("ouroboros.predicted", index)));
+    ops.store(said(ops, s), ops.gather(predicted(ops, c), ops.input("ouroboros.predicted", index)));
   }
 
   Proposal propose(Ops& ops, Session& s) override {
     keep_present(states_, s.ids);
     const auto b = s.ids.size();
-    std::vector<int> said;
-    if (!states_.empty()) said = ops.fetch(predicted(ops, s));
-    for (std::size_t i = 0; i < b; ++i) record_step(s, i, said);
-    const auto missing = ops.decide(
-        {},
-        [&](std::span<const int>) {
-          std::vector<int> n;
-          for (std::size_t i = 0; i < b; ++i) n.push_back(s.lengths[i] - state(s, i).cached);
-          return n;
-        },
-        std::vector<int>(b, 0));
+    std::vector<int> found;
+    if (!states_.empty()) found = ops.fetch(said(ops, s));
+    for (std::size_t i = 0; i < b; ++i) record_step(s, i, found);
+    const auto missing = decide_each(
+        ops, [&](std::size_t i) { return s.lengths[i] - state(s, i).cached; }, std::vector<int>(b, 0));
     for (std::size_t i = 0; i < b; ++i) state(s, i).cached = s.lengths[i] - missing[i];
     for (int pass = 0; std::any_of(s.ids.begin(), s.ids.end(), [&](int id) { return drafting(states_.at(id)); });
          ++pass)
@@ -69,7 +64,7 @@ class Ouroboros : public Method {
 
     std::vector<std::vector<Ngram>> known;
     for (std::size_t i = 0; i < b; ++i) {
-      state(s, i).drafts.resize(at(p_.draft_length));
+      state(s, i).drafts.resize(at(length_));
       known.push_back(state(s, i).pool.newest(state(s, i).drafts.back(), p_.phrases));
     }
     const auto counts = counts_of(ops, known, std::vector<int>(b, p_.phrases));
@@ -87,23 +82,19 @@ class Ouroboros : public Method {
     std::vector<Ngram> phrases = {};
   };
   State& state(const Session& s, std::size_t i) { return states_.at(s.ids[i]); }
-  bool drafting(const State& state) const { return static_cast<int>(state.drafts.size()) < p_.draft_length; }
-  Tensor predicted(Ops& ops, const Session& s) const {
-    return s.state(ops, "ouroboros.predicted", p_.rows(), 1, DType::int32);
+  int phrase_length() const { return p_.ngram - 1; }
+  int most_rows() const { return 1 + length_ + p_.phrases * phrase_length(); }  // of the target's pass
+  bool drafting(const State& state) const { return count(state.drafts) < length_; }
+  Tensor said(Ops& ops, const Session& s) const {  // the target's token after each row of its last pass
+    return s.state(ops, "ouroboros.predicted", most_rows(), 1, DType::int32);
   }
   std::vector<int> counts_of(Ops& ops, const std::vector<std::vector<Ngram>>& known, const std::vector<int>& usual) {
-    return ops.decide(
-        {},
-        [&](std::span<const int>) {
-          std::vector<int> n;
-          for (const auto& ngrams : known) n.push_back(static_cast<int>(ngrams.size()));
-          return n;
-        },
-        usual);
+    return decide_each(
+        ops, [&](std::size_t i) { return count(known[i]); }, usual);
   }
   // The n-grams, filled up to `count` with zeros; while pricing none is known.
   std::vector<Ngram> padded(std::vector<Ngram> known, int count) const {
-    known.resize(at(count), Ngram(at(p_.phrase_length())));
+    known.resize(at(count), Ngram(at(phrase_length())));
     return known;
   }
 
@@ -111,13 +102,13 @@ class Ouroboros : public Method {
   void record_step(const Session& s, std::size_t i, std::span<const int> said) {
     const auto it = states_.find(s.ids[i]);
     if (it == states_.end() || s.lengths[i] <= it->second.length) {  // a new text
-      states_.insert_or_assign(s.ids[i], State{s.lengths[i], s.lengths[i], NgramWindow(p_.window, s.text[i]),
-                                               NgramPool(std::max({p_.guesses, p_.phrases, 1}))});
+      states_.insert_or_assign(s.ids[i], State{s.lengths[i], s.lengths[i], NgramWindow(window_, s.text[i]),
+                                               NgramPool(std::max({guesses_, p_.phrases.value, 1}))});
       return;
     }
     State& t = it->second;
-    const int kept = std::min(s.lengths[i] - t.length - 1, p_.draft_length);
-    learn(t, kept, said.subspan(i * at(p_.rows()), at(p_.rows())));
+    const int kept = std::min(s.lengths[i] - t.length - 1, length_);
+    learn(t, kept, said.subspan(i * at(most_rows()), at(most_rows())));
     t.cached = std::min(t.cached, t.length + 1 + kept);
     t.length = s.lengths[i];
     t.drafts.clear();
@@ -125,12 +116,11 @@ class Ouroboros : public Method {
 
   // `said`: the target's token after each row of its pass.
   void learn(State& t, int kept, std::span<const int> said) const {
-    const int gamma = p_.draft_length, beta = p_.phrase_length();
+    const int gamma = length_, beta = phrase_length();
     for (std::size_t k = 0; k < t.phrases.size(); ++k) {  // the target's token at each position of a phrase
       Ngram better{said[at(gamma)]};
-      const auto row = at(gamma + 1) + k * at(beta);
-      better.insert(better.end(), said.begin() + static_cast<std::ptrdiff_t>(row),
-                    said.begin() + static_cast<std::ptrdiff_t>(row + at(beta - 1)));
+      const auto further = said.subspan(at(gamma + 1) + k * at(beta), at(beta - 1));
+      better.insert(better.end(), further.begin(), further.end());
       t.pool.correct(t.drafts.back(), t.phrases[k], std::move(better));
     }
     t.pool.add_agreed(t.drafts, said.subspan(1, at(gamma)), kept, beta);
@@ -150,11 +140,11 @@ class Ouroboros : public Method {
     std::vector<int> usual(b, 0);
     for (std::size_t i = 0; i < b; ++i) {
       if (!drafting(state(s, i))) continue;
-      known[i] = state(s, i).pool.newest(root(s, i), p_.guesses);
-      usual[i] = p_.guesses;
+      known[i] = state(s, i).pool.newest(root(s, i), guesses_);
+      usual[i] = guesses_;
     }
     const auto counts = counts_of(ops, known, usual);
-    LookaheadPass pass(p_.window);
+    LookaheadPass pass(window_);
     for (std::size_t i = 0; i < b; ++i) {
       const State& t = state(s, i);
       const LookaheadPass::Sequence sequence{s.lengths[i], t.cached, root(s, i)};
@@ -167,7 +157,7 @@ class Ouroboros : public Method {
   // The token behind which a sequence drafts.
   int root(const Session& s, std::size_t i) {
     const State& t = state(s, i);
-    return !t.drafts.empty() ? t.drafts.back() : s.text[i].empty() ? 0 : s.text[i].back();
+    return !t.drafts.empty() ? t.drafts.back() : root_of(s, i);
   }
 
   // What the network has not cached yet: only the first pass of a step finds any.
@@ -221,7 +211,7 @@ class Ouroboros : public Method {
   // Brings to the host what the pass has drafted. `usual`: the counts while pricing.
   Drafted fetch(Ops& ops, const Session& s, const LookaheadPass& p, const Judgement& judgement,
                 const std::vector<int>& usual) {
-    const int sequences = s.sequences, texts = sequences * (p.depth + 1), columns = sequences * p_.window.columns;
+    const int sequences = s.sequences, texts = sequences * (p.depth + 1), columns = sequences * window_.columns;
     const Tensor out = ops.persistent("ouroboros.out", sequences + texts + columns, 1, DType::int32);
     ops.store(row_range(out, 0, sequences), judgement.accepted.counts);
     ops.store(row_range(out, sequences, texts), judgement.accepted.next);
@@ -242,7 +232,7 @@ class Ouroboros : public Method {
 
   // Takes what was drafted into the states. The window moves first, as the pass's root is the last draft before it.
   void take_in(const Session& s, const LookaheadPass& p, const Drafted& drafted) {
-    const auto columns = at(p_.window.columns);
+    const auto columns = at(window_.columns);
     for (std::size_t i = 0; i < s.ids.size(); ++i) {
       State& t = state(s, i);
       if (!drafting(t)) continue;
@@ -255,7 +245,7 @@ class Ouroboros : public Method {
 
   // The chain, and the phrases after its last draft.
   Proposal proposal(Ops& ops, const Session& s) {
-    const int gamma = p_.draft_length, beta = p_.phrase_length();
+    const int gamma = length_, beta = phrase_length();
     HostRows rows(s.sequences);
     bool phrases = false;
     for (std::size_t i = 0; i < s.ids.size(); ++i) {
@@ -265,7 +255,7 @@ class Ouroboros : public Method {
       std::iota(above.begin(), above.end(), -1);
       for (const Ngram& phrase : t.phrases)
         for (int j = 0; j < beta; ++j) {
-          above.push_back(j == 0 ? gamma : static_cast<int>(above.size()) - 1);
+          above.push_back(j == 0 ? gamma : count(above) - 1);
           tokens.push_back(phrase[at(j)]);
         }
       rows.add(TokenTree(std::move(above)), tokens);
@@ -275,26 +265,16 @@ class Ouroboros : public Method {
   }
 
   DraftNetwork draft_;
+  int length_;
   OuroborosParameters p_;
+  WindowShape window_;
+  int guesses_;
   std::vector<int> rows_;        // of each sequence in the target's pass
   std::map<int, State> states_;  // by sequence
 };
 
-struct OuroborosOptions : Parameters {
-  Setting<int> window = 20, ngram = 7, phrases = 3;
-  std::optional<int> guesses;
-  Setting<double> drafted_per_pass = 1;
-};
-
-std::unique_ptr<Method> make_ouroboros(const OuroborosOptions& p, Context& c) {
-  return std::make_unique<Ouroboros>(
-      DraftNetwork(c),
-      OuroborosParameters{
-          c.drafts(), {p.window, p.ngram}, p.guesses.value_or(p.window), p.phrases, p.drafted_per_pass});
-}
-
 std::optional<Mistake> too_many_per_pass(const MethodSpec& spec) {
-  const auto& p = spec.own<OuroborosOptions>();
+  const auto& p = spec.own<OuroborosParameters>();
   if (p.drafted_per_pass <= p.ngram) return std::nullopt;
   return Mistake{"/drafted_per_pass",
                  "must be at most " + std::to_string(p.ngram) + ", got " + json_of(p.drafted_per_pass).dump()};
@@ -303,20 +283,18 @@ std::optional<Mistake> too_many_per_pass(const MethodSpec& spec) {
 }  // namespace
 
 Entry ouroboros() {
-  using P = OuroborosOptions;
+  using P = OuroborosParameters;
   return {.name = "ouroboros",
           .title = "a draft network that drafts by lookahead, and phrases behind its last draft",
           .source = "zhao2024ouroboros",
           .locator = "section 3",
-          .lossless = Losslessness::lossless,
-          .parameters =
-              ParameterList::of<P>({integer("window", &P::window, 1, 64), integer("ngram", &P::ngram, 3, 16),
-                                    integer("guesses", &P::guesses, 0, 64, {.usual = "as window"}),
-                                    integer("phrases", &P::phrases, 0, 64, {.meaning = "of ngram - 1 tokens"}),
-                                    number("drafted_per_pass", &P::drafted_per_pass, 1, 16,
-                                           {.meaning = "what a pass of the network yields where it is priced, not run",
-                                            .decides = Decides::price})}),
-          .make = made_of<P>(make_ouroboros),
+          .parameters = {integer("window", &P::window, 1, 64), integer("ngram", &P::ngram, 3, 16),
+                         integer("guesses", &P::guesses, 0, 64, {.usual = "as window"}),
+                         integer("phrases", &P::phrases, 0, 64, {.meaning = "of ngram - 1 tokens"}),
+                         number("drafted_per_pass", &P::drafted_per_pass, 1, 16,
+                                {.meaning = "what a pass of the network yields where it is priced, not run",
+                                 .decides = Decides::price})},
+          .make = make<Ouroboros>,
           .examples = {R"("draft": "half", "draft_length": 4, "window": 4, "ngram": 3, "guesses": 3, "phrases": 2)",
                        R"("draft": "half", "draft_length": 3, "window": 3, "ngram": 4, "guesses": 2, "phrases": 0)"},
           .lengths = {.most = 64, .usual = 12},

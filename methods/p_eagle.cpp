@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "methods/drafting/eagle3_network.h"
-#include "methods/drafting/feature_drafter.h"
 #include "methods/drafting/masked_rows.h"
 #include "methods/drafting/published_drafter.h"
 #include "methods/entries.h"
@@ -14,13 +13,29 @@ namespace draftline::methods {
 
 namespace {
 
+struct PEagleParameters : Parameters {
+  Setting<int> layers = 4;
+  std::optional<int> draft_vocabulary, mask_token;
+};
+
+DrafterConfig p_eagle_network(const Context& c) {
+  DrafterConfig drafter = drafter_config(c);
+  const auto& p = c.own<PEagleParameters>();
+  if (!drafter.mask_token) drafter.mask_token = p.mask_token.value_or(c.target.vocabulary() - 1);
+  if (c.published) return drafter;
+  drafter.layers = p.layers;
+  drafter.vocabulary = p.draft_vocabulary.value_or(std::min(32000, c.target.vocabulary()));
+  return drafter;
+}
+
 class PEagle : public Method {
  public:
-  PEagle(Context& c, int draft_length, const DrafterConfig& drafter, int mask_token)
+  explicit PEagle(Context& c) : PEagle(c, p_eagle_network(c)) {}
+  PEagle(Context& c, const DrafterConfig& drafter)
       : target_(c.target),
-        length_(draft_length),
+        length_(c.drafts()),
         trained_(drafter.trained_drafts),
-        mask_token_(mask_token),
+        mask_token_(*drafter.mask_token),
         cache_(make_cache(c.ops, drafter.layer, drafter.layers, c.capacity)),
         network_(c, "p_eagle.", drafter, cache_),
         mask_state_(c.weights.table("p_eagle.mask_state", 1, c.target.shape.hidden)) {
@@ -59,22 +74,6 @@ class PEagle : public Method {
   std::optional<Weight> embedding_;
 };
 
-struct PEagleParameters : Parameters {
-  Setting<int> layers = 4;
-  std::optional<int> draft_vocabulary, mask_token;
-};
-
-std::unique_ptr<Method> make_p_eagle(const PEagleParameters& p, Context& c) {
-  DrafterConfig drafter = c.published.value_or(DrafterConfig{});
-  if (!c.published) {
-    drafter.layer = native_drafter_layer(c.target.shape);
-    drafter.layers = p.layers;
-    drafter.vocabulary = p.draft_vocabulary.value_or(std::min(32000, c.target.vocabulary()));
-  }
-  return std::make_unique<PEagle>(c, c.drafts(), drafter,
-                                  drafter.mask_token.value_or(p.mask_token.value_or(c.target.vocabulary() - 1)));
-}
-
 }  // namespace
 
 Entry p_eagle() {
@@ -83,11 +82,10 @@ Entry p_eagle() {
           .title = "EAGLE-3 with masks: all drafts in one pass",
           .source = "peagle2026",
           .locator = "section 3",
-          .lossless = Losslessness::lossless,
-          .parameters = ParameterList::of<P>({integer("layers", &P::layers, 1, 16, {.in_checkpoint = true}),
-                                              draft_vocabulary(&P::draft_vocabulary, "32000", /*in_checkpoint=*/true),
-                                              mask_token(&P::mask_token)}),
-          .make = made_of<P>(make_p_eagle),
+          .parameters = {integer("layers", &P::layers, 1, 16, {.in_checkpoint = true}),
+                         draft_vocabulary(&P::draft_vocabulary, "32000", /*in_checkpoint=*/true),
+                         mask_token(&P::mask_token)},
+          .make = make<PEagle>,
           .examples = {R"("draft_length": 3)", R"("draft_length": 1, "layers": 1)",
                        R"("draft_length": 4, "layers": 2, "draft_vocabulary": 7, "mask_token": 0)"},
           .lengths = {.most = 64, .usual = 5},

@@ -5,6 +5,7 @@
 #pragma once
 #include <algorithm>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -67,15 +68,17 @@ struct Parameter {
   std::function<nlohmann::json(const Parameters&, bool given)> json;  // null unless it is given, or has a default
   std::function<void(Parameters&)> reset;                             // to its default
 };
+template <class P>
+struct Field : Parameter {};  // of a struct P
 
 // The list of a method's own parameters, and functions of values of their struct.
 class ParameterList {
  public:
-  ParameterList() : ParameterList(Of<Parameters>(), {}) {}
+  ParameterList() : ParameterList(std::vector<Field<Parameters>>()) {}
   template <class P>
-  static ParameterList of(std::vector<Parameter> all) {
-    return ParameterList(Of<P>(), std::move(all));
-  }
+  ParameterList(std::vector<Field<P>> all) : copy_(copy<P>), all_(all.begin(), all.end()) {}
+  template <class P>
+  ParameterList(std::initializer_list<Field<P>> all) : copy_(copy<P>), all_(all.begin(), all.end()) {}
   std::shared_ptr<const Parameters> read(const Reader& object) const;
   std::shared_ptr<const Parameters> defaults() const { return copy_(nullptr); }
   std::shared_ptr<const Parameters> without(const Parameters&, Decides) const;  // with these at their defaults
@@ -88,14 +91,10 @@ class ParameterList {
 
  private:
   template <class P>
-  struct Of {
-    std::shared_ptr<Parameters> operator()(const Parameters* from) const {
-      return from ? std::make_shared<P>(static_cast<const P&>(*from)) : std::make_shared<P>();
-    }
-  };
-  using Copy = std::function<std::shared_ptr<Parameters>(const Parameters*)>;
-  ParameterList(Copy copy, std::vector<Parameter> all) : copy_(std::move(copy)), all_(std::move(all)) {}
-  Copy copy_;  // of a value, or of none the defaults
+  static std::shared_ptr<Parameters> copy(const Parameters* from) {
+    return from ? std::make_shared<P>(static_cast<const P&>(*from)) : std::make_shared<P>();
+  }
+  std::shared_ptr<Parameters> (*copy_)(const Parameters*);  // of a value, or of none the defaults
   std::vector<Parameter> all_;
 };
 
@@ -115,51 +114,51 @@ const T* value_of(const std::optional<T>& m, bool) {
 
 // `read` makes the member's value of a reader, `write` JSON of it.
 template <class P, class Member, class Read, class Write>
-Parameter field(std::string_view key, Member P::*member, Traits traits, Read read, Write write) {
-  return {key, std::move(traits), [=](Parameters& p, const Reader& in) { static_cast<P&>(p).*member = read(in); },
-          [=](const Parameters& p, bool given) {
-            const auto* v = value_of(static_cast<const P&>(p).*member, given);
-            return v ? nlohmann::json(write(*v)) : nlohmann::json();
-          },
-          [=](Parameters& p) { static_cast<P&>(p).*member = P().*member; }};
+Field<P> field(std::string_view key, Member P::*member, Traits traits, Read read, Write write) {
+  return {{key, std::move(traits), [=](Parameters& p, const Reader& in) { static_cast<P&>(p).*member = read(in); },
+           [=](const Parameters& p, bool given) {
+             const auto* v = value_of(static_cast<const P&>(p).*member, given);
+             return v ? nlohmann::json(write(*v)) : nlohmann::json();
+           },
+           [=](Parameters& p) { static_cast<P&>(p).*member = P().*member; }}};
 }
+inline constexpr auto as_it_is = [](const auto& v) { return v; };
 
 template <class P, class Member>
-Parameter integer(std::string_view key, Member P::*member, int least, int most, Traits traits = {}) {
+Field<P> integer(std::string_view key, Member P::*member, int least, int most, Traits traits = {}) {
   return field(
-      key, member, std::move(traits), [=](const Reader& in) { return in.integer(least, most); },
-      [](int v) { return v; });
+      key, member, std::move(traits), [=](const Reader& in) { return in.integer(least, most); }, as_it_is);
 }
 template <class P, class Member>
-Parameter number(std::string_view key, Member P::*member, double least, double most, Traits traits = {}) {
+Field<P> number(std::string_view key, Member P::*member, double least, double most, Traits traits = {}) {
   return field(
       key, member, std::move(traits), [=](const Reader& in) { return in.number(least, most); }, json_of);
 }
 template <class P, class Member>
-Parameter share(std::string_view key, Member P::*member, Traits traits = {}) {
+Field<P> share(std::string_view key, Member P::*member, Traits traits = {}) {
   return number(key, member, 0, 1, std::move(traits));
 }
 template <class P, class Member>
-Parameter flag(std::string_view key, Member P::*member, Traits traits = {}) {
+Field<P> flag(std::string_view key, Member P::*member, Traits traits = {}) {
   return field(
-      key, member, std::move(traits), [](const Reader& in) { return in.boolean(); }, [](bool v) { return v; });
+      key, member, std::move(traits), [](const Reader& in) { return in.boolean(); }, as_it_is);
 }
 // One of the names, which must outlive the field.
 template <class P, class Member, class T, std::size_t N>
-Parameter choice(std::string_view key, Member P::*member, const NamedValues<T, N>& names, Traits traits = {}) {
+Field<P> choice(std::string_view key, Member P::*member, const NamedValues<T, N>& names, Traits traits = {}) {
   return field(
       key, member, std::move(traits), [&names](const Reader& in) { return in.value_in(names); },
       [&names](T v) { return std::string(name_of(names, v)); });
 }
 template <class P>
-Parameter integers(std::string_view key, std::optional<std::vector<int>> P::*member, int least, int most,
-                   Traits traits = {}) {
+Field<P> integers(std::string_view key, std::optional<std::vector<int>> P::*member, int least, int most,
+                  Traits traits = {}) {
   const auto read = [=](const Reader& in) {
     std::vector<int> all;
     for (const Reader& item : in.items()) all.push_back(item.integer(least, most));
     return all;
   };
-  return field(key, member, std::move(traits), read, [](const std::vector<int>& v) { return v; });
+  return field(key, member, std::move(traits), read, as_it_is);
 }
 
 }  // namespace draftline::methods

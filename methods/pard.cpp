@@ -10,10 +10,16 @@ namespace draftline::methods {
 
 namespace {
 
+struct PardParameters : Parameters {
+  std::optional<int> mask_token;
+};
+
 class Pard : public Method {
  public:
-  Pard(DraftNetwork draft, int draft_length, int mask_token)
-      : draft_(std::move(draft)), length_(draft_length), mask_token_(mask_token) {}
+  explicit Pard(Context& c)
+      : draft_(c),
+        length_(c.drafts()),
+        mask_token_(c.own<PardParameters>().mask_token.value_or(c.target.vocabulary() - 1)) {}
   int depth() const override { return length_; }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
@@ -31,24 +37,15 @@ class Pard : public Method {
   int length_, mask_token_;
 };
 
-struct PardParameters : Parameters {
-  std::optional<int> mask_token;
-};
-
 }  // namespace
 
 Entry pard() {
-  using P = PardParameters;
   return {.name = "pard",
           .title = "a smaller network with masks: all drafts in one pass",
           .source = "pard2025",
           .locator = "section 3",
-          .lossless = Losslessness::lossless,
-          .parameters = ParameterList::of<P>({mask_token(&P::mask_token)}),
-          .make = made_of<P>([](const P& p, Context& c) {
-            return std::make_unique<Pard>(DraftNetwork(c), c.drafts(),
-                                          p.mask_token.value_or(c.target.vocabulary() - 1));
-          }),
+          .parameters = {mask_token(&PardParameters::mask_token)},
+          .make = make<Pard>,
           .examples = {R"("draft": "half", "draft_length": 3)", R"("draft": "half", "draft_length": 1)",
                        R"("draft": "half", "draft_length": 4, "mask_token": 0)"},
           .lengths = {.most = 64, .usual = 8},

@@ -11,6 +11,7 @@
 
 #include <map>
 
+#include "core/int_indexed.h"
 #include "methods/drafting/batch_index.h"
 #include "methods/drafting/draft_network.h"
 #include "methods/drafting/host_rows.h"
@@ -22,7 +23,7 @@ namespace {
 
 class Pearl : public Method {
  public:
-  Pearl(DraftNetwork draft, int window) : draft_(std::move(draft)), window_(window) {}
+  explicit Pearl(Context& c) : draft_(c), window_(c.drafts()) {}
   bool static_plan() const override { return false; }
   int depth() const override { return window_ - 1; }
   int drafts_of_hit() const override { return window_ - 1; }
@@ -39,7 +40,7 @@ class Pearl : public Method {
     for (std::size_t i = 0; i < pending.size(); ++i) {
       const auto drafts = pending_drafts(s.ids[i], pending[i]);
       rows.add(TokenTree::chain(pending[i]), drafts);
-      newest.push_back(!drafts.empty() ? drafts.back() : s.text[i].empty() ? 0 : s.text[i].back());
+      newest.push_back(!drafts.empty() ? drafts.back() : root_of(s, i));
     }
     keep_windows(s, pending, draft_ahead(ops, s, newest, pending));
     ops.phase = Phase::verify;
@@ -59,21 +60,14 @@ class Pearl : public Method {
       const auto& text = s.text[i];
       return w != windows_.end() && text.size() == w->second.begin + 1 && text.back() == w->second.tokens.front();
     };
-    return ops.decide(
-        {},
-        [&](std::span<const int>) {
-          std::vector<int> pending;
-          for (std::size_t i = 0; i < s.ids.size(); ++i) pending.push_back(emitted(i) ? window_ - 1 : 0);
-          return pending;
-        },
-        std::vector<int>(s.ids.size(), window_ - 1));
+    return decide_each(
+        ops, [&](std::size_t i) { return emitted(i) ? window_ - 1 : 0; }, std::vector<int>(s.ids.size(), window_ - 1));
   }
 
   std::vector<int> pending_drafts(int id, int count) const {
     const auto w = windows_.find(id);
     if (count == 0) return {};
-    if (w == windows_.end())
-      return std::vector<int>(static_cast<std::size_t>(count));  // while pricing there is no text
+    if (w == windows_.end()) return std::vector<int>(at(count));  // while pricing there is no text
     return {w->second.tokens.end() - count, w->second.tokens.end()};
   }
 
@@ -100,8 +94,8 @@ class Pearl : public Method {
 
   void keep_windows(const Session& s, const std::vector<int>& pending, const std::vector<int>& tokens) {
     for (std::size_t i = 0; i < s.ids.size(); ++i) {
-      const auto first = tokens.begin() + static_cast<std::ptrdiff_t>(i) * window_;
-      windows_[s.ids[i]] = {s.text[i].size() + static_cast<std::size_t>(pending[i]), {first, first + window_}};
+      const auto own = std::span(tokens).subspan(i * at(window_), at(window_));
+      windows_[s.ids[i]] = {s.text[i].size() + at(pending[i]), {own.begin(), own.end()}};
     }
   }
 
@@ -110,10 +104,8 @@ class Pearl : public Method {
   std::map<int, Window> windows_;  // by the sequence's id
 };
 
-constexpr int kUsualWindow = 4;
-
 std::optional<Mistake> short_window(const MethodSpec& spec) {
-  if (spec.draft_length().value_or(kUsualWindow) >= 2) return std::nullopt;
+  if (spec.drafts() >= 2) return std::nullopt;
   return Mistake{"/draft_length", "a window that is drafted ahead has at least 2 drafts"};
 }
 
@@ -125,13 +117,10 @@ Entry pearl() {
       .title = "a smaller network drafts ahead while the target verifies",
       .source = "liu2025pearl",
       .locator = "pre-verify and post-verify; parallel_speculative_decoding of its code",
-      .lossless = Losslessness::lossless,
-      .make = [](Context& c) -> std::unique_ptr<Method> {
-        return std::make_unique<Pearl>(DraftNetwork(c), c.drafts());
-      },
+      .make = make<Pearl>,
       .examples = {R"("draft": "half", "draft_length": 2)", R"("draft": "half", "draft_length": 4)"},
       .lengths = {.most = 64,
-                  .usual = kUsualWindow,
+                  .usual = 4,
                   .meaning = "of a window, at least 2; drafting and verifying overlap on a \"drafter_device\" alone"},
       .draft_network = true,
       .consistent = short_window};

@@ -14,12 +14,25 @@ namespace draftline::methods {
 
 namespace {
 
+struct S3dParameters : Parameters {
+  std::optional<LayerGap> skip;
+};
+
+Field<S3dParameters> skip_field() {
+  return field("skip", &S3dParameters::skip,
+               {.meaning = "keeps layers 1-5 and 26-32; \"none\" keeps all", .usual = "\"5->26\" on 32 layers"},
+               read_gap, [](const LayerGap& gap) {
+                 if (gap.before == 0 && gap.behind == 1) return std::string("none");
+                 return std::to_string(gap.before) + "->" + std::to_string(gap.behind);
+               });
+}
+
 class S3d : public Method {
  public:
-  S3d(Context& c, RankTree tree, std::vector<LayerUse> layers)
+  explicit S3d(Context& c)
       : target_(c.target),
-        tree_(std::move(tree)),
-        layers_(std::move(layers)),
+        tree_(rank_plan(c)),
+        layers_(kept_layers(c.own<S3dParameters>().skip, c.target.shape.layers())),
         mask_(c.weights.table("s3d.mask", 1, c.target.shape.hidden)) {}
   int depth() const override { return tree_.tree.depth(); }
   const RankTree* tree() const override { return &tree_; }
@@ -48,19 +61,6 @@ class S3d : public Method {
   Weight mask_;
 };
 
-struct S3dParameters : Parameters {
-  std::optional<LayerGap> skip;
-};
-
-Parameter skip_field() {
-  return field("skip", &S3dParameters::skip,
-               {.meaning = "keeps layers 1-5 and 26-32; \"none\" keeps all", .usual = "\"5->26\" on 32 layers"},
-               read_gap, [](const LayerGap& gap) {
-                 if (gap.before == 0 && gap.behind == 1) return std::string("none");
-                 return std::to_string(gap.before) + "->" + std::to_string(gap.behind);
-               });
-}
-
 }  // namespace
 
 Entry s3d() {
@@ -70,10 +70,8 @@ Entry s3d() {
           .source = "s3d2024",
           .locator = "section 3",
           .lossless = Losslessness::own_target,
-          .parameters = ParameterList::of<P>({skip_field()}),
-          .make = made_of<P>([](const P& p, Context& c) {
-            return std::make_unique<S3d>(c, rank_plan(c), kept_layers(p.skip, c.target.shape.layers()));
-          }),
+          .parameters = {skip_field()},
+          .make = make<S3d>,
           .examples = {R"("draft_length": 3, "skip": "2->5")",
                        R"("tree": {"nodes": [[0], [1], [0, 0], [1, 1], [0, 0, 2]]})"},
           .lengths = {.most = 32,

@@ -12,10 +12,41 @@ namespace draftline::methods {
 
 namespace {
 
+struct SelfSpecParameters : Parameters {
+  std::optional<std::vector<int>> skip_attention, skip_mlp;
+  Setting<double> threshold = 0.8;
+  Setting<bool> adaptive = true;
+};
+
+// `count` layers, evenly spaced between the first and the last two; as many as the authors' search found for a 13B
+// target.
+std::vector<int> spread(int layers, double share) {
+  std::vector<int> chosen;
+  const int count = std::min(static_cast<int>(share * layers + 0.5), std::max(0, layers - 2));
+  for (int i = 0; i < count; ++i) chosen.push_back(1 + i * (layers - 2) / std::max(1, count));
+  return chosen;
+}
+
+// The sublayers that draft.
+std::vector<LayerUse> kept_sublayers(const SelfSpecParameters& p, int layers) {
+  const auto attention = p.skip_attention.value_or(spread(layers, 24.0 / 40)),
+             mlp = p.skip_mlp.value_or(spread(layers, 10.0 / 40));
+  std::vector<LayerUse> uses;
+  for (int i = 0; i < layers; ++i) {
+    const LayerUse u{i, std::find(attention.begin(), attention.end(), i) == attention.end(),
+                     std::find(mlp.begin(), mlp.end(), i) == mlp.end()};
+    if (u.attention || u.mlp) uses.push_back(u);
+  }
+  return uses;
+}
+
 class SelfSpec : public Method {
  public:
-  SelfSpec(Context& c, std::vector<LayerUse> layers, int length, double threshold, bool adaptive)
-      : target_(c.target), layers_(std::move(layers)), length_(length), threshold_(threshold), adaptive_(adaptive) {}
+  explicit SelfSpec(Context& c)
+      : target_(c.target),
+        p_(c.own<SelfSpecParameters>()),
+        layers_(kept_sublayers(p_, c.target.shape.layers())),
+        length_(c.drafts()) {}
   bool static_plan() const override { return false; }
   int depth() const override { return length_; }
 
@@ -48,8 +79,8 @@ class SelfSpec : public Method {
     History& h = history_[id];
     const std::optional<int> accepted = h.last.accepted(length);
     if (!accepted) {
-      h = {.threshold = threshold_};
-    } else if (adaptive_ && h.last.drafted > 0) {
+      h = {.threshold = p_.threshold};
+    } else if (p_.adaptive && h.last.drafted > 0) {
       h.accepted = 0.5 * h.accepted + 0.5 * *accepted / h.last.drafted;
       double wanted = h.threshold;
       if (h.accepted < 0.9) wanted += 0.01;
@@ -59,26 +90,10 @@ class SelfSpec : public Method {
     return h.threshold;
   }
   const Transformer& target_;
+  SelfSpecParameters p_;
   std::vector<LayerUse> layers_;
   int length_;
-  double threshold_;
-  bool adaptive_;
   std::map<int, History> history_;  // by sequence
-};
-
-// `count` layers, evenly spaced between the first and the last two; as many as the authors' search found for a 13B
-// target.
-std::vector<int> spread(int layers, double share) {
-  std::vector<int> chosen;
-  const int count = std::min(static_cast<int>(share * layers + 0.5), std::max(0, layers - 2));
-  for (int i = 0; i < count; ++i) chosen.push_back(1 + i * (layers - 2) / std::max(1, count));
-  return chosen;
-}
-
-struct SelfSpecParameters : Parameters {
-  std::optional<std::vector<int>> skip_attention, skip_mlp;
-  Setting<double> threshold = 0.8;
-  Setting<bool> adaptive = true;
 };
 
 std::optional<Mistake> repeated(const std::optional<std::vector<int>>& layers, const std::string& key) {
@@ -96,19 +111,6 @@ std::optional<Mistake> repeats_layers(const MethodSpec& spec) {
   return repeated(p.skip_mlp, "skip_mlp");
 }
 
-// The sublayers that draft.
-std::vector<LayerUse> kept_sublayers(const SelfSpecParameters& p, int layers) {
-  const auto attention = p.skip_attention.value_or(spread(layers, 24.0 / 40)),
-             mlp = p.skip_mlp.value_or(spread(layers, 10.0 / 40));
-  std::vector<LayerUse> uses;
-  for (int i = 0; i < layers; ++i) {
-    const LayerUse u{i, std::find(attention.begin(), attention.end(), i) == attention.end(),
-                     std::find(mlp.begin(), mlp.end(), i) == mlp.end()};
-    if (u.attention || u.mlp) uses.push_back(u);
-  }
-  return uses;
-}
-
 std::optional<Mistake> keeps_none(const Context& c) {
   if (!kept_sublayers(c.spec.own<SelfSpecParameters>(), c.target.shape.layers()).empty()) return std::nullopt;
   return Mistake{"", "\"skip_attention\" and \"skip_mlp\" leave no sublayer to draft with"};
@@ -123,18 +125,13 @@ Entry self_spec() {
           .title = "the target without some of its sublayers",
           .source = "zhang2024selfspec",
           .locator = "section 3",
-          .lossless = Losslessness::lossless,
-          .parameters = ParameterList::of<P>(
-              {integers("skip_attention", &P::skip_attention, 0, kMostLayers,
-                        {.meaning = "layers from 0", .usual = "60 %, spread evenly", .most = last_layer_of}),
-               integers("skip_mlp", &P::skip_mlp, 0, kMostLayers,
-                        {.meaning = "layers from 0", .usual = "25 %, spread evenly", .most = last_layer_of}),
-               share("threshold", &P::threshold, {.meaning = "the confidence below which drafting ends"}),
-               flag("adaptive", &P::adaptive, {.meaning = "whether that follows the acceptance"})}),
-          .make = made_of<P>([](const P& p, Context& c) {
-            return std::make_unique<SelfSpec>(c, kept_sublayers(p, c.target.shape.layers()), c.drafts(), p.threshold,
-                                              p.adaptive);
-          }),
+          .parameters = {integers("skip_attention", &P::skip_attention, 0, kMostLayers,
+                                  {.meaning = "layers from 0", .usual = "60 %, spread evenly", .most = last_layer_of}),
+                         integers("skip_mlp", &P::skip_mlp, 0, kMostLayers,
+                                  {.meaning = "layers from 0", .usual = "25 %, spread evenly", .most = last_layer_of}),
+                         share("threshold", &P::threshold, {.meaning = "the confidence below which drafting ends"}),
+                         flag("adaptive", &P::adaptive, {.meaning = "whether that follows the acceptance"})},
+          .make = make<SelfSpec>,
           .examples = {R"("draft_length": 4, "skip_attention": [2, 3], "skip_mlp": [3], "threshold": 0.3)"},
           .lengths = {.most = 64, .usual = 8},
           .consistent = repeats_layers,

@@ -18,11 +18,11 @@ struct SequoiaParameters : Parameters {
   std::optional<std::vector<double>> rank_acceptance;
 };
 
-Parameter rank_acceptance_field() {
+Field<SequoiaParameters> rank_acceptance_field() {
   return field(
       "rank_acceptance", &SequoiaParameters::rank_acceptance,
       {.meaning = "[0.5, ..] of ranks 0, 1, ..", .usual = "that of the acceptance", .decides = Decides::drafts},
-      [](const Reader& in) { return in.numbers(0, 1); }, [](const std::vector<double>& v) { return v; });
+      [](const Reader& in) { return in.numbers(0, 1); }, as_it_is);
 }
 
 std::optional<Mistake> wrong_shares(const MethodSpec& spec) {
@@ -48,13 +48,14 @@ std::optional<Mistake> lacks_ranks(const Context& c) {
       "..], or an \"acceptance\" of ranks or of a trace that holds them; else give \"tree\" or \"draft_length\""};
 }
 
-std::unique_ptr<Method> make_sequoia(const SequoiaParameters& p, Context& c) {
+std::unique_ptr<Method> make_sequoia(Context& c) {
+  const auto& p = c.own<SequoiaParameters>();
   RankAcceptance accepted{{1}};
   int levels = p.depth;
   if (p.rank_acceptance) accepted.assign(1, *p.rank_acceptance);
   else if (!c.accepted.empty()) {
     accepted = c.accepted;
-    levels = std::min(levels, static_cast<int>(accepted.size()));
+    levels = std::min(levels, count(accepted));
   }
   const RankLimits limits{c.spec.entry().lengths.most, most_candidates(c)};
   accepted.resize(at(levels), accepted[0]);
@@ -72,11 +73,10 @@ Entry sequoia() {
           .title = "a smaller network's tree, of the best shape for a budget",
           .source = "chen2024sequoia",
           .locator = "section 3",
-          .lossless = Losslessness::lossless,
-          .parameters = ParameterList::of<P>(
-              {integer("budget", &P::budget, 1, 1023, {.meaning = "drafts", .decides = Decides::drafts}),
-               integer("depth", &P::depth, 1, kMostLevels, {.decides = Decides::drafts}), rank_acceptance_field()}),
-          .make = made_of<P>(make_sequoia),
+          .parameters = {integer("budget", &P::budget, 1, 1023, {.meaning = "drafts", .decides = Decides::drafts}),
+                         integer("depth", &P::depth, 1, kMostLevels, {.decides = Decides::drafts}),
+                         rank_acceptance_field()},
+          .make = make_sequoia,
           .examples = {R"("draft": "half", "budget": 9, "depth": 4, "rank_acceptance": [0.5, 0.2, 0.1])"},
           .lengths = {.most = kMostLevels, .trees = TreeKind::ranks},
           .draft_network = true,

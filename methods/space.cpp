@@ -6,6 +6,7 @@
 // lossless). The drafts of the first step, as a prompt has no masks, repeat the prompt's prediction. k -> draft_length.
 #include <algorithm>
 
+#include "core/int_indexed.h"
 #include "methods/drafting/batch_index.h"
 #include "methods/drafting/partial_target.h"
 #include "methods/entries.h"
@@ -16,18 +17,18 @@ namespace {
 
 class Space : public Method {
  public:
-  Space(Context& c, int drafts)
+  explicit Space(Context& c)
       : target_(c.target),
-        k_(drafts),
+        k_(c.drafts()),
         mask_(c.weights.table("space.mask", 1, c.target.shape.hidden)),
-        tree_(rows_of(drafts)) {}
+        tree_(rows_of(k_)) {}
   int depth() const override { return k_; }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
     const bool greedy = s.sampling.greedy();
     const Tensor from = greedy ? (c.prefill ? c.bonus : *c.predicted) : c.logits;
     std::vector<int> repeated;  // the first drafts are arbitrary, as a prompt has no masks
-    for (int q = 0; q < s.sequences; ++q) repeated.insert(repeated.end(), static_cast<std::size_t>(k_), q);
+    for (int q = 0; q < s.sequences; ++q) repeated.insert(repeated.end(), at(k_), q);
     const Tensor next = c.prefill ? ops.gather(from, ops.constant(repeated)) : ops.gather(from, c.last_row, 1, k_);
     ops.store(greedy ? drafts(ops, s) : logits(ops, s), next);
   }
@@ -91,11 +92,9 @@ class Space : public Method {
   TokenTree tree_;
 };
 
-constexpr int kUsualMasks = 5;
-
 // The root, the drafts and a group after the last one.
 std::optional<Mistake> reaches_too_far(const MethodSpec& spec, const TransformerShape& target) {
-  return beyond_positions(spec, target, 2 * spec.draft_length().value_or(kUsualMasks) + 1);
+  return beyond_positions(spec, target, 2 * spec.drafts() + 1);
 }
 
 }  // namespace
@@ -106,10 +105,10 @@ Entry space() {
           .source = "yi2024",
           .locator = "section 3",
           .lossless = Losslessness::own_target,
-          .make = [](Context& c) -> std::unique_ptr<Method> { return std::make_unique<Space>(c, c.drafts()); },
+          .make = make<Space>,
           .examples = {R"("draft_length": 1)", R"("draft_length": 3)"},
           .lengths = {.most = 31,
-                      .usual = kUsualMasks,
+                      .usual = 5,
                       .fit = reaches_too_far,
                       .meaning = "masks per group; (draft_length + 1)^2 rows per step"}};
 }

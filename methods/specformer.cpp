@@ -12,11 +12,6 @@ namespace draftline::methods {
 
 namespace {
 
-struct Variant {
-  bool positional_ffn = true, causal = false;
-  int width = 1;  // of heads and SwiGLU, as a multiple of the target's layers
-};
-
 LayerShape widened(LayerShape s, int width) {
   AttentionHeads& h = std::get<HeadAttention>(s.attention).heads;
   h.heads *= width;
@@ -30,24 +25,35 @@ LayerShape without_mlp(LayerShape s) {
   return s;
 }
 
+struct SpecFormerParameters : Parameters {
+  std::optional<int> positions;
+  Setting<bool> positional_ffn = true;  // "without" says what is left out
+  Setting<bool> causal = false;
+  Setting<int> width = 1;
+};
+
+int positions_of(const MethodSpec& spec) {
+  return spec.own<SpecFormerParameters>().positions.value_or(std::max(spec.entry().lengths.usual, spec.drafts()));
+}
+
 class SpecFormer : public Method {
  public:
-  SpecFormer(Context& c, int positions, int draft_length, const Variant& variant)
+  explicit SpecFormer(Context& c)
       : target_(c.target),
-        shape_(widened(drafter_layer(c.target.shape), variant.width)),
-        positions_(positions),
-        length_(draft_length),
-        causal_(variant.causal) {
+        p_(c.own<SpecFormerParameters>()),
+        shape_(widened(drafter_layer(c.target.shape), p_.width)),
+        positions_(positions_of(c.spec)),
+        length_(c.drafts()) {
     const int d = shape_.hidden;
     hook_norm_ = c.weights.vector("specformer.hook_norm", 4 * d);
     down_ = c.weights.matrix("specformer.down", 4 * d, d);
     context_ = make_layer(c.weights, "specformer.context.", without_mlp(shape_));
     expand_norm_ = c.weights.vector("specformer.expand_norm", d);
-    if (variant.positional_ffn) {
-      expand_ = c.weights.matrix("specformer.expand", d, positions * d);
-      expand_bias_ = c.weights.vector("specformer.expand_bias", positions * d);
+    if (p_.positional_ffn) {
+      expand_ = c.weights.matrix("specformer.expand", d, positions_ * d);
+      expand_bias_ = c.weights.vector("specformer.expand_bias", positions_ * d);
     } else {
-      place_ = c.weights.table("specformer.place_embedding", positions, d);
+      place_ = c.weights.table("specformer.place_embedding", positions_, d);
     }
     draft_ = make_layer(c.weights, "specformer.draft.", shape_);
     cache_ = make_cache(c.ops, shape_, 1, c.capacity);
@@ -62,8 +68,7 @@ class SpecFormer : public Method {
     std::vector<Tensor> hooks;
     for (const int layer : auxiliary_layers()) hooks.push_back(c.auxiliary_states.at(layer));
     Stream x{ops.linear(ops.rms_norm(ops.gather(hooks, c.path), hook_norm_, epsilon(), shape_.hidden), down_)};
-    const Tensor y = x.norm(ops, *context_.attention_norm, epsilon());
-    x.push(ops, self_attention(ops, y, context_, ops.pass({c.rows, s.slots}), cache_, 0, target_.ranks));
+    add_attention(ops, x, context_, ops.pass({c.rows, s.slots}), {cache_}, target_.ranks);
     ops.store(state(ops, s), ops.gather(x.value(ops), c.last));
   }
 
@@ -73,7 +78,7 @@ class SpecFormer : public Method {
     Stream x{expanded(ops, ops.rms_norm(state(ops, s), expand_norm_, epsilon()))};
     const Tensor qkv = ops.linear(x.norm(ops, *draft_.attention_norm, epsilon()), draft_.qkv);
     const Tensor mixed = ops.group_attend(columns(qkv, 0, q), columns(qkv, q, kv), columns(qkv, q + kv, kv), positions_,
-                                          h.head_dim, causal_);
+                                          h.head_dim, p_.causal);
     x.push(ops, ops.sum_over_ranks(ops.linear(mixed, draft_.o), target_.ranks));
     if (length_ < positions_) {  // only the states of used positions are needed
       std::vector<int> index;
@@ -81,8 +86,7 @@ class SpecFormer : public Method {
         for (int j = 0; j < length_; ++j) index.push_back(i * positions_ + j);
       x = {ops.gather(x.value(ops), ops.constant(index))};
     }
-    const Tensor y = x.norm(ops, *draft_.mlp_norm, epsilon());
-    x.push(ops, mlp(ops, y, draft_, target_.ranks));
+    add_mlp(ops, x, draft_, target_.ranks);
     return propose_chain(ops, s, ops.argmax(target_.logits(ops, target_.final_norm(ops, x))), length_);
   }
 
@@ -98,35 +102,22 @@ class SpecFormer : public Method {
       }
     return ops.add(ops.gather(x, ops.constant(row)), ops.embed(*place_, ops.constant(place)));
   }
-  float epsilon() const { return static_cast<float>(shape_.norm_epsilon); }
+  float epsilon() const { return epsilon_of(shape_); }
   Tensor state(Ops& ops, const Session& s) const {
     return s.state(ops, "specformer.state", 1, shape_.hidden, ops.activations());
   }
   const Transformer& target_;
+  SpecFormerParameters p_;
   LayerShape shape_;
   int positions_, length_;
-  bool causal_;
   Weight hook_norm_, down_, expand_norm_;
   std::optional<Weight> expand_, expand_bias_, place_;
   LayerWeights context_, draft_;
   Cache cache_;
 };
 
-constexpr int kUsual = 8;
-
-struct SpecFormerParameters : Parameters {
-  std::optional<int> positions;
-  Setting<bool> positional_ffn = true;  // "without" says what is left out
-  Setting<bool> causal = false;
-  Setting<int> width = 1;
-};
-
-int positions_of(const MethodSpec& spec) {
-  return spec.own<SpecFormerParameters>().positions.value_or(std::max(kUsual, spec.draft_length().value_or(kUsual)));
-}
-
 std::optional<Mistake> beyond_heads(const MethodSpec& spec) {
-  if (spec.draft_length().value_or(kUsual) <= positions_of(spec)) return std::nullopt;
+  if (spec.drafts() <= positions_of(spec)) return std::nullopt;
   return Mistake{"", "\"draft_length\" can't exceed \"positions\""};
 }
 
@@ -140,22 +131,18 @@ Entry specformer() {
           .title = "all positions at once, attention both ways among them",
           .source = "shi2026",
           .locator = "equations 8-10",
-          .lossless = Losslessness::lossless,
-          .parameters = ParameterList::of<P>(
-              {integer("positions", &P::positions, 1, 32, {.usual = "8"}),
-               choice("without", &P::positional_ffn, kWithoutFfn, {.meaning = "or \"positional_ffn\", an ablation"}),
-               flag("causal", &P::causal, {.meaning = "an ablation"}),
-               integer("width", &P::width, 1, 8,
-                       {.meaning = "an ablation: of heads and SwiGLU, in those of the target's layers"})}),
-          .make = made_of<P>([](const P& p, Context& c) {
-            return std::make_unique<SpecFormer>(c, positions_of(c.spec), c.drafts(),
-                                                Variant{p.positional_ffn, p.causal, p.width});
-          }),
+          .parameters = {integer("positions", &P::positions, 1, 32, {.usual = "8"}),
+                         choice("without", &P::positional_ffn, kWithoutFfn,
+                                {.meaning = "or \"positional_ffn\", an ablation"}),
+                         flag("causal", &P::causal, {.meaning = "an ablation"}),
+                         integer("width", &P::width, 1, 8,
+                                 {.meaning = "an ablation: of heads and SwiGLU, in those of the target's layers"})},
+          .make = make<SpecFormer>,
           .examples = {R"("draft_length": 3, "positions": 5)", R"("draft_length": 5, "positions": 5)",
                        R"("draft_length": 3, "positions": 4, "without": "positional_ffn")",
                        R"("draft_length": 3, "positions": 4, "causal": true)",
                        R"("draft_length": 3, "positions": 4, "width": 2)"},
-          .lengths = {.most = 32, .usual = kUsual},
+          .lengths = {.most = 32, .usual = 8},
           .consistent = beyond_heads};
 }
 

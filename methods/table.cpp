@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only list of methods.
 #include "methods/table.h"
 
 #include <algorithm>
@@ -10,46 +9,9 @@
 namespace draftline::methods {
 
 std::span<const Entry> all() {
-  static const std::array table{autoregressive(),
-                                draft_model(),
-                                pard(),
-                                pearl(),
-                                medusa(),
-                                medusa_typical(),
-                                eagle1(),
-                                eagle2(),
-                                hass(),
-                                eagle3(),
-                                eagle3_1(),
-                                p_eagle(),
-                                dflash(),
-                                dspark(),
-                                dflash2(),
-                                specformer(),
-                                mcsd(),
-                                sequoia(),
-                                mtp_heads(),
-                                mtp_sequential(),
-                                gemma4_assistant(),
-                                hydra(),
-                                hydra_plus(),
-                                clover(),
-                                s3d(),
-                                space(),
-                                prompt_lookup(),
-                                suffix_decoding(),
-                                assisted(),
-                                bild(),
-                                self_spec(),
-                                layerskip(),
-                                kangaroo(),
-                                magicdec_streaming(),
-                                magicdec_snapkv(),
-                                triforce(),
-                                jacobi(),
-                                cllm(),
-                                lookahead(),
-                                ouroboros()};
+#define DRAFTLINE_ENTRY(method) method(),
+  static const std::array table{DRAFTLINE_METHODS(DRAFTLINE_ENTRY)};
+#undef DRAFTLINE_ENTRY
   return table;
 }
 
@@ -99,7 +61,5 @@ std::string parameters_text(const Entry& e) {
   if (e.checkpoint) add("checkpoint: the folder of a trained drafter, whose config.json says what it has");
   return all;
 }
-
-int Context::drafts() const { return spec.draft_length().value_or(spec.entry().lengths.usual); }
 
 }  // namespace draftline::methods

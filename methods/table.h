@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of methods: how each is built, and its description for `draftline list methods`. A new method is one file,
-// its declaration in entries.h, one row in table.cpp and one line of CMake (docs/recipes/new_method.md).
+// its name in entries.h and one line of CMake (docs/recipes/new_method.md).
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -42,7 +42,11 @@ struct Context {
   std::optional<DrafterConfig> published = {};  // of the folder "checkpoint", for one rank of the target
 
   Target limits() const { return {target.shape, target.vocabulary()}; }
-  int drafts() const;  // the draft length, given or the method's default
+  int drafts() const { return spec.drafts(); }
+  template <class P>
+  const P& own() const {  // the parameters that the method's file declares
+    return spec.own<P>();
+  }
 };
 
 // What a method drafts.
@@ -67,14 +71,14 @@ struct EngineNames {
 };
 
 struct Entry {
-  std::string_view name;
-  std::vector<std::string_view> also = {};  // synonyms from other tools
-  std::string_view title, source;           // source: a key of data/sources.json
-  std::string_view locator;                 // section of the source that describes the method
-  Losslessness lossless;
+  std::string_view name = {};
+  std::vector<std::string_view> also = {};   // synonyms from other tools
+  std::string_view title = {}, source = {};  // source: a key of data/sources.json
+  std::string_view locator = {};             // section of the source that describes the method
+  Losslessness lossless = Losslessness::lossless;
   ParameterList parameters = {};  // its own, besides those that the members below say it has
   // Builds the method, whose parameters have no mistakes.
-  std::function<std::unique_ptr<Method>(Context&)> make;
+  std::function<std::unique_ptr<Method>(Context&)> make = {};
   // JSON members of method objects with which contract tests run: small networks, chains and trees.
   std::vector<std::string_view> examples = {""};
   DraftLengths lengths = {};
@@ -87,10 +91,10 @@ struct Entry {
   std::optional<Mistake> (*fits)(const Context&) = nullptr;
 };
 
-// Makes Entry::make of a function of the method's own parameters and the context.
-template <class P, class Make>
-auto made_of(Make make) {
-  return [make](Context& c) -> std::unique_ptr<Method> { return make(c.spec.own<P>(), c); };
+// Entry::make of a method whose constructor takes the context, and these values.
+template <class M, auto... values>
+std::unique_ptr<Method> make(Context& c) {
+  return std::make_unique<M>(c, values...);
 }
 
 std::span<const Entry> all();

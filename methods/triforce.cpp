@@ -7,6 +7,7 @@
 // authors keep the first entries too. Its best tokens and those of the middle are drafted, whatever the temperature.
 #include <algorithm>
 
+#include "core/int_indexed.h"
 #include "methods/drafting/draft_network.h"
 #include "methods/drafting/ring_target.h"
 #include "methods/entries.h"
@@ -15,17 +16,21 @@ namespace draftline::methods {
 
 namespace {
 
-constexpr int kUsualLength = 6;  // of the authors' scripts, as the defaults of its parameters
 constexpr Compression::Chosen kChosen{.window = 1, .pool = 8};
+
+struct TriForceParameters : Parameters {
+  Setting<int> budget = kUsualBudget, draft_budget = 512;
+  Setting<double> middle_rate = 0.5;
+};
 
 class TriForce : public Method {
  public:
-  TriForce(Context& c, DraftNetwork small, int budget, int draft_length, double middle_rate)
-      : small_(std::move(small)),
-        selection_{make_rings(c, {.budget = budget}, draft_length), kChosen.window, kChosen.pool},
+  explicit TriForce(Context& c)
+      : small_(c, {}, c.own<TriForceParameters>().draft_budget),
+        selection_{make_rings(c, {.budget = c.own<TriForceParameters>().budget}), kChosen.window, kChosen.pool},
         middle_(c.target.over(selection_.rings)),
-        length_(draft_length),
-        middle_rate_(middle_rate) {}
+        length_(c.drafts()),
+        middle_rate_(c.own<TriForceParameters>().middle_rate) {}
   bool static_plan() const override { return false; }
   int depth() const override { return length_; }
   const PromptSelection* selection() const override { return &selection_; }
@@ -68,7 +73,7 @@ class TriForce : public Method {
       ops.store(sure, v.counts);
       const auto counts = ops.decide(
           sure, [](std::span<const int> raw) { return std::vector<int>(raw.begin(), raw.end()); },
-          std::vector<int>(static_cast<std::size_t>(b), usually_sure(round)));
+          std::vector<int>(at(b), usually_sure(round)));
       if (std::all_of(counts.begin(), counts.end(), [&](int n) { return n >= length_; })) break;
     }
     return {.rows = each, .tokens = tokens, .parents = parents, .depth = length_};
@@ -83,39 +88,29 @@ class TriForce : public Method {
   double middle_rate_;
 };
 
-struct TriForceParameters : Parameters {
-  Setting<int> budget = kUsualBudget, draft_budget = 512;
-  Setting<double> middle_rate = 0.5;
-};
-
 }  // namespace
 
 Entry triforce() {
   using P = TriForceParameters;
-  return {.name = "triforce",
-          .title = "a small network drafts for the target over a compressed cache, and that for the target over all",
-          .source = "sun2024triforce",
-          .locator = "section 4",
-          .lossless = Losslessness::lossless,
-          .parameters = ParameterList::of<P>(
-              {budget(&P::budget, "KV entries of each sequence in the middle"),
-               integer("draft_budget", &P::draft_budget, 1, 1 << 24, {.meaning = "those that the small network sees"}),
-               share("middle_rate", &P::middle_rate,
-                     {.meaning = "share of its drafts that the middle takes, for prices; the default is a guess",
-                      .decides = Decides::price})}),
-          .make = made_of<P>([](const P& p, Context& c) {
-            return std::make_unique<TriForce>(c, DraftNetwork(c, {}, p.draft_budget), p.budget, c.drafts(),
-                                              p.middle_rate);
-          }),
-          .examples = {R"("draft": "half", "draft_length": 3, "budget": 6, "draft_budget": 5)",
-                       R"("draft": "half", "draft_length": 4, "budget": 12)"},
-          .lengths = {.most = 64, .usual = kUsualLength},
-          .draft_network = true,
-          .consistent =
-              [](const MethodSpec& spec) {
-                return small_budget(spec.own<P>().budget, spec.draft_length().value_or(kUsualLength), kChosen.window);
-              },
-          .fits = caches_latents};
+  return {
+      .name = "triforce",
+      .title = "a small network drafts for the target over a compressed cache, and that for the target over all",
+      .source = "sun2024triforce",
+      .locator = "section 4",
+      .parameters = {budget(&P::budget, "KV entries of each sequence in the middle"),
+                     integer("draft_budget", &P::draft_budget, 1, 1 << 24,
+                             {.meaning = "those that the small network sees"}),
+                     share("middle_rate", &P::middle_rate,
+                           {.meaning = "share of its drafts that the middle takes, for prices; the default is a guess",
+                            .decides = Decides::price})},
+      .make = make<TriForce>,
+      .examples = {R"("draft": "half", "draft_length": 3, "budget": 6, "draft_budget": 5)",
+                   R"("draft": "half", "draft_length": 4, "budget": 12)"},
+      .lengths = {.most = 64, .usual = 6},
+      .draft_network = true,
+      .consistent =
+          [](const MethodSpec& spec) { return small_budget(spec.own<P>().budget, spec.drafts(), kChosen.window); },
+      .fits = caches_latents};
 }
 
 }  // namespace draftline::methods

@@ -6,11 +6,25 @@
 #include <map>
 
 #include "core/int_indexed.h"
-#include "methods/drafting/feature_drafter.h"
-#include "methods/drafting/masked_rows.h"
 #include "methods/drafting/published_drafter.h"
 
 namespace draftline::methods {
+
+std::vector<Field<BlockParameters>> block_fields(const BlockDrafts& drafts) {
+  using P = BlockParameters;
+  return {integer("block_size", &P::block_size, drafts.rows_for(1), drafts.rows_for(kMostBlockDrafts),
+                  {.meaning = "rows of the block, which is drafted whole",
+                   .usual = drafts.root_predicts ? "draft_length" : "draft_length + 1"}),
+          integer("layers", &P::layers, 1, 32, {.in_checkpoint = true}),
+          integers("target_layers", &P::target_layers, 0, 1 << 20,
+                   {.meaning = "of the target, counted from 0, whose states it reads",
+                    .usual = "as many as layers, spread evenly",
+                    .in_checkpoint = true,
+                    .most = last_layer_of}),
+          mask_token(&P::mask_token),
+          integer("window", &P::window, 1, 1 << 24,
+                  {.meaning = "entries that the block sees of its text", .usual = "all"})};
+}
 
 // The states that a drafter reads, as in the authors' code: those that leave layers from the second to the third from
 // the end, evenly spread, halves to even.
@@ -19,8 +33,7 @@ static std::vector<int> spread_layers(int target_layers, int layers) {
   const int first = std::min(1, target_layers - 1), last = std::max(first, target_layers - 3);
   std::vector<int> chosen;
   for (int i = 0; i < layers; ++i)
-    chosen.push_back(1 +
-                     static_cast<int>(std::nearbyint(first + static_cast<double>(i * (last - first)) / (layers - 1))));
+    chosen.push_back(1 + static_cast<int>(std::nearbyint(first + 1.0 * (i * (last - first)) / (layers - 1))));
   return chosen;
 }
 
@@ -32,13 +45,17 @@ static LayerShape usual_layer(const TransformerShape& target) {
 }
 
 // The rows of the block: as given, as the draft length needs, as a checkpoint was trained, or as usual.
-static int rows_of_block(const BlockParameters& p, const Context& c, const BlockDrafts& drafts) {
+static int rows_of_block(const Context& c) {
+  const auto& p = c.own<BlockParameters>();
+  const BlockDrafts drafts = block_drafts(c.spec.entry());
   if (p.block_size) return *p.block_size;
   if (const auto length = c.spec.draft_length()) return drafts.rows_for(*length);
-  return c.published && c.published->block.rows > 0 ? c.published->block.rows : drafts.usual_block;
+  return c.published && c.published->block.rows > 0 ? c.published->block.rows
+                                                    : drafts.rows_for(c.spec.entry().lengths.usual);
 }
 
-BlockShape block_shape(const BlockParameters& p, const Context& c, const BlockDrafts& drafts) {
+BlockShape block_shape(const Context& c) {
+  const auto& p = c.own<BlockParameters>();
   BlockShape b;
   if (const auto& published = c.published) {
     b.layer = published->layer;
@@ -54,17 +71,17 @@ BlockShape block_shape(const BlockParameters& p, const Context& c, const BlockDr
     if (p.target_layers)
       for (const int layer : *p.target_layers) b.target_layers.push_back(layer + 1);  // by the states that leave them
   }
-  if (b.target_layers.empty())
-    b.target_layers = spread_layers(c.target.shape.layers(), static_cast<int>(b.windows.size()));
+  if (b.target_layers.empty()) b.target_layers = spread_layers(c.target.shape.layers(), count(b.windows));
   b.mask_token = p.mask_token.value_or(c.target.vocabulary() - 1);
   if (c.published && c.published->mask_token) b.mask_token = *c.published->mask_token;
-  b.block = rows_of_block(p, c, drafts);
+  b.block = rows_of_block(c);
   if (p.window)
     for (int& w : b.windows) w = w > 0 ? std::min(w, *p.window) : *p.window;
   return b;
 }
 
-std::optional<Mistake> inconsistent_block(const MethodSpec& spec, const BlockDrafts& drafts) {
+std::optional<Mistake> inconsistent_block(const MethodSpec& spec) {
+  const BlockDrafts drafts = block_drafts(spec.entry());
   constexpr std::size_t kMostFused = 16;
   const auto& p = spec.own<BlockParameters>();
   if (p.target_layers && (p.target_layers->empty() || p.target_layers->size() > kMostFused))
@@ -75,21 +92,25 @@ std::optional<Mistake> inconsistent_block(const MethodSpec& spec, const BlockDra
   return std::nullopt;
 }
 
-std::optional<Mistake> unfit_block(const Context& c, const BlockDrafts& drafts) {
+std::optional<Mistake> unfit_block(const Context& c) {
   const auto& p = c.spec.own<BlockParameters>();
   if (!c.published && c.target.shape.latent() != nullptr)
     return Mistake{"", "its layers have the target's heads, and no block drafter with latent attention is known"};
-  const int block = rows_of_block(p, c, drafts), trained = c.published ? c.published->block.rows : 0;
+  const int block = rows_of_block(c), trained = c.published ? c.published->block.rows : 0;
   if (trained > 0 && block > trained)
     return Mistake{"/checkpoint", "its blocks have " + std::to_string(trained) + " rows, which give " +
-                                      std::to_string(drafts.of(trained)) + " drafts"};
+                                      std::to_string(block_drafts(c.spec.entry()).of(trained)) + " drafts"};
   if (p.window && *p.window < block)
     return Mistake{"/window", "must be at least " + std::to_string(block) + ", got " + std::to_string(*p.window)};
   return std::nullopt;
 }
 
 BlockDrafter::BlockDrafter(Context& c, const std::string& prefix, BlockShape block)
-    : target_(c.target), block_(std::move(block)), head_(c.target, c.weights, prefix, block_.vocabulary) {
+    : target_(c.target),
+      block_(std::move(block)),
+      length_(c.spec.draft_length().value_or(block_drafts(c.spec.entry()).of(block_.block))),
+      head_(c.target, c.weights, prefix, block_.vocabulary),
+      drafts_(block_drafts(c.spec.entry())) {
   const AttentionHeads& h = attention().heads;
   const int d = block_.layer.hidden, q = h.q_columns(), kv = 2 * h.k_columns(),
             inner = block_.layer.dense_mlp()->intermediate;
@@ -100,7 +121,7 @@ BlockDrafter::BlockDrafter(Context& c, const std::string& prefix, BlockShape blo
     return Convolution{c.weights.matrix(name + "kernel", d, 2 * taps * (d / block_.conv_group)),
                        c.weights.table(name + "into", taps, d), c.weights.table(name + "out_of", taps, d)};
   };
-  fc_ = c.weights.matrix(prefix + "fc", static_cast<int>(block_.target_layers.size()) * d, d);
+  fc_ = c.weights.matrix(prefix + "fc", count(block_.target_layers) * d, d);
   state_norm_ = c.weights.vector(prefix + "state_norm", d);
   std::map<int, int> of_window;
   for (const int w : block_.windows) ++of_window[w];
@@ -133,8 +154,8 @@ BlockDrafter::BlockDrafter(Context& c, const std::string& prefix, BlockShape blo
   out_norm_ = c.weights.vector(prefix + "out_norm", d);
 }
 
-std::optional<int> BlockDrafter::most_drafts(const BlockDrafts& drafts) const {
-  return block_.trained > 0 ? std::optional(drafts.of(block_.trained)) : std::nullopt;
+std::optional<int> BlockDrafter::longest_chain() const {
+  return block_.trained > 0 ? std::optional(drafts_.of(block_.trained)) : std::nullopt;
 }
 
 Tensor BlockDrafter::keys(Ops& ops, const Layer& l, Tensor kv) const {
@@ -147,7 +168,7 @@ Tensor BlockDrafter::values(Tensor kv) const {
   return columns(kv, h.k_columns(), h.v_columns());
 }
 
-void BlockDrafter::extend(Ops& ops, const Session& s, const Committed& c) const {
+void BlockDrafter::extend(Ops& ops, const Session& s, const Committed& c) {
   std::vector<Tensor> states;
   for (const int layer : block_.target_layers) states.push_back(c.auxiliary_states.at(layer));
   const Tensor fused = ops.rms_norm(ops.linear(ops.gather(states, c.path), fc_), state_norm_, epsilon());

@@ -6,12 +6,12 @@
 // the target's, except in files of the speculators library, which have their own.
 #pragma once
 #include <functional>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "methods/drafting/draft_head.h"
+#include "methods/drafting/feature_drafter.h"
 #include "methods/drafting/masked_rows.h"
 #include "methods/table.h"
 
@@ -32,11 +32,11 @@ struct BlockShape {
 };
 // The number of drafts of a block with this many rows: DFlash's root row predicts nothing, DSpark's the first draft.
 struct BlockDrafts {
-  int usual_block;
   bool root_predicts;
   int of(int block) const { return root_predicts ? block : block - 1; }
   int rows_for(int drafts) const { return root_predicts ? drafts : drafts + 1; }
 };
+inline BlockDrafts block_drafts(const Entry& e) { return {e.checkpoint == DrafterKind::dspark}; }
 
 inline constexpr int kMostBlockDrafts = 64;
 
@@ -46,43 +46,37 @@ struct BlockParameters : Parameters {
   std::optional<std::vector<int>> target_layers;
 };
 // The parameters of every block drafter, and `more` of its own.
+std::vector<Field<BlockParameters>> block_fields(const BlockDrafts&);
 template <class P>
-ParameterList block_parameters(const BlockDrafts& drafts, std::vector<Parameter> more = {}) {
-  std::vector<Parameter> all{
-      integer("block_size", &P::block_size, drafts.rows_for(1), drafts.rows_for(kMostBlockDrafts),
-              {.meaning = "rows of the block, which is drafted whole",
-               .usual = drafts.root_predicts ? "draft_length" : "draft_length + 1"}),
-      integer("layers", &P::layers, 1, 32, {.in_checkpoint = true}),
-      integers("target_layers", &P::target_layers, 0, 1 << 20,
-               {.meaning = "of the target, counted from 0, whose states it reads",
-                .usual = "as many as layers, spread evenly",
-                .in_checkpoint = true,
-                .most = last_layer_of}),
-      mask_token(&P::mask_token),
-      integer("window", &P::window, 1, 1 << 24,
-              {.meaning = "entries that the block sees of its text", .usual = "all"})};
-  std::move(more.begin(), more.end(), std::back_inserter(all));
-  return ParameterList::of<P>(std::move(all));
+ParameterList block_parameters(const BlockDrafts& drafts, const std::vector<Field<P>>& more = {}) {
+  std::vector<Field<P>> all;
+  for (const Parameter& f : block_fields(drafts)) all.push_back({f});
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
 }
-// The block of the parameters and the checkpoint, if there is one.
-BlockShape block_shape(const BlockParameters&, const Context&, const BlockDrafts&);
-std::optional<Mistake> inconsistent_block(const MethodSpec&, const BlockDrafts&);  // whatever the target
-std::optional<Mistake> unfit_block(const Context&, const BlockDrafts&);
+BlockShape block_shape(const Context&);  // of the parameters and the checkpoint, if there is one
+std::optional<Mistake> inconsistent_block(const MethodSpec&);
+std::optional<Mistake> unfit_block(const Context&);
 
-class BlockDrafter {
+class BlockDrafter : public Method {
  public:
   BlockDrafter(Context&, const std::string& prefix, BlockShape);
-  const BlockShape& shape() const { return block_; }
-  const std::vector<int>& auxiliary_layers() const { return block_.target_layers; }
-  std::optional<int> most_drafts(const BlockDrafts&) const;  // of a checkpoint whose blocks are known
+  int depth() const override { return length_; }
+  std::optional<int> longest_chain() const override;
+  std::vector<int> auxiliary_layers() const override { return block_.target_layers; }
+  void extend(Ops&, const Session&, const Committed&) override;
 
-  void extend(Ops&, const Session&, const Committed&) const;
+ protected:
   // The normed states of a block behind each root, [sequences * block, hidden], or of its masks, one less for each.
   Tensor states(Ops&, const Session&) const;
   Tensor mask_states(Ops&, const Session&) const;
-  const DraftHead& head() const { return head_; }
   Tensor logits(Ops& ops, Tensor states) const { return head_.logits(ops, target_, states); }
   int columns_of_logits() const { return head_.columns(target_); }
+
+  const Transformer& target_;
+  BlockShape block_;
+  int length_;
+  DraftHead head_;
 
  private:
   struct Convolution {
@@ -97,15 +91,13 @@ class BlockDrafter {
     std::optional<Convolution> attention_conv, mlp_conv;
   };
   const HeadAttention& attention() const { return *block_.layer.heads(); }
-  float epsilon() const { return static_cast<float>(block_.layer.norm_epsilon); }
+  float epsilon() const { return epsilon_of(block_.layer); }
   Tensor keys(Ops&, const Layer&, Tensor kv) const;
   Tensor values(Tensor kv) const;
   // A sublayer between its convolutions, if it has any.
   Tensor convolved(Ops&, const std::optional<Convolution>&, Tensor y, const std::function<Tensor(Tensor)>&) const;
 
-  const Transformer& target_;
-  BlockShape block_;
-  DraftHead head_;
+  BlockDrafts drafts_;
   std::optional<Weight> embedding_;
   Weight fc_, state_norm_, out_norm_;
   std::vector<Layer> layers_;

@@ -25,12 +25,18 @@ class DraftHead {
 
 // The parameter "draft_vocabulary", which most_candidates() knows too.
 template <class P>
-Parameter draft_vocabulary(std::optional<int> P::*member, std::string usual, bool in_checkpoint = false) {
+Field<P> draft_vocabulary(std::optional<int> P::*member, std::string usual, bool in_checkpoint = false) {
   return integer("draft_vocabulary", member, 1, 1 << 24,
                  {.meaning = "the most frequent tokens, for a smaller LM head",
                   .usual = std::move(usual),
                   .in_checkpoint = in_checkpoint,
                   .most = vocabulary_of});
+}
+struct HeadParameters : Parameters {
+  std::optional<int> draft_vocabulary;
+};
+inline ParameterList head_parameters(std::string usual, bool in_checkpoint = false) {
+  return {draft_vocabulary(&HeadParameters::draft_vocabulary, std::move(usual), in_checkpoint)};
 }
 
 }  // namespace draftline::methods

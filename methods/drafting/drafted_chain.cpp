@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "methods/drafting/drafted_chain.h"
 
+#include "core/int_indexed.h"
 #include "methods/drafting/batch_index.h"
 
 namespace draftline::methods {
 
 Tensor DraftedChain::next(Tensor logits) {
   if (session_.sampling.greedy()) return add(ops_.argmax(logits));
-  const auto drawn = ops_.sample(logits, session_.slots, session_.sampling, static_cast<int>(tokens_.size()) + 1);
+  const auto drawn = ops_.sample(logits, session_.slots, session_.sampling, count(tokens_) + 1);
   distributions_.push_back(drawn.q);
   return add(drawn.tokens);
 }
@@ -18,7 +19,7 @@ Tensor DraftedChain::add(Tensor tokens) {
 }
 
 Proposal DraftedChain::proposal(int length) const {
-  const int b = session_.sequences, levels = static_cast<int>(tokens_.size());
+  const int b = session_.sequences, levels = count(tokens_);
   const Tensor by_sequence = ops_.constant(BatchIndex::interleave(b, levels));
   Proposal p = propose_chain(ops_, session_, ops_.gather(ops_.concat_rows(tokens_), by_sequence), length);
   if (drawn()) p.q = ops_.gather(ops_.concat_rows(distributions_), ops_.constant(BatchIndex::interleave(b, length)));

@@ -3,13 +3,13 @@
 
 namespace draftline::methods {
 
-Eagle::Eagle(Context& c, const std::string& prefix, const DraftShape& shape, const DrafterConfig& drafter,
-             std::optional<int> vocabulary)
-    : FeatureDrafter(c, shape, drafter, prefix), head_(c.target, c.weights, prefix, vocabulary) {
+Eagle::Eagle(Context& c, const std::string& prefix, const DraftShape& shape)
+    : FeatureDrafter(c, shape, drafter_config(c), prefix),
+      head_(c.target, c.weights, prefix, c.own<HeadParameters>().draft_vocabulary) {
   const int d = c.target.shape.hidden;
   fc_ = c.weights.matrix(prefix + "fc", 2 * d, d);
   fc_bias_ = c.weights.vector(prefix + "fc_bias", d);
-  layer_ = make_layer(c.weights, prefix + "layer.", without_input_norm(layer_shape_));
+  layer_ = make_layer(c.weights, prefix + "layer.", without_input_norm(drafter_.layer));
 }
 
 // Committed pairs with the target's features; their cache entries are permanent.
@@ -22,8 +22,7 @@ void Eagle::extend(Ops& ops, const Session& s, const Committed& c) {
 Tensor Eagle::forward(Ops& ops, Tensor feature, Tensor tokens, PassRef pass) const {
   Stream x{ops.linear(ops.gather(std::vector{embed(ops, tokens), feature}), fc_, fc_bias_)};
   x.push(ops, self_attention(ops, x.value(ops), layer_, pass, cache_, 0, target_.ranks));
-  const Tensor y = x.norm(ops, *layer_.mlp_norm, epsilon());
-  x.push(ops, mlp(ops, y, layer_, target_.ranks));
+  add_mlp(ops, x, layer_, target_.ranks);
   return x.value(ops);
 }
 

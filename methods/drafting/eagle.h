@@ -13,8 +13,7 @@ namespace draftline::methods {
 
 class Eagle : public FeatureDrafter {
  public:
-  // `vocabulary`: of an LM head of its own, over the most frequent tokens; none: the target's head.
-  Eagle(Context&, const std::string& prefix, const DraftShape&, const DrafterConfig&, std::optional<int> vocabulary);
+  Eagle(Context&, const std::string& prefix, const DraftShape&);
   std::vector<int> auxiliary_layers() const override { return {target_.shape.layers()}; }
   void extend(Ops&, const Session&, const Committed&) override;
 

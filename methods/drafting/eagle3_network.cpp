@@ -3,12 +3,14 @@
 
 #include <algorithm>
 
+#include "methods/drafting/feature_drafter.h"
+
 namespace draftline::methods {
 
 Eagle3Network::Eagle3Network(Context& c, const std::string& prefix, const DrafterConfig& drafter, Cache cache)
     : target_(c.target), drafter_(drafter), cache_(cache) {
   const int d = c.target.shape.hidden;
-  const int joined = static_cast<int>(auxiliary_layers().size()) * d;
+  const int joined = count(auxiliary_layers()) * d;
   if (drafter.norm_before_fc || drafter.norm_each_state)
     fusion_norm_ = c.weights.vector(prefix + "fusion_norm", joined);
   fc_ = c.weights.matrix(prefix + "fc", joined, d);
@@ -39,14 +41,13 @@ Tensor Eagle3Network::fused(Ops& ops, const Committed& c) const {
 Tensor Eagle3Network::forward(Ops& ops, Tensor states, Tensor embedded, PassRef pass) const {
   const Tensor tokens = ops.rms_norm(embedded, token_norm_, epsilon());
   const Tensor normed = ops.rms_norm(states, state_norm_, epsilon());
-  Tensor y = ops.gather(std::vector{tokens, normed});
   Stream x{drafter_.norm_before_residual ? normed : states};
-  for (int i = 0; i < static_cast<int>(layers_.size()); ++i) {
-    const LayerWeights& w = layers_[static_cast<std::size_t>(i)];
-    if (i > 0) y = x.norm(ops, *w.attention_norm, epsilon());
-    x.push(ops, self_attention(ops, y, w, pass, cache_, i, target_.ranks));
-    const Tensor z = x.norm(ops, *w.mlp_norm, epsilon());
-    x.push(ops, mlp(ops, z, w, target_.ranks));
+  for (int i = 0; i < layers_.size(); ++i) {
+    if (i == 0)
+      x.push(ops,
+             self_attention(ops, ops.gather(std::vector{tokens, normed}), layers_[0], pass, cache_, 0, target_.ranks));
+    else add_attention(ops, x, layers_[i], pass, {cache_, i}, target_.ranks);
+    add_mlp(ops, x, layers_[i], target_.ranks);
   }
   return drafter_.normed_state ? x.norm(ops, out_norm_, epsilon()) : x.value(ops);
 }

@@ -31,7 +31,7 @@ class Eagle3Network {
   Weight fc_, token_norm_, state_norm_, out_norm_;
   std::optional<Weight> fusion_norm_;
   DraftHead head_;
-  std::vector<LayerWeights> layers_;
+  IntVector<LayerWeights> layers_;
 };
 
 }  // namespace draftline::methods

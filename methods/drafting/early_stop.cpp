@@ -5,19 +5,21 @@
 #include <bit>
 #include <cmath>
 
+#include "core/int_indexed.h"
+
 namespace draftline::methods {
 
 Tensor chain_rows(Ops& ops, const std::vector<int>& rows_each, int sequences, const std::string& name) {
   std::vector<int> index;
   for (int q = 0; q < sequences; ++q)
-    for (int j = 0; j < rows_each[static_cast<std::size_t>(q)]; ++j) index.push_back(j * sequences + q);
+    for (int j = 0; j < rows_each[at(q)]; ++j) index.push_back(j * sequences + q);
   return ops.input(name, index);
 }
 
 StoppedChain draft_until(Ops& ops, const Session& s, const EarlyStop& stop,
                          const std::function<Tensor(int, Tensor)>& network,
                          const std::function<void(int, Tensor)>& after_last) {
-  const auto b = static_cast<std::size_t>(s.sequences);
+  const auto b = at(s.sequences);
   // A host read ends a tape and its temporaries, so drafts are stored in persistent buffers.
   const auto token_buffer = [&](int j) { return s.state(ops, "draft.token." + std::to_string(j), 1, 1, DType::int32); };
   const Tensor sureness = s.state(ops, "draft.sureness", 1, 1, DType::fp32);
@@ -75,17 +77,17 @@ StoppedChain draft_until(Ops& ops, const Session& s, const EarlyStop& stop,
 std::optional<double> fitted_threshold(std::vector<JudgedDraft> drafts) {
   constexpr std::size_t kTooFew = 5;
   constexpr double kMissCosts = 3;
-  const auto accepted = std::count_if(drafts.begin(), drafts.end(), [](const JudgedDraft& d) { return d.accepted; });
-  const auto rejected = static_cast<std::ptrdiff_t>(drafts.size()) - accepted;
+  int accepted = 0;
+  for (const JudgedDraft& d : drafts) accepted += d.accepted;
+  const int rejected = count(drafts) - accepted;
   if (drafts.size() <= kTooFew || accepted == 0 || rejected == 0) return std::nullopt;
   std::sort(drafts.begin(), drafts.end(), [](const auto& a, const auto& b) { return a.probability > b.probability; });
   double best = 0, least = 2 + kMissCosts;
-  std::ptrdiff_t kept = 0, alarms = 0;
+  int kept = 0, alarms = 0;
   for (std::size_t i = 0; i < drafts.size(); ++i) {
     ++(drafts[i].accepted ? kept : alarms);
     if (i + 1 < drafts.size() && drafts[i + 1].probability == drafts[i].probability) continue;
-    const double cost = static_cast<double>(alarms) / static_cast<double>(rejected) +
-                        kMissCosts * (1 - static_cast<double>(kept) / static_cast<double>(accepted));
+    const double cost = 1.0 * alarms / rejected + kMissCosts * (1 - 1.0 * kept / accepted);
     if (cost < least) {
       least = cost;
       best = drafts[i].probability;

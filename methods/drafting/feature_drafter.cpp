@@ -54,12 +54,20 @@ LayerShape native_drafter_layer(const TransformerShape& target) {
   return s;
 }
 
+void add_attention(Ops& ops, Stream& x, const LayerWeights& w, PassRef pass, const Transformer::LayerCache& in,
+                   int ranks) {
+  const Tensor y = x.norm(ops, *w.attention_norm, epsilon_of(w.shape));
+  x.push(ops, self_attention(ops, y, w, pass, in.cache, in.layer, ranks));
+}
+
+void add_mlp(Ops& ops, Stream& x, const LayerWeights& w, int ranks, int sequences) {
+  const Tensor y = x.norm(ops, *w.mlp_norm, epsilon_of(w.shape));
+  x.push(ops, mlp(ops, y, w, ranks, sequences));
+}
+
 FeatureDrafter::FeatureDrafter(Context& c, const DraftShape& shape, const DrafterConfig& drafter,
                                const std::string& prefix)
-    : target_(c.target),
-      shape_(shape),
-      layer_shape_(drafter.layer),
-      cache_(make_cache(c.ops, layer_shape_, 1, c.capacity)) {
+    : target_(c.target), shape_(shape), drafter_(drafter), cache_(make_cache(c.ops, drafter.layer, 1, c.capacity)) {
   if (drafter.own_embedding)
     embedding_ = c.weights.embedding(prefix + "embedding", c.target.shape.vocabulary, c.target.shape.hidden);
 }
@@ -83,7 +91,7 @@ Proposal FeatureDrafter::propose_tree(Ops& ops, Session& s) {
   const int b = s.sequences, top = shape_.top_k, words = (top * std::max(1, shape_.passes) + 31) / 32;
   Tensor hidden = state(ops, s);
   Tensor score = ops.constant({0}, 1, b), node = ops.constant({-1}, 1, b);
-  Tensor tree_mask = ops.constant(std::vector<int>(static_cast<std::size_t>(words)), words, b);
+  Tensor tree_mask = ops.constant(std::vector<int>(at(words)), words, b);
   std::vector<Tensor> tokens, scores, parents;
   for (int level = 0, width = 1, first = 0;; ++level) {
     TopK best = ops.top_k(logits(ops, hidden), top);

@@ -14,7 +14,6 @@ struct DraftShape {  // a chain of `length`, or a tree if top_k > 0
   int nodes = 59;  // tree size: drafts that are verified
   int depth() const { return top_k == 0 ? length : passes + 1; }
 };
-inline constexpr int kMostCandidates = 64;  // of a level
 // The shape of the parameters: a chain of the draft length, "tree", or else the entry's usual chain or the tree of the
 // authors' code, whose levels have at most `candidates`.
 DraftShape draft_shape(const MethodSpec&, int candidates);
@@ -24,6 +23,11 @@ DraftShape draft_shape(const MethodSpec&, int candidates);
 LayerShape drafter_layer(const TransformerShape& target);
 // The same over latents where the target has these, without an indexer.
 LayerShape native_drafter_layer(const TransformerShape& target);
+
+// The sublayers of a drafter's layer, their norms before them, whose results are added to the stream.
+inline float epsilon_of(const LayerShape& s) { return static_cast<float>(s.norm_epsilon); }
+void add_attention(Ops&, Stream&, const LayerWeights&, PassRef, const Transformer::LayerCache&, int ranks);
+void add_mlp(Ops&, Stream&, const LayerWeights&, int ranks, int sequences = 0);
 
 class FeatureDrafter : public Method {
  public:
@@ -43,10 +47,10 @@ class FeatureDrafter : public Method {
   Tensor embed(Ops& ops, Tensor tokens) const {  // by its own embedding or the target's
     return embedding_ ? ops.embed(*embedding_, tokens) : target_.embed(ops, tokens);
   }
-  float epsilon() const { return static_cast<float>(layer_shape_.norm_epsilon); }
+  float epsilon() const { return epsilon_of(drafter_.layer); }
   const Transformer& target_;
   DraftShape shape_;
-  LayerShape layer_shape_;
+  DrafterConfig drafter_;
   Cache cache_;
 
  private:

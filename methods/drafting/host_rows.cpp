@@ -3,13 +3,26 @@
 
 #include <algorithm>
 
+#include "core/int_indexed.h"
+
 namespace draftline::methods {
 
+std::vector<int> decide_each(Ops& ops, const std::function<int(std::size_t i)>& of, const std::vector<int>& usual) {
+  return ops.decide(
+      {},
+      [&](std::span<const int>) {
+        std::vector<int> each;
+        for (std::size_t i = 0; i < usual.size(); ++i) each.push_back(of(i));
+        return each;
+      },
+      usual);
+}
+
 void HostRows::add(TokenTree tree, std::span<const int> tokens) {
-  check(tree.rows() == 1 + static_cast<int>(tokens.size()), "a row for the root and one for each token");
-  index_.push_back(static_cast<int>(each_.size()));
+  check(tree.rows() == 1 + count(tokens), "a row for the root and one for each token");
+  index_.push_back(count(each_));
   for (const int token : tokens) {
-    index_.push_back(sequences_ + static_cast<int>(tokens_.size()));
+    index_.push_back(sequences_ + count(tokens_));
     tokens_.push_back(token);
   }
   each_.push_back(tree.rows());
@@ -19,7 +32,7 @@ void HostRows::add(TokenTree tree, std::span<const int> tokens) {
 }
 
 Proposal HostRows::proposal(Ops& ops, const Session& s, const std::string& name, Mask mask) const {
-  check(static_cast<int>(each_.size()) == sequences_, "rows of every sequence");
+  check(count(each_) == sequences_, "rows of every sequence");
   Proposal p{.rows = ops.ragged(name + ".rows", each_),
              .tokens = s.root,
              .parents = ops.input(name + ".parents", parents_),

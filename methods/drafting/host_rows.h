@@ -2,6 +2,7 @@
 // Verified rows that the host assembles, for drafts that come from the text or from the method's own state on the host:
 // builds tokens, index, parents and tree mask of all sequences together.
 #pragma once
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,6 +11,13 @@
 #include "decoder/token_tree.h"
 
 namespace draftline::methods {
+
+// What the host decides of each sequence, as Ops::decide(); `usual`: for each, while pricing.
+std::vector<int> decide_each(Ops&, const std::function<int(std::size_t i)>&, const std::vector<int>& usual);
+// The newest token of sequence i; 0 while pricing, as there is no text.
+inline int root_of(const Session& s, std::size_t i) { return s.text[i].empty() ? 0 : s.text[i].back(); }
+// The target's tokens after the rows of the pass, int32 [total].
+inline Tensor predicted(Ops& ops, const Committed& c) { return c.predicted ? *c.predicted : ops.argmax(c.logits); }
 
 class HostRows {
  public:

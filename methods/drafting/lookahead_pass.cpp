@@ -3,12 +3,14 @@
 
 #include <algorithm>
 
+#include "core/int_indexed.h"
+
 namespace draftline::methods {
 
 void LookaheadPass::add(const Sequence& q, std::span<const int> text, const NgramWindow& window,
                         std::span<const Ngram> guesses) {
-  const int before = static_cast<int>(text.size()), start = static_cast<int>(tokens.size());
-  trees.push_back(window_rows(shape, before, static_cast<int>(guesses.size())));
+  const int before = count(text), start = count(tokens);
+  trees.push_back(window_rows(shape, before, count(guesses)));
   begin(q, before, trees.back().rows());
   tokens.insert(tokens.end(), text.begin(), text.end());
   tokens.push_back(q.root);
@@ -20,12 +22,12 @@ void LookaheadPass::add(const Sequence& q, std::span<const int> text, const Ngra
   for (const Ngram& guess : guesses) {
     int parent = 0;
     for (const int token : guess) {
-      const int row = static_cast<int>(tokens.size());
+      const int row = count(tokens);
       tokens.push_back(token);
       judge(token, parent, want(row), row - before);
       parent = judged_rows++;
     }
-    depth = std::max(depth, static_cast<int>(guess.size()));
+    depth = std::max(depth, count(guess));
   }
   judged.rows.push_back(judged_rows);
 
@@ -35,9 +37,9 @@ void LookaheadPass::add(const Sequence& q, std::span<const int> text, const Ngra
 
 void LookaheadPass::add_finished(const Sequence& q) {
   begin(q, 0, 0);
-  judge(q.root, -1, 0, static_cast<int>(tokens.size()));
+  judge(q.root, -1, 0, count(tokens));
   judged.rows.push_back(1);
-  outputs.insert(outputs.end(), static_cast<std::size_t>(shape.columns), 0);
+  outputs.insert(outputs.end(), at(shape.columns), 0);
 }
 
 void LookaheadPass::begin(const Sequence& q, int text, int own_rows) {
@@ -49,7 +51,7 @@ void LookaheadPass::begin(const Sequence& q, int text, int own_rows) {
 
 int LookaheadPass::want(int row) {
   wanted.push_back(row);
-  return static_cast<int>(wanted.size()) - 1;
+  return count(wanted) - 1;
 }
 
 void LookaheadPass::judge(int token, int parent, int wanted_index, int place_of_row) {

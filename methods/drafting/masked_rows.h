@@ -17,7 +17,7 @@ MaskedRows masked_rows(Ops&, const std::string& name, const Committed&, int own,
 
 // The parameter "mask_token": a token of the target's vocabulary.
 template <class P>
-Parameter mask_token(std::optional<int> P::*member) {
+Field<P> mask_token(std::optional<int> P::*member) {
   return integer("mask_token", member, 0, 1 << 24,
                  {.usual = "the last of the vocabulary", .in_checkpoint = true, .most = last_token_of});
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/int_indexed.h"
 #include "core/rng.h"
 
 namespace draftline::methods {
@@ -19,13 +20,12 @@ void NgramPool::add(int key, Ngram ngram) {
 std::vector<Ngram> NgramPool::newest(int key, int most) const {
   const auto it = of_key_.find(key);
   if (it == of_key_.end()) return {};
-  const auto n = std::min(it->second.size(), static_cast<std::size_t>(most));
-  return {it->second.begin(), it->second.begin() + static_cast<std::ptrdiff_t>(n)};
+  return {it->second.begin(), it->second.begin() + std::min(count(it->second), most)};
 }
 
 void NgramPool::add_agreed(std::span<const int> drafts, std::span<const int> said, int from, int length) {
-  const auto n = static_cast<std::size_t>(length);
-  for (auto i = static_cast<std::size_t>(from); i + n <= drafts.size(); ++i) {
+  const auto n = at(length);
+  for (auto i = at(from); i + n <= drafts.size(); ++i) {
     const auto ngram = said.subspan(i, n), next = drafts.subspan(i + 1, n - 1);
     if (std::equal(next.begin(), next.end(), ngram.begin())) add(drafts[i], {ngram.begin(), ngram.end()});
   }
@@ -54,7 +54,7 @@ TokenTree window_rows(const WindowShape& w, int before, int guesses) {
   node.resize(above.size(), false);
   for (int k = 0; k < guesses; ++k)
     for (int j = 0; j < w.ngram - 1; ++j) {
-      above.push_back(j == 0 ? before : static_cast<int>(above.size()) - 1);
+      above.push_back(j == 0 ? before : count(above) - 1);
       node.push_back(true);
     }
   return TokenTree(std::move(above), node);
@@ -64,8 +64,8 @@ NgramWindow::NgramWindow(const WindowShape& w, const std::vector<int>& text) {
   for (int level = 0; level < w.ngram - 1; ++level) {
     levels_.emplace_back();
     for (int c = level == 0 ? 1 : 0; c < w.columns; ++c) {
-      const double u = uniform_at(0, text.size(), static_cast<std::uint64_t>(level), static_cast<std::uint64_t>(c));
-      levels_.back().push_back(text.empty() ? 0 : text[static_cast<std::size_t>(u * static_cast<double>(text.size()))]);
+      const double u = uniform_at(0, text.size(), at(level), at(c));
+      levels_.back().push_back(text.empty() ? 0 : text[at(static_cast<int>(u * count(text)))]);
     }
   }
 }

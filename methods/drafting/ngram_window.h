@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "core/int_indexed.h"
 #include "decoder/token_tree.h"
 
 namespace draftline::methods {
@@ -15,7 +16,7 @@ using Ngram = std::vector<int>;  // the ngram - 1 tokens after the key, which is
 
 class NgramPool {
  public:
-  explicit NgramPool(int most_per_key) : most_(static_cast<std::size_t>(most_per_key)) {}
+  explicit NgramPool(int most_per_key) : most_(at(most_per_key)) {}
   void add(int key, Ngram);  // as the newest of its key; the oldest is removed if there are too many
   std::vector<Ngram> newest(int key, int most) const;  // newest first
   // said[i]: the target's token after drafts[i]. For each i from `from` on, adds said[i, i + length) under the key

@@ -5,8 +5,6 @@
 
 namespace draftline::methods {
 
-Window window_of(const DrafterConfig& d) { return {d.windows.empty() ? 0 : d.windows.front()}; }
-
 DrafterConfig drafter_config(const Context& c) {
   if (c.published) return *c.published;
   DrafterConfig d;

@@ -8,6 +8,5 @@ namespace draftline::methods {
 
 // The published one, for one rank of the target, or else a layer of the target's widths (native_drafter_layer).
 DrafterConfig drafter_config(const Context&);
-Window window_of(const DrafterConfig&);  // of its layers, which have the same; not of a block drafter
 
 }  // namespace draftline::methods

@@ -9,7 +9,7 @@ namespace draftline::methods {
 
 RankTree rank_chain(int length) {
   std::vector<std::vector<int>> paths;
-  for (int n = 1; n <= length; ++n) paths.emplace_back(static_cast<std::size_t>(n), 0);
+  for (int n = 1; n <= length; ++n) paths.emplace_back(at(n), 0);
   return rank_tree(std::move(paths), {length, 1});
 }
 

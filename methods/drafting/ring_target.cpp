@@ -7,23 +7,23 @@
 
 namespace draftline::methods {
 
-std::vector<RingOf> make_rings(Context& c, const Compression& how, int draft_length) {
+std::vector<RingOf> make_rings(Context& c, const Compression& how) {
   std::vector<RingOf> rings;
   const Window window{.tokens = how.budget, .ring = true, .sinks = how.sinks};
   for (const Cache& whole : c.target.caches)
     if (whole.window == Window{}) {
-      const int capacity = std::min(how.budget, c.capacity) + draft_length + 1;
+      const int capacity = std::min(how.budget, c.capacity) + c.drafts() + 1;
       rings.push_back(
           {whole, c.ops.cache(whole.layers, whole.kv_heads, whole.head_dim, capacity, window, whole.value_dim)});
     }
   return rings;
 }
 
-RingTarget::RingTarget(Context& c, const Compression& how, int draft_length)
-    : selection_{make_rings(c, how, draft_length)},
+RingTarget::RingTarget(Context& c, const Compression& how)
+    : selection_{make_rings(c, how)},
       selects_(how.chosen.has_value()),
       draft_(c.target.over(selection_.rings)),
-      length_(draft_length) {
+      length_(c.drafts()) {
   if (how.chosen) selection_.window = how.chosen->window, selection_.pool = how.chosen->pool;
 }
 

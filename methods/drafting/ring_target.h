@@ -22,11 +22,11 @@ struct Compression {
 };
 
 // A ring for each of the target's caches that hold whole texts, with room for the rows of a step.
-std::vector<RingOf> make_rings(Context&, const Compression&, int draft_length);
+std::vector<RingOf> make_rings(Context&, const Compression&);
 
 class RingTarget : public Method {
  public:
-  RingTarget(Context&, const Compression&, int draft_length);
+  RingTarget(Context&, const Compression&);
   int depth() const override { return length_; }
   const PromptSelection* selection() const override { return selects_ ? &selection_ : nullptr; }
   Proposal propose(Ops&, Session&) override;
@@ -42,7 +42,7 @@ class RingTarget : public Method {
 // The parameter "budget". A ring has room for the rows of a step and the `staying` entries: small_budget() is the
 // mistake of one that has not.
 template <class P>
-Parameter budget(Setting<int> P::*member, std::string meaning) {
+Field<P> budget(Setting<int> P::*member, std::string meaning) {
   return integer("budget", member, 1, 1 << 24, {.meaning = std::move(meaning)});
 }
 std::optional<Mistake> small_budget(int budget, int draft_length, int staying);

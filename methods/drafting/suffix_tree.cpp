@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/int_indexed.h"
+
 namespace draftline::methods {
 
 void SuffixTree::extend(int sequence, std::span<const int> tokens) {
@@ -13,8 +15,8 @@ void SuffixTree::extend(int sequence, std::span<const int> tokens) {
 void SuffixTree::append(int sequence, Text& text, int token) {
   text.tokens.push_back(token);
   text.growing.push_back(&root_);
-  if (static_cast<int>(text.growing.size()) > max_depth_) text.growing.pop_front();
-  int depth = static_cast<int>(text.growing.size());  // of the suffix once it has the token
+  if (count(text.growing) > max_depth_) text.growing.pop_front();
+  int depth = count(text.growing);  // of the suffix once it has the token
   for (Node*& suffix : text.growing) suffix = step(suffix, depth--, sequence, text, token);
 }
 
@@ -25,7 +27,7 @@ SuffixTree::Node* SuffixTree::step(Node* from, int depth, int sequence, const Te
   if (!child) {
     child = std::make_unique<Node>();
     child->lone = true;
-    child->there = {sequence, static_cast<int>(text.tokens.size())};
+    child->there = {sequence, count(text.tokens)};
   } else if (child->lone) {
     spell_out(*child, depth);
   }
@@ -38,15 +40,15 @@ void SuffixTree::spell_out(Node& node, int depth) {
   node.lone = false;
   const auto [sequence, next] = node.there;
   Text& text = texts_.at(sequence);
-  const int size = static_cast<int>(text.tokens.size()), growing = static_cast<int>(text.growing.size());
+  const int size = count(text.tokens), growing = count(text.growing);
   if (next == size || depth == max_depth_) return;
-  auto& child = node.children[text.tokens[static_cast<std::size_t>(next)]];
+  auto& child = node.children[text.tokens[at(next)]];
   child = std::make_unique<Node>();
   child->count = 1;
   child->lone = true;
   child->there = {sequence, next + 1};
   const int index = next - depth - (size - growing);  // of the suffix that starts there
-  if (index >= 0) text.growing[static_cast<std::size_t>(index)] = child.get();
+  if (index >= 0) text.growing[at(index)] = child.get();
 }
 
 void SuffixTree::remove(int sequence) {
@@ -55,8 +57,7 @@ void SuffixTree::remove(int sequence) {
   const std::span<const int> tokens = known->second.tokens;
   for (std::size_t start = 0; start < tokens.size(); ++start) {
     Node* node = &root_;
-    for (const int token :
-         tokens.subspan(start, std::min(tokens.size() - start, static_cast<std::size_t>(max_depth_)))) {
+    for (const int token : tokens.subspan(start, std::min(tokens.size() - start, at(max_depth_)))) {
       if (node->lone) break;
       const auto child = node->children.find(token);
       if (--child->second->count == 0) {
@@ -71,7 +72,7 @@ void SuffixTree::remove(int sequence) {
 
 const int* SuffixTree::lone_token(const Place& p) const {
   const auto& tokens = texts_.at(p.node->there.sequence).tokens;
-  const auto next = static_cast<std::size_t>(p.node->there.next + p.beyond);
+  const auto next = at(p.node->there.next + p.beyond);
   return next < tokens.size() ? &tokens[next] : nullptr;
 }
 
@@ -93,7 +94,7 @@ SuffixDraft SuffixTree::continuation(Place place, int match, const SuffixLimits&
       {limits.max_spec_tokens, static_cast<int>(match * limits.max_spec_factor + kRounding), max_depth_ - match});
   SuffixDraft draft;
   double probability = 1;
-  while (static_cast<int>(draft.tokens.size()) < most) {
+  while (count(draft.tokens) < most) {
     int token = 0;
     if (place.node->lone) {
       const int* next = lone_token(place);
@@ -106,7 +107,7 @@ SuffixDraft SuffixTree::continuation(Place place, int match, const SuffixLimits&
       });
       if (best == children.end()) break;
       token = best->first;
-      probability *= static_cast<double>(best->second->count) / place.node->count;
+      probability *= 1.0 * best->second->count / place.node->count;
     }
     if (probability < limits.min_token_prob) break;
     draft.tokens.push_back(token);
@@ -118,10 +119,10 @@ SuffixDraft SuffixTree::continuation(Place place, int match, const SuffixLimits&
 
 SuffixDraft SuffixTree::speculate(std::span<const int> context, const SuffixLimits& limits) const {
   SuffixDraft best;
-  const int longest = std::min(static_cast<int>(context.size()), max_depth_);
+  const int longest = std::min(count(context), max_depth_);
   for (int match = 1; match <= longest; ++match) {
     Place place{&root_};
-    const auto end = context.last(static_cast<std::size_t>(match));
+    const auto end = context.last(at(match));
     if (!std::all_of(end.begin(), end.end(), [&](int token) { return follow(place, token); })) break;
     SuffixDraft draft = continuation(place, match, limits);
     if (draft.score >= best.score) best = std::move(draft);

@@ -15,9 +15,9 @@ enum class DrafterKind { eagle, eagle3, medusa, mtp, p_eagle, dflash, dspark, df
 
 // What DFlash, DSpark and DFlash 2 have beyond other drafters. A number is 0 if the file does not say it.
 struct BlockDrafterConfig {
-  int rows = 0;              // of the block that it was trained on, the root's included
-  std::vector<bool> causal;  // of each layer: whether a row of the block sees no later ones
-  int markov_rank = 0;       // DSpark
+  int rows = 0;                   // of the block that it was trained on, the root's included
+  std::vector<bool> causal = {};  // of each layer: whether a row of the block sees no later ones
+  int markov_rank = 0;            // DSpark
   int conv_taps = 0, conv_group = 0, selector_rank = 0, selector_top_k = 0;  // DFlash 2
 };
 
