@@ -5,9 +5,9 @@
 #include <array>
 #include <string>
 
+#include "core/int_indexed.h"
 #include "model/transformers/config_families.h"
 #include "model/transformers/config_keys.h"
-#include "model/transformers/drafter_keys.h"
 
 namespace draftline::config {
 
@@ -76,7 +76,7 @@ void read_block_states(const Form& f, DrafterConfig& d) {
 // layer_types says which layers have a window; where it names none, "use_swa" gives one to all layers. The window's
 // length is "swa_window_size", else "sliding_window". This is vLLM's rule, and how ModelOpt writes windows.
 void read_windows(const Form& f, DrafterConfig& d) {
-  d.windows.assign(static_cast<std::size_t>(d.layers), 0);
+  d.windows.assign(at(d.layers), 0);
   std::vector<bool> slides(d.windows.size());
   if (const auto types = given(f.layer, "layer_types")) {  // a word for each layer, as reading these has found
     const auto each = types->items();
@@ -180,6 +180,24 @@ void read_block_drafter(const Reader& in, DrafterConfig& d) {
                                : "a block whose root's row predicts a draft is modelled as DSpark's alone");
   if (root_predicts) read_markov_head(f, d);
   if (d.kind == DrafterKind::dflash2) read_selector(f, d);
+}
+
+void read_states(const Reader& ids, int later, DrafterConfig& d) {
+  constexpr std::size_t kMost = 16;
+  for (const Reader& id : ids.items()) d.auxiliary_layers.push_back(id.integer(-later, kMostLayers) + later);
+  if (d.auxiliary_layers.empty() || d.auxiliary_layers.size() > kMost)
+    ids.fail("must be 1 to " + std::to_string(kMost) + " layers of the target");
+}
+
+void refuse_other_width(const Reader& in, const DrafterConfig& d) {
+  if (const auto width = given(in, "target_hidden_size"); width && width->positive_int() != d.network.hidden)
+    width->fail("a drafter of another hidden size than its target's is not modelled");
+}
+
+void read_own_head(const Reader& in, DrafterConfig& d) {
+  const auto own = given(in, "draft_vocab_size");
+  d.vocabulary = own ? own->positive_int(kMostVocabulary) : d.network.vocabulary;
+  if (own && d.vocabulary > d.network.vocabulary) own->fail("is larger than the target's vocabulary");
 }
 
 }  // namespace draftline::config

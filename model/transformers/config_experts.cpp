@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+// Mixtures of experts: DeepSeek's line from its first mixture on, with latent attention from V2 on, GLM-4.5, Mixtral
+// and MiniMax-M2. Keys and their defaults are those of transformers 4.57.
 #include "model/transformers/config_experts.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "model/transformers/config_llama.h"
+#include "core/int_indexed.h"
+#include "model/transformers/config_families.h"
 
 namespace draftline::config {
 
@@ -19,12 +22,12 @@ void first_layers_dense(const Reader& in, ConfigNetwork& s, int otherwise = 0) {
   const auto found = given(in, "first_k_dense_replace");
   const int dense = found ? found->integer(0, std::max(s.layers, 0)) : std::min(otherwise, s.layers);
   if (found || dense > 0) {
-    s.layer_kinds.assign(static_cast<std::size_t>(s.layers), {.experts = true});
+    s.layer_kinds.assign(at(s.layers), {.experts = true});
     std::fill_n(s.layer_kinds.begin(), dense, LayerKind{});
   }
   const auto types = given(in, "mlp_layer_types");
   if (!types) return;
-  if (types->size() != static_cast<std::size_t>(s.layers))
+  if (types->size() != at(s.layers))
     return types->fail("must have one word for each of the " + std::to_string(s.layers) + " layers");
   static constexpr std::array<std::string_view, 2> words{"dense", "sparse"};
   s.layer_kinds.clear();
@@ -35,7 +38,7 @@ void read_shared(const Reader& in, Experts& e) {
   const auto shared = given(in, {"n_shared_experts", "num_shared_experts"});
   if (!shared) return;
   e.shared = shared->integer(0, kMostExperts);
-  if (static_cast<std::int64_t>(e.shared) * e.intermediate > kMostColumns) shared->fail("are too many");
+  if (std::int64_t{e.shared} * e.intermediate > kMostColumns) shared->fail("are too many");
   else e.shared *= e.intermediate;
 }
 
@@ -63,7 +66,7 @@ void every_layer(const Reader& in) {
 // What DeepSeek-V2 and its successors say of attention. "num_key_value_heads" repeats the heads.
 void read_latent(const Reader& in, ConfigNetwork& s) {
   read_gated(in, s);
-  s.heads = s.kv_heads = needed(in, {"num_attention_heads"}, kMostColumns);
+  s.attention.heads.heads = s.attention.heads.kv_heads = needed(in, {"num_attention_heads"}, kMostColumns);
   LatentAttention l;
   if (const auto rank = given(in, "q_lora_rank")) l.q_rank = rank->positive_int(kMostColumns);
   l.kv_rank = needed(in, {"kv_lora_rank"}, kMostColumns);
@@ -72,13 +75,13 @@ void read_latent(const Reader& in, ConfigNetwork& s) {
   l.value_dim = needed(in, {"v_head_dim"}, 1 << 14);
   l.paired = flag(in, "rope_interleave", true);
   if (l.rope_dim % 2 != 0) in.at("qk_rope_head_dim").fail("rope turns pairs of columns: it must be even");
-  if (static_cast<std::int64_t>(s.heads) * (l.nope_dim + std::max(l.value_dim, l.rope_dim)) > kMostColumns ||
-      static_cast<std::int64_t>(s.heads) * l.kv_rank > 16 * std::int64_t{kMostColumns})
+  if (std::int64_t{s.attention.heads.heads} * (l.nope_dim + std::max(l.value_dim, l.rope_dim)) > kMostColumns ||
+      std::int64_t{s.attention.heads.heads} * l.kv_rank > 16 * std::int64_t{kMostColumns})
     in.at("num_attention_heads").fail("all heads together are too wide");
   s.latent = l;
-  s.head_dim = l.nope_dim + l.rope_dim;
+  s.attention.heads.head_dim = l.nope_dim + l.rope_dim;
   refuse(in, "attention_bias", kNoOutputBias);
-  if (s.query_growth)
+  if (s.attention.rope.growth)
     in.fail("latent attention whose queries grow with the text (llama_4_scaling_beta) is not modelled");
   read_positions(in, 4096, s);
   read_epsilon(in, "rms_norm_eps", 1e-6, s);
@@ -86,10 +89,10 @@ void read_latent(const Reader& in, ConfigNetwork& s) {
   // Scores grow with the stretched context: by the square of YaRN's factor.
   auto scaling = given(in, "rope_scaling");
   if (const auto newer = given(in, "rope_parameters")) scaling = newer;
-  if (!s.rope_scaling || s.rope_scaling->kind != RopeScaling::Kind::yarn || !scaling) return;
+  if (!s.attention.rope.scaling || s.attention.rope.scaling->kind != RopeScaling::Kind::yarn || !scaling) return;
   if (const auto of_all = given(*scaling, "mscale_all_dim")) {
-    const double by = yarn_scale(s.rope_scaling->factor, of_all->number(0, 1e6));
-    s.query_scale = by * by / std::sqrt(static_cast<double>(s.head_dim));
+    const double by = yarn_scale(s.attention.rope.scaling->factor, of_all->number(0, 1e6));
+    s.attention.query_scale = by * by / std::sqrt(1.0 * s.attention.heads.head_dim);
   }
 }
 
@@ -103,10 +106,7 @@ Experts read_experts(const Reader& in, const ExpertKeys& keys, int hidden) {
   e.normalise = flag(in, "norm_topk_prob", keys.normalise);
   if (e.per_token > e.count)
     in.at(keys.per_token).fail("must be at most " + std::string(keys.count) + ", " + std::to_string(e.count));
-  if (static_cast<std::int64_t>(e.count) * std::max(hidden, e.intermediate) > kMostStackedRows)
-    in.at(keys.count)
-        .fail("its experts' matrices together have more rows than the " + std::to_string(kMostStackedRows) +
-              " that are modelled");
+  if (too_many_rows(e, hidden)) in.at(keys.count).fail(kTooManyRows);
   return e;
 }
 
@@ -177,8 +177,7 @@ static void read_indexer(const Reader& in, bool paired, ConfigNetwork& s) {
 static std::vector<bool> read_shared_choices(const Reader& in, int layers) {
   std::vector<bool> shares;
   const auto one_for_each = [&](const Reader& list, std::size_t size) {
-    if (size != static_cast<std::size_t>(layers))
-      list.fail("must have one entry for each of the " + std::to_string(layers) + " layers");
+    if (size != at(layers)) list.fail("must have one entry for each of the " + std::to_string(layers) + " layers");
     else if (shares.front()) list.fail("the first layer has no indexer before it, whose choice it could share");
   };
   if (const auto types = given(in, "indexer_types")) {
@@ -215,10 +214,10 @@ void read_deepseek_v32(const Reader& in, ConfigNetwork& s) { read_sparse(in, fal
 void read_glm_moe_dsa(const Reader& in, ConfigNetwork& s) { read_sparse(in, true, s); }
 
 void read_glm4_moe(const Reader& in, ConfigNetwork& s) {
-  read_like_llama(in, {.kv_heads_may_lack = false, .positions = 131072, .epsilon = 1e-5, .head_dim = 128}, s);
+  read_like_llama(in, {.positions = 131072, .epsilon = 1e-5, .head_dim = 128}, s);
   if (!given(in, "partial_rotary_factor") && s.rotary_share == 1) s.rotary_share = 0.5;
-  s.qkv_bias = flag(in, "attention_bias", false);
-  if (flag(in, "use_qk_norm", false)) s.qk_norm = QkNorm::each_head;
+  s.attention.qkv_bias = flag(in, "attention_bias", false);
+  if (flag(in, "use_qk_norm", false)) s.attention.qk_norm = QkNorm::each_head;
   read_experts_with_bias(in, 1, s);
 }
 
@@ -228,18 +227,16 @@ void read_glm4_moe_lite(const Reader& in, ConfigNetwork& s) {
 }
 
 void read_hy_v3(const Reader& in, ConfigNetwork& s) {
-  s.rope_theta = 11158840;
-  read_like_llama(in, {.kv_heads_may_lack = false, .positions = 131072, .epsilon = 1e-5, .head_dim = 128}, s);
-  s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
+  read_like_llama(
+      in, {.positions = 131072, .epsilon = 1e-5, .head_dim = 128, .theta = 11158840, .qk_norm = QkNorm::each_head}, s);
+  read_biases(in, s);
   refuse(in, "mlp_bias", "a bias in the MLP is not modelled");
-  s.qk_norm = QkNorm::each_head;
   read_experts_with_bias(in, 2.826, s, 1, "num_experts");
 }
 
 void read_dots1(const Reader& in, ConfigNetwork& s) {
-  read_like_llama(in, {.kv_heads_may_lack = true, .positions = 2048, .epsilon = 1e-6}, s);
-  s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
-  s.qk_norm = QkNorm::each_head;
+  read_like_llama(in, {.kv_heads_may_lack = true, .positions = 2048, .epsilon = 1e-6, .qk_norm = QkNorm::each_head}, s);
+  read_biases(in, s);
   read_experts_with_bias(in, 1, s);
   s.experts->normalise = flag(in, "norm_topk_prob", false);
   const auto first = given(in, "max_window_layers");
@@ -249,10 +246,10 @@ void read_dots1(const Reader& in, ConfigNetwork& s) {
 }
 
 void read_minimax_m2(const Reader& in, ConfigNetwork& s) {
-  read_like_llama(in, {.kv_heads_may_lack = false, .positions = 196608, .epsilon = 1e-6, .head_dim = 128}, s);
+  read_like_llama(in, {.positions = 196608, .epsilon = 1e-6, .head_dim = 128}, s);
   if (const auto rotary = given(in, "rotary_dim"))
-    s.rotary_share = rotary->integer(2, std::max(2, s.head_dim)) / static_cast<double>(s.head_dim);
-  if (flag(in, "use_qk_norm", true)) s.qk_norm = QkNorm::all_heads;
+    s.rotary_share = 1.0 * rotary->integer(2, std::max(2, s.attention.heads.head_dim)) / s.attention.heads.head_dim;
+  if (flag(in, "use_qk_norm", true)) s.attention.qk_norm = QkNorm::all_heads;
   demand_word(in, "qk_norm_type", "per_layer", "only norms of all heads at once are modelled here: per_layer");
   Experts e = read_experts(in, {.count = "num_local_experts", .intermediate = "intermediate_size", .normalise = true},
                            s.whole.hidden);
@@ -270,7 +267,7 @@ void read_minimax_m2(const Reader& in, ConfigNetwork& s) {
 }
 
 void read_mixtral(const Reader& in, ConfigNetwork& s) {
-  read_like_llama(in, {.kv_heads_may_lack = false, .positions = 131072, .epsilon = 1e-5}, s);
+  read_like_llama(in, {.positions = 131072, .epsilon = 1e-5}, s);
   s.experts = read_experts(in, {.count = "num_local_experts", .intermediate = "intermediate_size", .normalise = true},
                            s.whole.hidden);
   read_sliding_window(in, {}, s);

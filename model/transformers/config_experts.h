@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mixtures of experts in a config.json: DeepSeek's line from its first mixture on, with latent attention from V2 on,
-// GLM-4.5, Mixtral and MiniMax-M2. Keys and their defaults are those of transformers 4.57.
+// Mixtures of experts in a config.json.
 #pragma once
+#include <algorithm>
+#include <cstdint>
 #include <string_view>
 
 #include "model/transformers/config_keys.h"
 
 namespace draftline::config {
+
+inline constexpr auto kTooManyRows =
+    "its experts' matrices together have more rows than the 1073741824 that are modelled";
+inline bool too_many_rows(const Experts& e, int hidden) {
+  return std::int64_t{e.count} * std::max(hidden, e.intermediate) > kMostStackedRows;
+}
 
 struct ExpertKeys {
   std::string_view count, intermediate = "moe_intermediate_size", per_token = "num_experts_per_tok";
@@ -17,17 +24,5 @@ Experts read_experts(const Reader&, const ExpertKeys&, int hidden);
 // before them are `dense`: where the file doesn't say.
 void read_experts_with_bias(const Reader&, double scale, ConfigNetwork&, int dense = 0,
                             std::string_view count = "n_routed_experts");
-
-void read_deepseek(const Reader&, ConfigNetwork&);     // the first, DeepSeekMoE
-void read_deepseek_v2(const Reader&, ConfigNetwork&);  // V2 and V2-Lite
-void read_deepseek_v3(const Reader&, ConfigNetwork&);  // V3, R1 and Kimi-K2
-void read_deepseek_v32(const Reader&, ConfigNetwork&);
-void read_glm_moe_dsa(const Reader&, ConfigNetwork&);    // GLM-5
-void read_glm4_moe_lite(const Reader&, ConfigNetwork&);  // GLM-4.7-Flash
-void read_glm4_moe(const Reader&, ConfigNetwork&);
-void read_hy_v3(const Reader&, ConfigNetwork&);  // Hunyuan 3
-void read_dots1(const Reader&, ConfigNetwork&);
-void read_minimax_m2(const Reader&, ConfigNetwork&);
-void read_mixtral(const Reader&, ConfigNetwork&);
 
 }  // namespace draftline::config

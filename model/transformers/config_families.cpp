@@ -6,9 +6,6 @@
 #include <array>
 
 #include "model/transformers/config_experts.h"
-#include "model/transformers/config_hybrids.h"
-#include "model/transformers/config_llama.h"
-#include "model/transformers/config_windows.h"
 
 namespace draftline::config {
 
@@ -16,7 +13,7 @@ namespace {
 
 void read_llama(const Reader& in, ConfigNetwork& s) {
   read_like_llama(in, {.kv_heads_may_lack = true, .positions = 2048, .epsilon = 1e-6}, s);
-  s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
+  read_biases(in, s);
   refuse(in, "mlp_bias", "a bias in the MLP is not modelled");
 }
 
@@ -32,22 +29,20 @@ void read_qwen_window(const Reader& in, ConfigNetwork& s) {
 }
 
 void read_qwen2(const Reader& in, ConfigNetwork& s) {
-  read_like_llama(in, {.kv_heads_may_lack = false, .positions = 32768, .epsilon = 1e-6}, s);
-  s.qkv_bias = true;
+  read_like_llama(in, {.positions = 32768, .epsilon = 1e-6}, s);
+  s.attention.qkv_bias = true;
   read_qwen_window(in, s);
 }
 
 void read_qwen3(const Reader& in, ConfigNetwork& s) {
-  read_like_llama(in, {.kv_heads_may_lack = false, .positions = 32768, .epsilon = 1e-6, .head_dim = 128}, s);
-  s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
-  s.qk_norm = QkNorm::each_head;
+  read_like_llama(in, {.positions = 32768, .epsilon = 1e-6, .head_dim = 128, .qk_norm = QkNorm::each_head}, s);
+  read_biases(in, s);
   read_qwen_window(in, s);
 }
 
 void read_qwen3_moe(const Reader& in, ConfigNetwork& s) {
-  read_like_llama(in, {.kv_heads_may_lack = false, .positions = 32768, .epsilon = 1e-6}, s);
-  s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
-  s.qk_norm = QkNorm::each_head;
+  read_like_llama(in, {.positions = 32768, .epsilon = 1e-6, .qk_norm = QkNorm::each_head}, s);
+  read_biases(in, s);
   read_qwen_window(in, s);
   const bool renamed = given(in, "num_local_experts").has_value();  // transformers 5, of Qwen3-VL
   s.experts = read_experts(in, {.count = renamed ? "num_local_experts" : "num_experts"}, s.whole.hidden);
@@ -59,20 +54,20 @@ void read_qwen3_moe(const Reader& in, ConfigNetwork& s) {
 
 void read_seed_oss(const Reader& in, ConfigNetwork& s) {
   read_like_llama(in, {.kv_heads_may_lack = true, .positions = 524288, .epsilon = 1e-6, .head_dim = 128}, s);
-  s.qkv_bias = flag(in, "attention_bias", true);
-  s.o_bias = flag(in, "attention_out_bias", false);
+  s.attention.qkv_bias = flag(in, "attention_bias", true);
+  s.attention.o_bias = flag(in, "attention_out_bias", false);
   refuse(in, "mlp_bias", "a bias in the MLP is not modelled");
 }
 
 void read_ernie(const Reader& in, ConfigNetwork& s) {
-  s.rope_theta = 500000;
-  read_like_llama(in, {.kv_heads_may_lack = true, .positions = 131072, .epsilon = 1e-5, .head_dim = 128}, s);
+  read_like_llama(
+      in, {.kv_heads_may_lack = true, .positions = 131072, .epsilon = 1e-5, .head_dim = 128, .theta = 500000}, s);
   read_tied(in, true, s);
   refuse(in, "use_bias", "a bias in the linear layers is not modelled");
 }
 
 void read_mistral(const Reader& in, ConfigNetwork& s) {
-  read_like_llama(in, {.kv_heads_may_lack = false, .positions = 131072, .epsilon = 1e-6}, s);
+  read_like_llama(in, {.positions = 131072, .epsilon = 1e-6}, s);
   const auto type = given(in, "model_type");
   read_sliding_window(in, type && type->text() == "ministral3" ? std::nullopt : std::optional(4096), s);
 }
@@ -86,16 +81,16 @@ void read_phi3(const Reader& in, ConfigNetwork& s) {
 void read_falcon(const Reader& in, ConfigNetwork& s) {
   s.whole.hidden = needed(in, {"hidden_size"}, kMostColumns);
   s.layers = needed(in, {"num_hidden_layers", "n_layer"}, kMostLayers);
-  s.heads = needed(in, {"num_attention_heads", "n_head"}, kMostColumns);
+  s.attention.heads.heads = needed(in, {"num_attention_heads", "n_head"}, kMostColumns);
   s.whole.vocabulary = needed(in, {"vocab_size"}, kMostVocabulary);
   const auto width = given(in, "ffn_hidden_size");
   s.whole.intermediate = width ? width->positive_int(kMostColumns) : 4 * s.whole.hidden;
   const auto kv = given(in, {"num_kv_heads", "n_head_kv"});
-  s.kv_heads = kv ? kv->positive_int(kMostColumns) : s.heads;
-  s.head_dim = s.heads > 0 ? s.whole.hidden / s.heads : 0;
-  if (s.heads > 0 && s.whole.hidden % s.heads != 0)
-    in.fail("hidden size " + std::to_string(s.whole.hidden) + " is not divided by " + std::to_string(s.heads) +
-            " heads");
+  s.attention.heads.kv_heads = kv ? kv->positive_int(kMostColumns) : s.attention.heads.heads;
+  s.attention.heads.head_dim = s.attention.heads.heads > 0 ? s.whole.hidden / s.attention.heads.heads : 0;
+  if (s.attention.heads.heads > 0 && s.whole.hidden % s.attention.heads.heads != 0)
+    in.fail("hidden size " + std::to_string(s.whole.hidden) + " is not divided by " +
+            std::to_string(s.attention.heads.heads) + " heads");
   demand(in, "new_decoder_architecture", false,
          "only the newer Falcon layer is modelled (40B, 180B): new_decoder_architecture must be true");
   if (const auto norms = given(in, "num_ln_in_parallel_attn"); norms && norms->positive_int() != 2)
@@ -107,7 +102,7 @@ void read_falcon(const Reader& in, ConfigNetwork& s) {
   read_rope(in, s);
   read_epsilon(in, "layer_norm_epsilon", 1e-5, s);
   read_tied(in, true, s);
-  s.parallel_attention = true;  // the newer layer is always so, whatever parallel_attn says
+  s.base.parallel = true;  // the newer layer is always so, whatever parallel_attn says
   s.whole.norm = NormKind::layer;
   s.mlp = MlpKind::gelu;
 }
@@ -115,20 +110,22 @@ void read_falcon(const Reader& in, ConfigNetwork& s) {
 void read_chatglm(const Reader& in, ConfigNetwork& s) {
   s.whole.hidden = needed(in, {"hidden_size"}, kMostColumns);
   s.layers = needed(in, {"num_layers"}, kMostLayers);
-  s.heads = needed(in, {"num_attention_heads"}, kMostColumns);
+  s.attention.heads.heads = needed(in, {"num_attention_heads"}, kMostColumns);
   s.whole.intermediate = needed(in, {"ffn_hidden_size"}, kMostColumns);
   s.whole.vocabulary = needed(in, {"padded_vocab_size", "vocab_size"}, kMostVocabulary);
   s.whole.max_positions = needed(in, {"seq_length"}, kMostPositions);
   read_head_dim(in, s, "kv_channels");
-  s.kv_heads = flag(in, "multi_query_attention", false) ? needed(in, {"multi_query_group_num"}, kMostColumns) : s.heads;
+  s.attention.heads.kv_heads = flag(in, "multi_query_attention", false)
+                                   ? needed(in, {"multi_query_group_num"}, kMostColumns)
+                                   : s.attention.heads.heads;
   demand(in, "rmsnorm", true, "only RMSNorm is modelled for this architecture");
   demand(in, "post_layer_norm", true, "a model without its final norm is not modelled");
   refuse(in, "add_bias_linear", "a bias in the MLP and the attention's output is not modelled");
   refuse(in, "apply_residual_connection_post_layernorm", "residuals taken after the norm are not modelled");
-  s.qkv_bias = flag(in, "add_qkv_bias", false);
+  s.attention.qkv_bias = flag(in, "add_qkv_bias", false);
   s.rotary_share = 0.5;  // fixed in the architecture: the first half of a head's columns
   const auto ratio = given(in, "rope_ratio");
-  s.rope_theta *= ratio ? ratio->number(1e-3, 1e6) : 1;
+  s.attention.rope.theta *= ratio ? ratio->number(1e-3, 1e6) : 1;
   read_epsilon(in, "layernorm_epsilon", 1e-5, s);
   read_tied(in, false, s);
 }
@@ -136,7 +133,7 @@ void read_chatglm(const Reader& in, ConfigNetwork& s) {
 void read_qwen1(const Reader& in, ConfigNetwork& s) {
   s.whole.hidden = needed(in, {"hidden_size"}, kMostColumns);
   s.layers = needed(in, {"num_hidden_layers"}, kMostLayers);
-  s.heads = s.kv_heads = needed(in, {"num_attention_heads"}, kMostColumns);
+  s.attention.heads.heads = s.attention.heads.kv_heads = needed(in, {"num_attention_heads"}, kMostColumns);
   s.whole.vocabulary = needed(in, {"vocab_size"}, kMostVocabulary);
   const int both = needed(in, {"intermediate_size"}, 2 * kMostColumns);  // of the gate and up matrices together
   if (both % 2 != 0) in.at("intermediate_size").fail("must be even: the gate and up columns together");
@@ -145,13 +142,13 @@ void read_qwen1(const Reader& in, ConfigNetwork& s) {
   demand(in, "no_bias", true, "a bias in the MLP and the attention's output is not modelled");
   read_positions(in, 8192, s);
   if (const auto share = given(in, "rotary_pct")) s.rotary_share = share->number(1e-3, 1);
-  if (const auto theta = given(in, "rotary_emb_base")) s.rope_theta = read_theta(*theta);
+  if (const auto theta = given(in, "rotary_emb_base")) s.attention.rope.theta = read_theta(*theta);
   if (flag(in, "use_dynamic_ntk", true) || flag(in, "use_logn_attn", true))
     s.whole.notes.push_back(
         "dynamic rope scaling and log-n attention act beyond seq_length alone and cost nothing; left out");
   read_epsilon(in, "layer_norm_epsilon", 1e-6, s);
   read_tied(in, false, s);
-  s.qkv_bias = true;
+  s.attention.qkv_bias = true;
 }
 
 void read_internlm(const Reader& in, ConfigNetwork& s) {
@@ -159,9 +156,9 @@ void read_internlm(const Reader& in, ConfigNetwork& s) {
   read_heads(in, s, true);
   read_head_dim(in, s);
   read_positions(in, 2048, s);
-  s.qkv_bias = s.o_bias = flag(in, "bias", true);
+  s.attention.qkv_bias = s.attention.o_bias = flag(in, "bias", true);
   if (const auto rotary = given(in, "rotary"); rotary && rotary->is_object()) {
-    if (const auto base = given(*rotary, "base")) s.rope_theta = read_theta(*base);
+    if (const auto base = given(*rotary, "base")) s.attention.rope.theta = read_theta(*base);
     read_scaling(*rotary, in, s);
   }
   read_epsilon(in, "rms_norm_eps", 1e-6, s);
@@ -170,7 +167,7 @@ void read_internlm(const Reader& in, ConfigNetwork& s) {
 
 void read_baichuan(const Reader& in, ConfigNetwork& s) {
   read_gated(in, s);
-  s.heads = s.kv_heads = needed(in, {"num_attention_heads"}, kMostColumns);
+  s.attention.heads.heads = s.attention.heads.kv_heads = needed(in, {"num_attention_heads"}, kMostColumns);
   read_head_dim(in, s);
   // The 13B models have ALiBi in place of rope, and say so by "model_max_length" in place of "max_position_embeddings".
   if (!in.has("max_position_embeddings") && in.has("model_max_length"))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The architectures whose config.json can be read. A new one is a function and a row of config_families.cpp.
+// The architectures whose config.json can be read. A new one is a function and a row in config_families.cpp.
 #pragma once
 #include <span>
 #include <string_view>
@@ -7,6 +7,33 @@
 #include "model/transformers/config_network.h"
 
 namespace draftline::config {
+
+// ---- in config_experts.cpp
+void read_deepseek(const Reader&, ConfigNetwork&);     // the first, DeepSeekMoE
+void read_deepseek_v2(const Reader&, ConfigNetwork&);  // V2 and V2-Lite
+void read_deepseek_v3(const Reader&, ConfigNetwork&);  // V3, R1 and Kimi-K2
+void read_deepseek_v32(const Reader&, ConfigNetwork&);
+void read_glm_moe_dsa(const Reader&, ConfigNetwork&);    // GLM-5
+void read_glm4_moe_lite(const Reader&, ConfigNetwork&);  // GLM-4.7-Flash
+void read_glm4_moe(const Reader&, ConfigNetwork&);
+void read_hy_v3(const Reader&, ConfigNetwork&);  // Hunyuan 3
+void read_dots1(const Reader&, ConfigNetwork&);
+void read_minimax_m2(const Reader&, ConfigNetwork&);
+void read_mixtral(const Reader&, ConfigNetwork&);
+// ---- in config_windows.cpp: some of whose layers see a window of the text
+void read_gemma3(const Reader&, ConfigNetwork&);
+void read_gemma4(const Reader&, ConfigNetwork&);
+void read_gpt_oss(const Reader&, ConfigNetwork&);
+void read_llama4(const Reader&, ConfigNetwork&);
+void read_smollm3(const Reader&, ConfigNetwork&);
+void read_olmo2(const Reader&, ConfigNetwork&);
+void read_olmo3(const Reader&, ConfigNetwork&);
+void read_exaone4(const Reader&, ConfigNetwork&);
+void read_mimo_v2_flash(const Reader&, ConfigNetwork&);
+// ---- in config_hybrids.cpp: that alternate gated delta networks with gated attention
+void read_qwen3_next(const Reader&, ConfigNetwork&);
+void read_qwen3_5(const Reader&, ConfigNetwork&);
+void read_qwen3_5_moe(const Reader&, ConfigNetwork&);
 
 struct Family {
   std::string_view architecture, model_type;

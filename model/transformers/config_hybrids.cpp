@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keys and their defaults are those of Qwen3NextConfig, Qwen3_5TextConfig and Qwen3_5MoeTextConfig (transformers 5.2).
-#include "model/transformers/config_hybrids.h"
-
 #include <algorithm>
 
+#include "core/int_indexed.h"
 #include "model/transformers/config_experts.h"
-#include "model/transformers/config_keys.h"
+#include "model/transformers/config_families.h"
 
 namespace draftline::config {
 
@@ -40,13 +39,10 @@ void read_delta_net(const Reader& in, ConfigNetwork& s) {
 
 // Every `full_attention_interval`-th layer attends, unless each layer's type is given.
 void read_layers(const Reader& in, ConfigNetwork& s) {
-  s.layer_kinds.assign(static_cast<std::size_t>(s.layers), LayerKind{.experts = s.experts.has_value()});
+  s.layer_kinds.assign(at(s.layers), LayerKind{.experts = s.experts.has_value()});
   if (const auto types = given(in, "layer_types")) {
     const auto all = types->items();
-    if (all.size() != s.layer_kinds.size()) {
-      types->fail("has " + std::to_string(all.size()) + " entries for " + std::to_string(s.layers) + " layers");
-      return;
-    }
+    if (!one_for_each_layer(*types, count(all), s)) return;
     for (std::size_t i = 0; i < all.size(); ++i) {
       const auto word = all[i].text();
       if (word == "linear_attention") s.layer_kinds[i].attention = AttentionKind::delta_net;
@@ -56,7 +52,7 @@ void read_layers(const Reader& in, ConfigNetwork& s) {
   } else {
     const int interval = or_default(in, "full_attention_interval", 4);
     for (int i = 0; i < s.layers; ++i)
-      if ((i + 1) % interval != 0) s.layer_kinds[static_cast<std::size_t>(i)].attention = AttentionKind::delta_net;
+      if ((i + 1) % interval != 0) s.layer_kinds[at(i)].attention = AttentionKind::delta_net;
   }
   const auto attends = [](const LayerKind& kind) { return kind.attention != AttentionKind::delta_net; };
   if (std::none_of(s.layer_kinds.begin(), s.layer_kinds.end(), attends))
@@ -84,8 +80,8 @@ void read_hybrid(const Reader& in, ConfigNetwork& s) {
   read_epsilon(in, "rms_norm_eps", 1e-6, s);
   refuse(in, "attention_bias", "a bias in the attention is not modelled for this architecture");
   demand(in, "attn_output_gate", true, "attention without its output's gate is not modelled for this architecture");
-  s.qk_norm = QkNorm::each_head;
-  s.output_gate = true;
+  s.attention.qk_norm = QkNorm::each_head;
+  s.attention.output_gate = true;
   read_delta_net(in, s);
 }
 

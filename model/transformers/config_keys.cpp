@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/int_indexed.h"
+
 namespace draftline::config {
 
 std::optional<Reader> given(const Reader& in, std::string_view key) {
@@ -46,6 +48,10 @@ void read_epsilon(const Reader& in, std::string_view key, double otherwise, Conf
   s.whole.norm_epsilon = found ? found->number(0, 1) : otherwise;
 }
 
+void read_biases(const Reader& in, ConfigNetwork& s) {
+  s.attention.qkv_bias = s.attention.o_bias = flag(in, "attention_bias", false);
+}
+
 void read_tied(const Reader& in, bool otherwise, ConfigNetwork& s) {
   s.whole.tied_embeddings = flag(in, "tie_word_embeddings", otherwise);
 }
@@ -62,20 +68,21 @@ void read_activation(const Reader& in, std::string_view key, std::initializer_li
 }
 
 void read_heads(const Reader& in, ConfigNetwork& s, bool kv_default) {
-  s.heads = needed(in, {"num_attention_heads"}, kMostColumns);
+  s.attention.heads.heads = needed(in, {"num_attention_heads"}, kMostColumns);
   const auto kv = given(in, "num_key_value_heads");
-  if (kv) s.kv_heads = kv->positive_int(kMostColumns);
-  else if (kv_default || in.has("num_key_value_heads")) s.kv_heads = s.heads;
-  else s.kv_heads = in.at("num_key_value_heads").positive_int(kMostColumns);
+  if (kv) s.attention.heads.kv_heads = kv->positive_int(kMostColumns);
+  else if (kv_default || in.has("num_key_value_heads")) s.attention.heads.kv_heads = s.attention.heads.heads;
+  else s.attention.heads.kv_heads = in.at("num_key_value_heads").positive_int(kMostColumns);
 }
 
 void read_head_dim(const Reader& in, ConfigNetwork& s, std::string_view key, int otherwise) {
-  if (const auto found = given(in, key)) s.head_dim = found->positive_int(1 << 14);
-  else if (otherwise > 0) s.head_dim = otherwise;
-  else if (s.heads > 0 && s.whole.hidden % s.heads == 0) s.head_dim = s.whole.hidden / s.heads;
+  if (const auto found = given(in, key)) s.attention.heads.head_dim = found->positive_int(1 << 14);
+  else if (otherwise > 0) s.attention.heads.head_dim = otherwise;
+  else if (s.attention.heads.heads > 0 && s.whole.hidden % s.attention.heads.heads == 0)
+    s.attention.heads.head_dim = s.whole.hidden / s.attention.heads.heads;
   else if (!in.failed())
-    in.fail("hidden size " + std::to_string(s.whole.hidden) + " is not divided by " + std::to_string(s.heads) +
-            " heads, and no head_dim is given");
+    in.fail("hidden size " + std::to_string(s.whole.hidden) + " is not divided by " +
+            std::to_string(s.attention.heads.heads) + " heads, and no head_dim is given");
 }
 
 double yarn_scale(double factor, double mscale) { return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1; }
@@ -84,7 +91,7 @@ static void check_heads(const Reader& in, const AttentionHeads& h, double rotary
   if (h.heads % h.kv_heads != 0)
     in.fail("the " + std::to_string(h.heads) + " heads are not a multiple of the " + std::to_string(h.kv_heads) +
             " KV heads");
-  if (const int widest = std::max(h.head_dim, h.value_dim); static_cast<std::int64_t>(h.heads) * widest > kMostColumns)
+  if (const int widest = std::max(h.head_dim, h.value_dim); std::int64_t{h.heads} * widest > kMostColumns)
     in.fail(std::to_string(h.heads) + " heads of " + std::to_string(widest) + " columns are more than " +
             std::to_string(kMostColumns));
   const double rotated = rotary_share * h.head_dim;
@@ -94,7 +101,7 @@ static void check_heads(const Reader& in, const AttentionHeads& h, double rotary
 }
 
 void check_heads(const Reader& in, const ConfigNetwork& s) {
-  check_heads(in, {s.heads, s.kv_heads, s.head_dim, s.value_dim.value_or(s.head_dim)}, s.rotary_share);
+  check_heads(in, s.heads_of({}), s.rotary_share);
   if (!in.failed() && (s.windowed_heads || s.window_rope))
     check_heads(in, s.heads_of({.attention = AttentionKind::sliding}),
                 s.window_rope ? s.window_rope->share : s.rotary_share);
@@ -136,7 +143,7 @@ RopeScaling read_yarn(const Reader& in, const Reader& config) {
 std::vector<double> read_factors(const Reader& in) {
   std::vector<double> all;
   for (const auto& f : in.items()) {
-    if (all.size() >= static_cast<std::size_t>(kMostColumns)) break;
+    if (all.size() >= at(kMostColumns)) break;
     all.push_back(f.number(1e-3, kMostStretch));
   }
   return all;
@@ -175,18 +182,19 @@ void read_scaling(const Reader& in, const Reader& config, ConfigNetwork& s) {
   if (kind == "dynamic")
     s.whole.notes.push_back(
         "dynamic rope scaling changes nothing within max_positions, and longer contexts are not modelled");
-  else if (kind == "linear") s.rope_scaling = RopeScaling{.factor = in.at("factor").number(1, kMostStretch)};
-  else if (kind == "llama3") s.rope_scaling = read_llama3(in);
+  else if (kind == "linear") s.attention.rope.scaling = RopeScaling{.factor = in.at("factor").number(1, kMostStretch)};
+  else if (kind == "llama3") s.attention.rope.scaling = read_llama3(in);
   else if (kind == "yarn") {
-    s.rope_scaling = read_yarn(in, config);
+    s.attention.rope.scaling = read_yarn(in, config);
     if (const auto beta = given(in, "llama_4_scaling_beta"))
-      s.query_growth = QueryGrowth{1.0 * s.rope_scaling->original_context, beta->number(0, 100), 0, true};
+      s.attention.rope.growth =
+          QueryGrowth{1.0 * s.attention.rope.scaling->original_context, beta->number(0, 100), 0, true};
   } else if (kind == "proportional") {
     const auto factor = given(in, "factor"), share = given(in, "partial_rotary_factor");
-    s.rope_scaling = RopeScaling{.kind = RopeScaling::Kind::proportional,
-                                 .factor = factor ? factor->number(1, kMostStretch) : 1,
-                                 .turned = share ? share->number(1e-3, 1) : 1};
-  } else if (kind == "longrope" || kind == "su") s.rope_scaling = read_longrope(in, config);
+    s.attention.rope.scaling = RopeScaling{.kind = RopeScaling::Kind::proportional,
+                                           .factor = factor ? factor->number(1, kMostStretch) : 1,
+                                           .turned = share ? share->number(1e-3, 1) : 1};
+  } else if (kind == "longrope" || kind == "su") s.attention.rope.scaling = read_longrope(in, config);
   else
     type->fail("rope scaling \"" + kind +
                "\" is not modelled; known: default, linear, llama3, dynamic, yarn, longrope, proportional");
@@ -203,19 +211,20 @@ static void read_rope_parameters(const Reader& in, const Reader& config, ConfigN
     ConfigNetwork local;
     local.rotary_share = s.rotary_share;
     read_rope_parameters(*sliding, config, local);
-    if (local.rope_scaling) sliding->fail("rope that is scaled in windows is not modelled");
-    s.window_rope = {local.rope_theta, local.rotary_share};
+    if (local.attention.rope.scaling) sliding->fail("rope that is scaled in windows is not modelled");
+    s.window_rope = {local.attention.rope.theta, local.rotary_share};
   }
   const auto full = given(in, "full_attention");
   const Reader& mine = full ? *full : in;
-  if (const auto theta = given(mine, "rope_theta")) s.rope_theta = read_theta(*theta);
+  if (const auto theta = given(mine, "rope_theta")) s.attention.rope.theta = read_theta(*theta);
   read_scaling(mine, config, s);
-  const bool all_turn_as_one = s.rope_scaling && s.rope_scaling->kind == RopeScaling::Kind::proportional;
+  const bool all_turn_as_one =
+      s.attention.rope.scaling && s.attention.rope.scaling->kind == RopeScaling::Kind::proportional;
   if (!all_turn_as_one) read_share(mine, s);
 }
 
 void read_rope(const Reader& in, ConfigNetwork& s) {
-  if (const auto theta = given(in, "rope_theta")) s.rope_theta = read_theta(*theta);
+  if (const auto theta = given(in, "rope_theta")) s.attention.rope.theta = read_theta(*theta);
   read_share(in, s);
   if (const auto newer = given(in, "rope_parameters")) return read_rope_parameters(*newer, in, s);
   if (const auto scaling = given(in, "rope_scaling")) {
@@ -227,6 +236,12 @@ void read_rope(const Reader& in, ConfigNetwork& s) {
 void read_positions(const Reader& in, int otherwise, ConfigNetwork& s) {
   const auto found = given(in, "max_position_embeddings");
   s.whole.max_positions = found ? found->positive_int(kMostPositions) : otherwise;
+}
+
+bool one_for_each_layer(const Reader& list, int entries, const ConfigNetwork& s) {
+  if (entries == s.layers) return true;
+  list.fail("has " + std::to_string(entries) + " entries for " + std::to_string(s.layers) + " layers");
+  return false;
 }
 
 void read_layer_types(const Reader& in, AttentionKind windowed_kind, std::optional<int> window,
@@ -241,8 +256,7 @@ void read_layer_types(const Reader& in, AttentionKind windowed_kind, std::option
       if (kind != word && kind != "full_attention")
         type.fail("layer type \"" + kind + "\" is not modelled; known: full_attention, " + std::string(word));
     }
-    if (has_window.size() != static_cast<std::size_t>(s.layers))
-      types->fail("has " + std::to_string(has_window.size()) + " entries for " + std::to_string(s.layers) + " layers");
+    one_for_each_layer(*types, count(has_window), s);
   } else {
     for (int i = 0; i < s.layers; ++i) has_window.push_back(windowed(i));
   }
@@ -251,8 +265,8 @@ void read_layer_types(const Reader& in, AttentionKind windowed_kind, std::option
   s.window = *window;
   std::vector<LayerKind> kinds;
   for (int i = 0; i < s.layers; ++i) {
-    kinds.push_back(s.layer(i));
-    if (has_window[static_cast<std::size_t>(i)]) kinds.back().attention = windowed_kind;
+    kinds.push_back(s.kind(i));
+    if (has_window[at(i)]) kinds.back().attention = windowed_kind;
   }
   s.layer_kinds = std::move(kinds);
 }
@@ -265,6 +279,26 @@ std::optional<int> read_window(const Reader& in, std::optional<int> otherwise) {
 void read_sliding_window(const Reader& in, std::optional<int> otherwise, ConfigNetwork& s) {
   read_layer_types(
       in, AttentionKind::sliding, read_window(in, otherwise), [](int) { return true; }, s);
+}
+
+void read_gated(const Reader& in, ConfigNetwork& s) {
+  s.whole.hidden = needed(in, {"hidden_size"}, kMostColumns);
+  s.layers = needed(in, {"num_hidden_layers"}, kMostLayers);
+  s.whole.intermediate = needed(in, {"intermediate_size"}, kMostColumns);
+  s.whole.vocabulary = needed(in, {"vocab_size"}, kMostVocabulary);
+  read_activation(in, "hidden_act", {"silu", "swish"});
+  read_rope(in, s);
+}
+
+void read_like_llama(const Reader& in, const Defaults& d, ConfigNetwork& s) {
+  s.attention.rope.theta = d.theta;
+  s.attention.qk_norm = d.qk_norm;
+  read_gated(in, s);
+  read_heads(in, s, d.kv_heads_may_lack);
+  read_head_dim(in, s, "head_dim", d.head_dim);
+  read_positions(in, d.positions, s);
+  read_epsilon(in, "rms_norm_eps", d.epsilon, s);
+  read_tied(in, false, s);
 }
 
 }  // namespace draftline::config

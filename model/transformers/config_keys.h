@@ -25,6 +25,7 @@ void demand(const Reader&, std::string_view key, bool otherwise, std::string why
 void demand_word(const Reader&, std::string_view key, std::string_view word, std::string why);  // if it is another
 
 void read_epsilon(const Reader&, std::string_view key, double otherwise, ConfigNetwork&);
+void read_biases(const Reader&, ConfigNetwork&);  // by "attention_bias", of the matrices before and behind attention
 void read_tied(const Reader&, bool otherwise, ConfigNetwork&);
 double read_theta(const Reader&);
 void read_activation(const Reader&, std::string_view key, std::initializer_list<std::string_view> same);
@@ -48,10 +49,29 @@ void read_positions(const Reader&, int otherwise, ConfigNetwork&);
 using WhichLayers = std::function<bool(int)>;
 void read_layer_types(const Reader&, AttentionKind windowed_kind, std::optional<int> window,
                       const WhichLayers& windowed, ConfigNetwork&);
+// Whether a list has an entry for each layer; if not, notes that.
+bool one_for_each_layer(const Reader& list, int entries, const ConfigNetwork&);
 // Reads the tokens of `sliding_window`. `otherwise`: the value of an absent key. A null means no window.
 std::optional<int> read_window(const Reader&, std::optional<int> otherwise);
 // Reads `sliding_window`, which holds for all layers unless layer_types says otherwise. `otherwise`: the value of an
 // absent key. A null means no window.
 void read_sliding_window(const Reader&, std::optional<int> otherwise, ConfigNetwork&);
+
+// ---- what Llama and its descendants say alike
+inline constexpr auto kNoOutputBias = "a bias on the attention's output is not modelled";
+
+// Reads sizes, activation and rope; the MLP's columns are `intermediate_size`.
+void read_gated(const Reader&, ConfigNetwork&);
+
+// What families built like Llama take absent keys to mean, and what they have that is no key.
+struct Defaults {
+  bool kv_heads_may_lack = false;  // then as many as heads
+  int positions;
+  double epsilon;
+  int head_dim = 0;  // 0: the hidden size's share
+  double theta = 10000;
+  QkNorm qk_norm = QkNorm::none;
+};
+void read_like_llama(const Reader&, const Defaults&, ConfigNetwork&);
 
 }  // namespace draftline::config

@@ -5,64 +5,59 @@
 
 namespace draftline::config {
 
-LayerKind ConfigNetwork::layer(int index) const {
-  if (layer_kinds.empty()) return {.experts = experts.has_value()};
-  return layer_kinds.at(at(index));
+LayerKind ConfigNetwork::kind(int layer) const {
+  return layer_kinds.empty() ? LayerKind{.experts = experts.has_value()} : layer_kinds.at(at(layer));
 }
 
 AttentionHeads ConfigNetwork::heads_of(const LayerKind& kind) const {
   if (kind.attention == AttentionKind::sliding && windowed_heads) return *windowed_heads;
-  return {heads, kv_heads, head_dim, value_dim.value_or(head_dim), values_are_keys};
+  AttentionHeads h = attention.heads;
+  if (h.value_dim == 0) h.value_dim = h.head_dim;
+  return h;
 }
 
 static Rope rope_of(const ConfigNetwork& s, const LayerKind& kind, int head_dim) {
-  const auto growth = s.query_growth && s.query_growth->rotated == kind.rope ? s.query_growth : std::nullopt;
-  if (!kind.rope) return {s.rope_theta, 0, {}, growth};
-  const auto rotated = [&](double share) { return static_cast<int>(head_dim * share) / 2 * 2; };
-  if (kind.attention == AttentionKind::sliding && s.window_rope)
-    return {s.window_rope->theta, rotated(s.window_rope->share), {}, growth};
-  return {s.rope_theta, rotated(s.rotary_share), s.rope_scaling, growth};
+  Rope rope = s.attention.rope;
+  if (rope.growth && rope.growth->rotated != kind.rope) rope.growth.reset();
+  const bool windows = kind.attention == AttentionKind::sliding && s.window_rope;
+  if (windows || !kind.rope) rope.scaling.reset();
+  if (!kind.rope) return rope;
+  if (windows) rope.theta = s.window_rope->theta;
+  rope.columns = static_cast<int>(head_dim * (windows ? s.window_rope->share : s.rotary_share)) / 2 * 2;
+  return rope;
 }
 
 static HeadAttention head_attention(const ConfigNetwork& s, const LayerKind& kind) {
   const bool sliding = kind.attention == AttentionKind::sliding, chunked = kind.attention == AttentionKind::chunked;
-  HeadAttention a{.heads = s.heads_of(kind),
-                  .qk_norm = s.qk_norm,
-                  .value_norm = s.value_norm,
-                  .qkv_bias = s.qkv_bias,
-                  .o_bias = s.o_bias,
-                  .sinks = s.sinks == Sinks::all || (s.sinks == Sinks::windowed && sliding),
-                  .output_gate = s.output_gate,
-                  .query_scale = s.query_scale,
-                  .value_scale = s.value_scale};
-  if (sliding || chunked) a.window = TextWindow{s.window, chunked};
+  HeadAttention a = s.attention;
+  a.heads = s.heads_of(kind);
   a.rope = rope_of(s, kind, a.heads.head_dim);
-  if (s.rotated_qk_norm && kind.rope && s.qk_norm == QkNorm::none) a.qk_norm = QkNorm::unweighted;
+  if (sliding || chunked) a.window = TextWindow{s.window, chunked};
+  if (sliding && s.windowed_sinks) a.sinks = true;
+  if (s.rotated_qk_norm && kind.rope && a.qk_norm == QkNorm::none) a.qk_norm = QkNorm::unweighted;
   return a;
 }
 
 static LatentHeads latent_heads(const ConfigNetwork& s, const LayerKind& kind) {
-  LatentHeads a{s.heads, s.latent.value(), rope_of(s, kind, s.head_dim), s.query_scale, kind.shares_choice};
+  const HeadAttention& all = s.attention;
+  LatentHeads a{all.heads.heads, s.latent.value(), rope_of(s, kind, all.heads.head_dim), all.query_scale,
+                kind.shares_choice};
   a.rope.columns = a.dims.rope_dim;
   if (kind.shares_choice) a.dims.indexer.reset();
   return a;
 }
 
 LayerShape ConfigNetwork::layer_shape(const LayerKind& kind) const {
-  LayerShape l{.hidden = whole.hidden,
-               .norm = whole.norm,
-               .norm_epsilon = whole.norm_epsilon,
-               .norms = norms,
-               .parallel = parallel_attention,
-               .scaled = layer_scale};
+  LayerShape l = base;
+  l.hidden = whole.hidden;
+  l.norm = whole.norm;
+  l.norm_epsilon = whole.norm_epsilon;
   if (kind.attention == AttentionKind::delta_net) l.attention = delta_net.value();
   else if (latent) l.attention = latent_heads(*this, kind);
   else l.attention = head_attention(*this, kind);
   const DenseMlp dense{whole.intermediate, mlp};
-  if (!kind.experts) {
-    l.mlp = dense;
-    return l;
-  }
+  l.mlp = dense;
+  if (!kind.experts) return l;
   Experts e = experts.value();
   e.kind = mlp;
   if (experts_beside_mlp) l.mlp = ExpertsBesideMlp{dense, e};
@@ -72,7 +67,7 @@ LayerShape ConfigNetwork::layer_shape(const LayerKind& kind) const {
 
 TransformerShape network_of(const ConfigNetwork& s) {
   TransformerShape network = s.whole;
-  for (int i = 0; i < s.layers; ++i) network.add_layer(s.layer_shape(s.layer(i)));
+  for (int i = 0; i < s.layers; ++i) network.add_layer(s.layer_shape(s.kind(i)));
   if (s.mtp_layer) network.mtp_layer = s.layer_shape(*s.mtp_layer);
   return network;
 }

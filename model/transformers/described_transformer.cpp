@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "model/transformers/config_keys.h"
+#include "core/int_indexed.h"
+#include "model/transformers/config_experts.h"
 
 namespace draftline {
 
@@ -18,9 +19,7 @@ Experts read_experts(const Reader& in, ConfigNetwork& s) {
   e.intermediate = in.at("intermediate").positive_int(kMostColumns);
   if (const auto shared = in.find("shared")) e.shared = shared->integer(0, kMostColumns);
   if (e.per_token > e.count) in.at("per_token").fail("must be at most count, " + std::to_string(e.count));
-  if (static_cast<std::int64_t>(e.count) * std::max(s.whole.hidden, e.intermediate) > kMostStackedRows)
-    in.at("count").fail("its experts' matrices together have more rows than the " + std::to_string(kMostStackedRows) +
-                        " that are modelled");
+  if (too_many_rows(e, s.whole.hidden)) in.at("count").fail(kTooManyRows);
   const auto dense = in.find("dense_layers");
   const int first = dense ? dense->integer(0, kMostLayers) : 0;
   if (first >= s.layers && s.layers > 0) dense->fail("leaves none of the " + std::to_string(s.layers) + " layers");
@@ -37,9 +36,9 @@ void read_window(const Reader& in, ConfigNetwork& s) {
   }
   s.window = window->positive_int(kMostPositions);
   const int full = every ? every->positive_int(kMostLayers) : 0;  // 0: no layer has full attention
-  if (s.layer_kinds.empty()) s.layer_kinds.resize(static_cast<std::size_t>(std::max(0, s.layers)));
+  if (s.layer_kinds.empty()) s.layer_kinds.resize(at(std::max(0, s.layers)));
   for (std::size_t i = 0; i < s.layer_kinds.size(); ++i)
-    if (full == 0 || (i + 1) % static_cast<std::size_t>(full) != 0) s.layer_kinds[i].attention = AttentionKind::sliding;
+    if (full == 0 || (i + 1) % at(full) != 0) s.layer_kinds[i].attention = AttentionKind::sliding;
 }
 
 }  // namespace
@@ -51,11 +50,11 @@ TransformerShape read_described_transformer(const Reader& in) {
   s.whole.source = "described in the scenario";
   s.layers = in.at("layers").positive_int(kMostLayers);
   s.whole.hidden = in.at("hidden").positive_int(kMostColumns);
-  s.heads = in.at("heads").positive_int(kMostColumns);
+  s.attention.heads.heads = in.at("heads").positive_int(kMostColumns);
   s.whole.intermediate = in.at("intermediate").positive_int(kMostColumns);
   s.whole.vocabulary = in.at("vocabulary").positive_int(kMostVocabulary);
   const auto kv_heads = in.find("kv_heads");
-  s.kv_heads = kv_heads ? kv_heads->positive_int(kMostColumns) : s.heads;
+  s.attention.heads.kv_heads = kv_heads ? kv_heads->positive_int(kMostColumns) : s.attention.heads.heads;
   read_head_dim(in, s);
   if (const auto tied = in.find("tied_embeddings")) s.whole.tied_embeddings = tied->boolean();
   if (const auto most = in.find("max_positions")) s.whole.max_positions = most->positive_int(kMostPositions);

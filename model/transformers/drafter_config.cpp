@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <array>
 
+#include "core/int_indexed.h"
 #include "model/transformers/block_drafter_config.h"
 #include "model/transformers/config_families.h"
 #include "model/transformers/config_keys.h"
-#include "model/transformers/drafter_keys.h"
 
 namespace draftline {
 
@@ -168,15 +168,15 @@ void read_assistant(const Reader& in, DrafterConfig& d) {
   s.whole.intermediate = needed(text, {"intermediate_size"}, config::kMostColumns);
   s.layers = d.layers = needed(text, {"num_hidden_layers"}, config::kMostLayers);
   s.whole.vocabulary = needed(text, {"vocab_size"}, config::kMostVocabulary);
-  s.heads = s.kv_heads = needed(text, {"num_attention_heads"}, config::kMostColumns);
+  s.attention.heads.heads = s.attention.heads.kv_heads = needed(text, {"num_attention_heads"}, config::kMostColumns);
   config::read_activation(text, "hidden_activation", {"gelu_pytorch_tanh"});
   config::read_epsilon(text, "rms_norm_eps", 1e-6, s);
   refuse(text, "attention_bias", "a bias in the attention is not modelled for this architecture");
   refuse(text, "enable_moe_block", "an assistant with experts is not modelled");
-  s.rope_theta = 1e6;
+  s.attention.rope.theta = 1e6;
   s.window_rope = config::WindowRope{};
   if (given(text, "rope_parameters")) config::read_rope(text, s);
-  else s.rope_scaling = RopeScaling{.kind = RopeScaling::Kind::proportional, .turned = 0.25};
+  else s.attention.rope.scaling = RopeScaling{.kind = RopeScaling::Kind::proportional, .turned = 0.25};
   const auto window = given(text, "sliding_window");
   s.window = window ? window->positive_int(config::kMostPositions) : 512;
   const Reader types = text.at("layer_types");
@@ -184,8 +184,7 @@ void read_assistant(const Reader& in, DrafterConfig& d) {
   for (const Reader& type : types.items())
     s.layer_kinds.push_back(
         {.attention = type.word(words) == words[0] ? config::AttentionKind::full : config::AttentionKind::sliding});
-  if (s.layer_kinds.size() != static_cast<std::size_t>(s.layers))
-    types.fail("has " + std::to_string(s.layer_kinds.size()) + " entries for " + std::to_string(s.layers) + " layers");
+  config::one_for_each_layer(types, count(s.layer_kinds), s);
   d.network = in.failed() ? s.whole : network_of(s);
 }
 

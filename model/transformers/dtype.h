@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "core/int_indexed.h"
 #include "core/named.h"
 #include "core/quantity.h"
 
@@ -24,7 +25,7 @@ inline constexpr NamedValues<DType, 8> kDTypes{{{"fp32", DType::fp32},
 constexpr std::string_view name(DType t) { return name_of(kDTypes, t); }
 constexpr int bits_of(DType t) {
   constexpr std::array<int, 8> bits{32, 16, 16, 8, 8, 4, 32, 4};
-  return bits[static_cast<std::size_t>(t)];
+  return bits[at(t)];
 }
 constexpr Bytes bytes_of(DType t, double elements) { return {elements * bits_of(t) / 8}; }
 constexpr std::optional<DType> dtype_named(std::string_view text) { return value_named(kDTypes, text); }

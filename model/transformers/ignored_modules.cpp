@@ -113,8 +113,8 @@ IgnoredShares ignored_shares(const ModuleList& list, const TransformerShape& s) 
   }
   const auto share = [](double n, double of) { return of > 0 ? n / of : 0; };
   IgnoredShares shares;
-  shares.attention = share(attention, static_cast<double>(layers) * kAttention.size());
-  shares.mlp = share(mlp, static_cast<double>(dense) * kMlp.size());
+  shares.attention = share(attention, 1.0 * layers * kAttention.size());
+  shares.mlp = share(mlp, 1.0 * dense * kMlp.size());
   shares.experts = share(experts, static_cast<double>(layers - dense) * kMlp.size());
   shares.lm_head = list.has("lm_head");
   return shares;

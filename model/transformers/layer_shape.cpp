@@ -19,7 +19,7 @@ double matrices(const LatentHeads& a, double inputs, double hidden) {
   double chosen = 0;
   if (const auto& i = l.indexer) chosen = 1.0 * l.q_rank * i->heads * i->head_dim + inputs * (i->head_dim + i->heads);
   return queries + chosen + inputs * (l.kv_rank + l.rope_dim) +
-         static_cast<double>(a.heads) * (l.kv_rank * (l.nope_dim + l.value_dim) + hidden * l.value_dim);
+         1.0 * a.heads * (l.kv_rank * (l.nope_dim + l.value_dim) + hidden * l.value_dim);
 }
 
 // Queries, keys, values and gates; two numbers a head; the output.
@@ -49,7 +49,7 @@ double vectors(const LatentHeads& a, int) {  // an indexer's norm has a bias
   return a.dims.q_rank + a.dims.kv_rank + (a.dims.indexer ? 2.0 * a.dims.indexer->head_dim : 0);
 }
 double vectors(const DeltaNet& d, int) {
-  return static_cast<double>(d.convolved_columns()) * d.kernel + 2.0 * d.value_heads + d.value_dim;
+  return 1.0 * d.convolved_columns() * d.kernel + 2.0 * d.value_heads + d.value_dim;
 }
 
 double vectors(const NoMlp&, int) { return 0; }

@@ -113,7 +113,7 @@ struct DeltaNet {
   int key_columns() const { return key_heads * key_dim; }
   int value_columns() const { return value_heads * value_dim; }
   int convolved_columns() const { return 2 * key_columns() + value_columns(); }
-  double state_elements() const { return static_cast<double>(value_heads) * key_dim * value_dim; }
+  double state_elements() const { return 1.0 * value_heads * key_dim * value_dim; }
   bool operator==(const DeltaNet&) const = default;
 };
 

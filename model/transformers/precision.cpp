@@ -27,7 +27,7 @@ constexpr int scale_blocks(int n, int block) { return block == 0 ? 1 : n / block
 }  // namespace
 
 Bytes WeightScales::of(int in, int out) const {
-  return Bytes{static_cast<double>(scale_blocks(in, inputs)) * scale_blocks(out, outputs) * bits / 8};
+  return Bytes{1.0 * scale_blocks(in, inputs) * scale_blocks(out, outputs) * bits / 8};
 }
 
 Precision::Precision(std::string text, const LinearFormat& layers, DType rest)

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "core/int_indexed.h"
 #include "model/transformers/config_families.h"
 #include "model/transformers/config_keys.h"
 #include "model/transformers/quantization_config.h"
@@ -77,15 +78,15 @@ static TransformerShape read_shape(const Reader& in, const config::Family* famil
   if (in.failed()) return config.whole;
   if (tower && config::given(in, "tie_word_embeddings")) config::read_tied(in, config.whole.tied_embeddings, config);
   config::check_heads(in, config);
-  if (const auto& r = config.rope_scaling; r && r->kind == RopeScaling::Kind::longrope)
+  if (const auto& r = config.attention.rope.scaling; r && r->kind == RopeScaling::Kind::longrope)
     for (const auto* factors : {&r->short_factors, &r->long_factors})
-      if (2 * static_cast<double>(factors->size()) != std::floor(config.rotary_share * config.head_dim))
+      if (2.0 * count(*factors) != std::floor(config.rotary_share * config.attention.heads.head_dim))
         in.fail("longrope has " + std::to_string(factors->size()) + " factors for " +
-                std::to_string(static_cast<int>(config.rotary_share * config.head_dim) / 2) +
+                std::to_string(static_cast<int>(config.rotary_share * config.attention.heads.head_dim) / 2) +
                 " pairs of columns of a head");
   TransformerShape s = in.failed() ? config.whole : network_of(config);
   // vLLM's and transformers' rule: YaRN stretches the original context, whatever max_position_embeddings says.
-  if (const auto& r = config.rope_scaling; r && r->kind == RopeScaling::Kind::yarn && s.max_positions)
+  if (const auto& r = config.attention.rope.scaling; r && r->kind == RopeScaling::Kind::yarn && s.max_positions)
     s.max_positions = std::max(
         *s.max_positions,
         static_cast<int>(std::min(r->factor * r->original_context, static_cast<double>(config::kMostPositions))));

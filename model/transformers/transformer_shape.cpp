@@ -88,7 +88,7 @@ static double all_vectors(const TransformerShape& s) {
 
 double matrix_parameters(const TransformerShape& s) { return sum_over_layers(s, layer_parameters); }
 
-double head_parameters(const TransformerShape& s) { return static_cast<double>(s.vocabulary) * s.hidden; }
+double head_parameters(const TransformerShape& s) { return 1.0 * s.vocabulary * s.hidden; }
 
 double parameters(const TransformerShape& s) {
   return matrix_parameters(s) + all_vectors(s) + (s.tied_embeddings ? 1 : 2) * head_parameters(s);

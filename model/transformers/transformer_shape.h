@@ -32,7 +32,7 @@ struct TransformerShape {
   std::optional<Precision> checkpoint;  // formats of a quantised checkpoint (model/transformers/quantization_config)
   std::vector<std::string> notes;       // what the file says and the shape leaves out, and why that is sound
 
-  int layers() const { return static_cast<int>(kind_of.size()); }
+  int layers() const { return count(kind_of); }
   const LayerShape& layer(int index) const { return kinds.at(at(kind_of.at(at(index)))); }  // counted from 0
   void add_layer(const LayerShape&);
   void resize_layers(int layers);  // cut short, or continued by layers as the last
