@@ -21,10 +21,6 @@ class Pricer {
 
   // The price of a step of the setup's batch, if every sequence has drafts.
   StepPrice step_price(const Setup& s, const MethodChoice& m) { return of(s, m)->step_price(s.replica_sequences()); }
-  // The price of the prefill of one prompt. `rows`: of its whole step; none: the prompt is alone in it.
-  StepPrice prefill_price(const Setup& s, const MethodChoice& m, int tokens, std::optional<int> rows = {}) {
-    return of(s, m)->prompt_price(tokens, rows.value_or(tokens));
-  }
 
   // A device with the memory bandwidth that the engine's kernels reach.
   std::shared_ptr<const Device> as_served(const std::shared_ptr<const Device>&, const Engine&);

@@ -95,16 +95,6 @@ void Sweep::refuse_undividable(const MethodChoice& m) {
     }
 }
 
-void Sweep::find_one_that_fits() {
-  std::string reason;
-  for (std::size_t i = 0; i < scenario_.points(); ++i) {
-    const Outcome o = at(i);
-    if (std::holds_alternative<Prediction>(o.result)) return;
-    if (reason.empty()) reason = std::get<std::string>(o.result);
-  }
-  throw InputErrors(scenario_.document.root().place() + ": no point of it can run; the first: " + reason);
-}
-
 Outcome Sweep::at(std::size_t index, bool with_kernels) {
   const Point p = point_at(scenario_, index);
   const Setup s = setup(p);

@@ -31,8 +31,6 @@ class Sweep {
 
   // Builds every method on every transformer once. Throws InputErrors with all mistakes.
   void validate();
-  // Throws InputErrors if no point of the product can run.
-  void find_one_that_fits();
   Outcome at(std::size_t index, bool with_kernels = false);  // of the point point_at(scenario, index)
   Setup setup(const Point&) const;
   Recordings& recordings() { return recordings_; }

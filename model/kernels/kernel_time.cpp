@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <variant>
 
 #include "model/kernels/cpu_time.h"
 #include "model/kernels/gpu_time.h"
@@ -31,31 +30,11 @@ Precision served_precision(Precision p, const Device& d) {
   return p;
 }
 
-Seconds roofline_time(const Device& d, const Work& w, DType t) {
-  return std::max(w.flops / matrix_rate(d, t, t), w.bytes() / d.bandwidth);
+// By the form of the device's kind.
+template <class... Kernel>
+static Seconds time_of(const Device& d, const Kernel&... k) {
+  return d.cpu() != nullptr ? cpu_time(*d.cpu(), k...) : gpu_time(d, k...);
 }
-
-namespace {
-
-// A kernel's time by the form of each kind of device.
-struct TimeByKind {
-  const Device& device;
-  template <class... Work>
-  Seconds operator()(const GpuModel&, const Work&... k) const {
-    return gpu_time(device, k...);
-  }
-  template <class... Work>
-  Seconds operator()(const CpuModel& cpu, const Work&... k) const {
-    return cpu_time(cpu, k...);
-  }
-};
-
-template <class... Work>
-Seconds time_of(const Device& d, const Work&... k) {
-  return std::visit([&](const auto& model) { return TimeByKind{d}(model, k...); }, d.model);
-}
-
-}  // namespace
 
 Seconds kernel_time(const Device& d, const Gemm& k) { return time_of(d, k); }
 Seconds kernel_time(const Device& d, const Attention& k, Span s) { return time_of(d, k, s); }

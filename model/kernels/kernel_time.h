@@ -28,7 +28,4 @@ Seconds kernel_time(const Device&, const ExpertMlp&);
 Seconds kernel_time(const Device&, const CausalConvolution&);
 Seconds kernel_time(const Device&, const DeltaRule&);
 
-// The plain datasheet roofline of the same work, without calibration.
-Seconds roofline_time(const Device&, const Work&, DType);
-
 }  // namespace draftline

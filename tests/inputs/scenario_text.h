@@ -24,7 +24,14 @@ class ScenarioText {
   // Every mistake, one a line, each from the scenario's name on: "#/batch_size: ..".
   std::string mistakes() const {
     try {
-      sweep()->find_one_that_fits();
+      const auto s = sweep();
+      std::string reason;
+      for (std::size_t i = 0; i < s->scenario().points(); ++i) {
+        const Outcome o = s->at(i);
+        if (std::holds_alternative<Prediction>(o.result)) return "none";
+        if (reason.empty()) reason = std::get<std::string>(o.result);
+      }
+      throw InputErrors(file_.string() + "#: no point of it can run; the first: " + reason);
     } catch (const InputErrors& e) {
       std::string all;
       for (std::string m : e.messages()) {
@@ -33,7 +40,6 @@ class ScenarioText {
       }
       return all;
     }
-    return "none";
   }
   const std::filesystem::path& folder() const { return folder_.path(); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SpecFormer's equations 1 to 5 against the paper's own figures, and drafters' sizes against published ones.
-#include "model/intensity.h"
+#include "tests/model/intensity.h"
 
 #include <cmath>
 

@@ -233,7 +233,7 @@ TEST_CASE("a long prompt is launched kernel by kernel where the engine has no gr
   eager.issue = Seconds{1e-3};
   const auto time = [&](int tokens) {
     setup.engine = std::make_shared<const Engine>(eager);
-    return s->pricer().prefill_price(setup, autoregressive(), tokens)(0);
+    return s->pricer().of(setup, autoregressive())->prompt_price(tokens, tokens)(0);
   };
   const Seconds replayed = time(64), longer = time(600);
   eager.prompt_graphs = 512;

@@ -104,7 +104,8 @@ class Bar {
     const StepBreakdown b = sweep_->pricer().step_price(s, m).breakdown(1000 + kOutputs / 2.0);
     const Seconds draft = b.of(Phase::draft) + b.drafting, tokens = s.batch_size * length_ * e.token;
     Seconds read{};
-    if (prompts) read = s.batch_size * length_ / kOutputsOfRequests * sweep_->pricer().prefill_price(s, m, 1000)(0);
+    if (prompts)
+      read = s.batch_size * length_ / kOutputsOfRequests * sweep_->pricer().of(s, m)->prompt_price(1000, 1000)(0);
     const Seconds whole = b.time + tokens + read, rest = b.host() - b.drafting + b.of(Phase::commit) + tokens;
     return {draft / whole, (whole - draft - rest) / whole, rest / whole};
   }

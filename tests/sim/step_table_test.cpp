@@ -28,7 +28,7 @@ TEST_CASE("the price of a prompt by chunks adds up to the price of the whole") {
   // At its nodes it is what the predictor says of a whole prompt.
   for (const int tokens : {16, 128, 1024, 4096}) {
     INFO(tokens);
-    const double exact = pricer.prefill_price(setup, method, tokens)(0).value;
+    const double exact = pricer.of(setup, method)->prompt_price(tokens, tokens)(0).value;
     CHECK(to_seconds(alone({{tokens, 0}})).value == Approx(exact).epsilon(1e-6));
   }
   // A step with both lies between the larger of its parts and their sum.
@@ -106,10 +106,10 @@ TEST_CASE("a step with prompts is a graph up to the engine's number of rows, bey
   };
   for (const int tokens : {32, 512, 1024}) {
     INFO(tokens);
-    const double exact = sweep->pricer().prefill_price(setup, method, tokens)(0).value;
+    const double exact = sweep->pricer().of(setup, method)->prompt_price(tokens, tokens)(0).value;
     CHECK(with_chunk(0, tokens).value == Approx(exact).epsilon(1e-6));
   }
-  const Seconds launched = sweep->pricer().prefill_price(setup, method, 1024).host_alone();
+  const Seconds launched = sweep->pricer().of(setup, method)->prompt_price(1024, 1024).host_alone();
   CHECK(with_chunk(1, 511) < launched);
   CHECK(with_chunk(1, 512) >= launched);
   CHECK(with_chunk(13, 500) >= launched);
@@ -129,7 +129,7 @@ TEST_CASE("a prompt just behind the longest one whose latent attention is absorb
       INFO(tokens << " tokens, a cache of " << cache);
       const Chunk chunk{tokens, 0};
       const StepCost::Line line = table.decode({});
-      const double exact = sweep->pricer().prefill_price(setup, method, tokens)(0).value;
+      const double exact = sweep->pricer().of(setup, method)->prompt_price(tokens, tokens)(0).value;
       CHECK(to_seconds(line.at(0) + longer(line, table.prefill({}, {&chunk, 1}))).value ==
             Approx(exact).epsilon(0.015));  // where kernels are launched, the device waits for the first of them
     }

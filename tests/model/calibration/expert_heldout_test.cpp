@@ -46,10 +46,10 @@ TEST_CASE("layers of experts that the fit has not seen", "[golden]") {
     for (const ExpertPoint& p : unseen) {
       const Seconds time = predicted(fit, d, p);
       all.add(time, p.time);
-      (!is_cold(p, d) ? hot : p.rows <= 1024 ? few : many).add(time, p.time);
-      if (is_cold(p, d) && p.rows <= 8) one.add(time, p.time);
+      (!from_memory(p, d) ? hot : p.rows <= 1024 ? few : many).add(time, p.time);
+      if (from_memory(p, d) && p.rows <= 8) one.add(time, p.time);
       ExpertMlp k{p.rows, p.hidden, p.intermediate, p.experts, p.per_token};
-      if (is_cold(p, d)) before.add(kernel_time(d, k) - kernel_time(d, Gemm{k.rows, k.hidden, k.experts}), p.time);
+      if (from_memory(p, d)) before.add(kernel_time(d, k) - kernel_time(d, Gemm{k.rows, k.hidden, k.experts}), p.time);
     }
   }
   all.print(row.device, "experts");

@@ -102,7 +102,7 @@ TEST_CASE("layers of experts of 8 and 4 bits that the fit has not seen", "[golde
     for (const ExpertPoint& p : unseen) {
       const Seconds time = predicted(fit, d, p);
       ours.add(time, p.time);
-      (!is_cold(p, d) ? hot : p.rows <= 8 ? one : p.rows <= 1024 ? few : many).add(time, p.time);
+      (!from_memory(p, d) ? hot : p.rows <= 8 ? one : p.rows <= 1024 ? few : many).add(time, p.time);
       wide.add(predicted(d, p), p.time);
     }
   }

@@ -80,8 +80,8 @@ TEST_CASE("a device is priced as a CPU or as a GPU, by what its file has") {
 
 TEST_CASE("borrowed coefficients are the relative's own, and the device says whose") {
   const Device lender = known_device("l40s"), borrower = known_device("a10g");
-  CHECK(borrower.gpu().borrowed());
-  CHECK_FALSE(lender.gpu().borrowed());
+  CHECK(borrower.gpu().has_transferred_fits());
+  CHECK_FALSE(lender.gpu().has_transferred_fits());
   CHECK(borrower.gpu().gemm.origin.borrowed_from == "l40s");
   CHECK(borrower.gpu().gemm.k_loop == lender.gpu().gemm.k_loop);
   CHECK(borrower.gpu().attention.fits.front().decode.per_unit == lender.gpu().attention.fits.front().decode.per_unit);
