@@ -43,11 +43,14 @@ std::variant<double, Mistake> EmittedTokens::mean_length(const Output& o) const 
     if (std::holds_alternative<Mistake>(length)) return length;
     mean += share * std::get<double>(length);
   }
-  if (const auto note =
-          acceptance.table()->extrapolated(o.prompt_tokens, o.prompt_tokens + o.output_tokens, method_.usual_depth());
-      note && choice_.in)
-    choice_.in->at("acceptance").note(*note);
+  if (const auto note = extrapolated(o); note && choice_.in) choice_.in->at("acceptance").note(*note);
   return mean;
+}
+
+std::optional<std::string> EmittedTokens::extrapolated(const Output& o) const {
+  const AcceptanceTable* table = choice_.acceptance.table();
+  if (table == nullptr || method_.drafts_ahead() > 0 || method_.usual_depth() == 0) return std::nullopt;
+  return table->extrapolated(o.prompt_tokens, o.prompt_tokens + o.output_tokens, method_.usual_depth());
 }
 
 // Over the contexts of the output, where acceptance depends on them.

@@ -2,7 +2,9 @@
 // The tokens that a method's steps emit over an output, by its acceptance.
 #pragma once
 #include <map>
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <variant>
 
@@ -22,6 +24,8 @@ class EmittedTokens {
   };
   // The mean acceptance length over the output, or why the acceptance does not fit the method.
   std::variant<double, Mistake> mean_length(const Output&) const;
+  // What of its acceptance is beyond the measured, as mean_length() notes at the scenario's key, if there is one.
+  std::optional<std::string> extrapolated(const Output&) const;
   // The contexts of the steps over the output: more steps lie where fewer tokens are accepted.
   MeanContexts contexts(const Output&, std::span<const Window>) const;
   // The mean number of steps in which a request decodes, where the mean acceptance length is known.

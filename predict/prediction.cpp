@@ -170,6 +170,7 @@ std::variant<Prediction, std::string> Predictor::at(int batch_size, int prompt_t
   out.request = cycle(*priced_, hit_share_, emitted_->decode_steps(output, out.acceptance_length), own);
   out.throughput_with_prefill = batch_size * output_tokens / out.request.e2e;
   out.warnings = warnings();
+  if (const auto note = emitted_->extrapolated(output); note && !method_.in) out.warnings.push_back(*note);
 
   compare_with_plain(out);
   if (!are_numbers(out))

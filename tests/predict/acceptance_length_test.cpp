@@ -66,6 +66,24 @@ TEST_CASE("acceptance by context: steps gather where fewer drafts are accepted")
   CHECK(by_length.acceptance_length == Approx(1.75));
 }
 
+TEST_CASE("an acceptance beyond the measured contexts is noted with the answer, also of a method that is in no file") {
+  const auto s = ScenarioText(with(R"("prompt_tokens": 8000, "output_tokens": 200)",
+                                   R"({"name": "eagle3", "draft_length": 1,
+                                       "acceptance": {"table": [{"context": 1000, "rates": [0.7]},
+                                                                {"context": 4000, "rates": [0.6]}]}})"))
+                     .sweep();
+  const std::string note = "the acceptance at a context of 8200 tokens is that at 4000, the longest measured";
+  const auto has = [&](const std::vector<std::string>& all) {
+    return std::any_of(all.begin(), all.end(), [&](const std::string& one) { return one.ends_with(note); });
+  };
+  MethodChoice m = s->scenario().methods.at(0);
+  const Setup setup = s->setup(point_at(s->scenario(), 0));
+  CHECK(has(s->scenario().document.notes()));
+  CHECK_FALSE(has(std::get<Prediction>(predict(s->pricer(), setup, m)).warnings));
+  m.in.reset();
+  CHECK(has(std::get<Prediction>(predict(s->pricer(), setup, m)).warnings));
+}
+
 TEST_CASE("hits of a batch have the mean and the variance of independent sequences") {
   const int n = GENERATE(1, 3, 8, 9, 10, 64, 200, 2000);
   const double p = GENERATE(0.002, 0.02, 0.05, 0.1, 0.3, 0.95, 0.999);
