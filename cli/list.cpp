@@ -123,19 +123,20 @@ Facts<ListedDevice> facts_of_devices() {
   constexpr auto rate = [](double v) { return to_text(FlopsPerSecond{v}); };
   constexpr auto bandwidth = [](double v) { return to_text(BytesPerSecond{v}); };
   constexpr auto bytes = [](double v) { return to_text(Bytes{v}); };
-  return {
-      fact<D>("name", [](const D& d) { return d->name; }),
-      fact<D>("title", [](const D& d) { return d->title; }),
-      fact<D>(
-          "peak_16_bit_flops_per_s", "16-bit peak", [](const D& d) { return d->peak_of(DType::bf16); }, rate),
-      fact<D>(
-          "bandwidth_bytes_per_s", "bandwidth", [](const D& d) { return d->bandwidth; }, bandwidth),
-      fact<D>(
-          "memory_bytes", "memory", [](const D& d) { return d->memory; }, bytes),
-      fact<D>("fits",
-              [](const D& d) { return std::string(d->borrows_fits() ? "borrowed from a relative" : "own kernels"); }),
-      fact<D>("narrow_formats", "narrow formats", [](const D& d) { return narrow_formats(*d); }),
-      fact<D>("source", [](const D& d) { return d->source; })};
+  return {fact<D>("name", [](const D& d) { return d->name; }),
+          fact<D>("title", [](const D& d) { return d->title; }),
+          fact<D>(
+              "peak_16_bit_flops_per_s", "16-bit peak", [](const D& d) { return d->peak_of(DType::bf16); }, rate),
+          fact<D>(
+              "bandwidth_bytes_per_s", "bandwidth", [](const D& d) { return d->bandwidth; }, bandwidth),
+          fact<D>(
+              "memory_bytes", "memory", [](const D& d) { return d->memory; }, bytes),
+          fact<D>("fits",
+                  [](const D& d) {
+                    return std::string(d->has_transferred_fits() ? "borrowed from a relative" : "own kernels");
+                  }),
+          fact<D>("narrow_formats", "narrow formats", [](const D& d) { return narrow_formats(*d); }),
+          fact<D>("source", [](const D& d) { return d->source; })};
 }
 
 using ListedTransformer = std::shared_ptr<const TransformerShape>;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/int_indexed.h"
 #include "trace/tracing.h"
 
 namespace draftline {
@@ -60,7 +61,7 @@ std::vector<double> rates_of(const LengthDistribution& lengths) {
 }
 
 Length of_chain(const Acceptance::Rates& r, const BuiltMethod& m) {
-  const auto depth = static_cast<std::size_t>(m.method.usual_depth());
+  const auto depth = at(m.method.usual_depth());
   if (m.tree()) return "rates per position fit a chain, not a tree: give \"mean_length\"";
   if (r.conditional.size() < depth)
     return "fewer rates (" + std::to_string(r.conditional.size()) + ") than drafts (" + std::to_string(depth) + ")";
@@ -68,7 +69,7 @@ Length of_chain(const Acceptance::Rates& r, const BuiltMethod& m) {
 }
 
 Length of_levels(const Acceptance::Ranks& r, const BuiltMethod& m) {
-  const auto depth = static_cast<std::size_t>(m.method.usual_depth());
+  const auto depth = at(m.method.usual_depth());
   if (m.tree() && m.method.tree() == nullptr)
     return "\"ranks\" fit a chain or a tree of fixed shape, not one that grows with the text: give \"mean_length\"";
   if (r.levels.size() < depth)
@@ -98,10 +99,10 @@ std::vector<std::vector<int>> rank_paths(const Method& method) {
     for (int row = 1; row < t->tree.rows(); ++row) {
       paths.emplace_back();
       for (const int above : t->tree.path(row))
-        if (above > 0) paths.back().push_back(t->ranks[static_cast<std::size_t>(above)]);
+        if (above > 0) paths.back().push_back(t->ranks[at(above)]);
     }
   } else {
-    for (int n = 1; n <= method.depth(); ++n) paths.emplace_back(static_cast<std::size_t>(n), 0);
+    for (int n = 1; n <= method.depth(); ++n) paths.emplace_back(at(n), 0);
   }
   return paths;
 }
@@ -122,11 +123,11 @@ std::variant<DraftAhead, std::string> Acceptance::window(const BuiltMethod& m) c
   using Window = std::variant<DraftAhead, std::string>;
   const int drafts = m.method.drafts_ahead();
   const auto of_levels = [&](std::size_t levels, const char* what, auto rate) -> Window {
-    if (levels < static_cast<std::size_t>(drafts))
+    if (levels < at(drafts))
       return "fewer " + std::string(what) + " (" + std::to_string(levels) + ") than drafts of a window (" +
              std::to_string(drafts) + ")";
     std::vector<double> rates;
-    for (std::size_t j = 0; j < static_cast<std::size_t>(drafts); ++j) rates.push_back(rate(j));
+    for (std::size_t j = 0; j < at(drafts); ++j) rates.push_back(rate(j));
     return DraftAhead(rates);
   };
   const auto of_mean = [&](double tokens) -> Window {
@@ -202,7 +203,7 @@ Length Acceptance::mean_length_of_hits(const BuiltMethod& m, double context) con
 
 std::vector<double> Acceptance::rates_of_steps(const BuiltMethod& m, double context) const {
   const int depth = m.method.usual_depth();
-  const auto drafts = static_cast<std::size_t>(depth);
+  const auto drafts = at(depth);
   if (m.method.drafts_ahead() > 0 && given()) {  // each step is drawn from the stationary states
     const DraftAhead ahead = std::get<DraftAhead>(window(m));
     std::vector<double> rates(ahead.pending_rates().begin(), ahead.pending_rates().end());
@@ -210,17 +211,14 @@ std::vector<double> Acceptance::rates_of_steps(const BuiltMethod& m, double cont
     return rates;
   }
   const auto alike = [&](double rate) { return std::vector<double>(drafts, rate); };
-  std::vector<double> rates =
-      std::visit(Match{[&](const Rates& r) {
-                         return std::vector<double>(r.conditional.begin(),
-                                                    r.conditional.begin() + static_cast<std::ptrdiff_t>(drafts));
-                       },
-                       [&](const Rate& r) { return alike(r.conditional); },
-                       [&](const MeanLength& l) { return alike(iid_rate(l.tokens, depth)); },
-                       [&](const Ranks& r) { return rates_of(tree_lengths(rank_paths(m.method), r.levels)); },
-                       [&](const AcceptanceTable& t) { return t.rates(context, depth); },
-                       [](const auto&) { return std::vector<double>(); }},
-                 form_);
+  std::vector<double> rates = std::visit(
+      Match{[&](const Rates& r) { return std::vector<double>(r.conditional.begin(), r.conditional.begin() + depth); },
+            [&](const Rate& r) { return alike(r.conditional); },
+            [&](const MeanLength& l) { return alike(iid_rate(l.tokens, depth)); },
+            [&](const Ranks& r) { return rates_of(tree_lengths(rank_paths(m.method), r.levels)); },
+            [&](const AcceptanceTable& t) { return t.rates(context, depth); },
+            [](const auto&) { return std::vector<double>(); }},
+      form_);
   if (!rates.empty()) rates.front() *= hit_share_;  // without a hit no draft is accepted
   return rates;
 }
@@ -231,8 +229,8 @@ LengthDistribution Acceptance::lengths(const BuiltMethod& m, double context) con
   std::vector<double> steps;  // [n]: that emit more than n tokens
   for (int prompt = 0; prompt < trace()->prompts(); ++prompt)
     for (const int emitted : trace()->replay(prompt, plan)) {
-      if (steps.size() < static_cast<std::size_t>(emitted)) steps.resize(static_cast<std::size_t>(emitted));
-      for (int n = 0; n < emitted; ++n) ++steps[static_cast<std::size_t>(n)];
+      if (steps.size() < at(emitted)) steps.resize(at(emitted));
+      for (int n = 0; n < emitted; ++n) ++steps[at(n)];
     }
   if (steps.empty()) return chain_lengths({});
   std::vector<double> survival;
@@ -252,8 +250,8 @@ DraftOutcomes Acceptance::outcomes(const BuiltMethod& m, bool from_start) const 
 }
 
 std::optional<int> Acceptance::longest_chain() const {
-  if (const auto* rates = std::get_if<Rates>(&form_)) return static_cast<int>(rates->conditional.size());
-  if (const auto* ranks = std::get_if<Ranks>(&form_)) return static_cast<int>(ranks->levels.size());
+  if (const auto* rates = std::get_if<Rates>(&form_)) return count(rates->conditional);
+  if (const auto* ranks = std::get_if<Ranks>(&form_)) return count(ranks->levels);
   if (table() != nullptr) return table()->longest();
   if (const Trace* t = trace()) return t->header().ranks() ? t->header().depth : 0;
   return given() ? std::nullopt : std::optional(0);

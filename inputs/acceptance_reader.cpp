@@ -50,39 +50,24 @@ Acceptance::Form read_served(const Reader& in, const MethodSpec& method, Catalog
 Acceptance read_acceptance(const Reader& in, const MethodSpec& method, Catalogue& catalogue) {
   Acceptance::Form form;
   int given = 0;
-  if (const auto rates = in.find("rates")) {
+  const auto take = [&](std::string_view key, const auto& read) {
+    const auto value = in.find(key);
+    if (!value) return;
     ++given;
-    form = Acceptance::Rates{rates->numbers(0, 1)};
-    if (std::get<Acceptance::Rates>(form).conditional.empty()) rates->fail("at least one rate is needed");
-  }
-  if (const auto shares = in.find("per_position")) {  // unconditional rates, as vLLM logs them
-    ++given;
-    form = Acceptance::Rates{read_per_position(*shares)};
-  }
-  if (const auto rate = in.find("rate")) {
-    ++given;
-    form = Acceptance::Rate{rate->ratio()};
-  }
-  if (const auto length = in.find("mean_length")) {
-    ++given;
-    form = Acceptance::MeanLength{length->number(1, 1024)};
-  }
-  if (const auto ranks = in.find("ranks")) {
-    ++given;
-    form = Acceptance::Ranks{read_rank_acceptance(*ranks)};
-  }
-  if (const auto table = in.find("table")) {
-    ++given;
-    form = read_acceptance_table(*table);
-  }
-  if (const auto trace = in.find("trace")) {
-    ++given;
-    form = read_traced(*trace, method, catalogue);
-  }
-  if (const auto measured = in.find("measured")) {
-    ++given;
-    form = read_served(*measured, method, catalogue);
-  }
+    form = read(*value);
+  };
+  take("rates", [](const Reader& rates) {
+    Acceptance::Rates read{rates.numbers(0, 1)};
+    if (read.conditional.empty()) rates.fail("at least one rate is needed");
+    return read;
+  });
+  take("per_position", [](const Reader& r) { return Acceptance::Rates{read_per_position(r)}; });  // as vLLM logs them
+  take("rate", [](const Reader& r) { return Acceptance::Rate{r.ratio()}; });
+  take("mean_length", [](const Reader& r) { return Acceptance::MeanLength{r.number(1, 1024)}; });
+  take("ranks", [](const Reader& r) { return Acceptance::Ranks{read_rank_acceptance(r)}; });
+  take("table", [](const Reader& r) { return read_acceptance_table(r); });
+  take("trace", [&](const Reader& r) { return read_traced(r, method, catalogue); });
+  take("measured", [&](const Reader& r) { return read_served(r, method, catalogue); });
   if (given != 1)
     in.fail(
         "give one of \"rates\", \"per_position\", \"rate\", \"ranks\", \"table\", \"trace\", \"measured\" and "

@@ -6,6 +6,8 @@
 #include <boost/math/distributions/gamma.hpp>
 #include <cmath>
 
+#include "core/int_indexed.h"
+
 namespace draftline {
 
 double gamma_variate(Rng& rng, double shape, double scale) {
@@ -18,7 +20,7 @@ struct Draw {
   Rng& rng;
   double operator()(const FixedLength& l) const { return l.tokens; }
   double operator()(const UniformLength& l) const {
-    return l.least + static_cast<int>(rng.below(static_cast<std::uint64_t>(l.most - l.least) + 1));
+    return l.least + static_cast<int>(rng.below(at(l.most - l.least) + 1));
   }
   double operator()(const ExponentialLength& l) const { return l.mean * rng.exponential(); }
   double operator()(const GammaLength& l) const {
@@ -57,7 +59,7 @@ Moments moments(const WorkloadTrace& trace, int RecordedRequest::*column, bool o
     const double x = of_logarithms ? std::log(r.*column) : r.*column;
     sum += x, squares += x * x;
   }
-  const auto n = static_cast<double>(trace.requests.size());
+  const double n = count(trace.requests);
   return {sum / n, std::sqrt(std::max(0.0, squares / n - (sum / n) * (sum / n)))};
 }
 
@@ -76,7 +78,7 @@ bool is_drawn(const Lengths& l) {
 
 int draw_length(const Lengths& l, Rng& rng) {
   const double tokens = std::visit(Draw{rng}, l);
-  return static_cast<int>(std::clamp(std::round(tokens), 1.0, static_cast<double>(kLongestText)));
+  return static_cast<int>(std::clamp(std::round(tokens), 1.0, 1.0 * kLongestText));
 }
 
 double mean_length(const Lengths& l) { return std::visit(MeanLength{}, l); }

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "core/errors.h"
+#include "core/int_indexed.h"
 #include "core/reader.h"
 #include "core/text_file.h"
 
@@ -81,7 +82,7 @@ std::optional<ServedAcceptance> of_metrics(std::string_view text) {
     a.mean_length = 1 + std::min(accepted / drafts, kLongest);
     a.draft_length = whole_draft_length(drafted / drafts);
     for (const auto& [position, times] : by_position)
-      if (position == static_cast<int>(a.per_position.size())) a.per_position.push_back(std::min(times / drafts, 1.0));
+      if (position == count(a.per_position)) a.per_position.push_back(std::min(times / drafts, 1.0));
     while (!a.per_position.empty() && a.per_position.back() == 0) a.per_position.pop_back();  // deeper than is drafted
   } else if (gauged > 0) {
     a.mean_length = std::min(gauges / gauged, kLongest + 1);

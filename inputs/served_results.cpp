@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Results of serving benchmarks: those of a server and those of one batch at a time (served_formats.h).
 #include <algorithm>
+#include <array>
 
+#include "core/int_indexed.h"
 #include "core/json_parse.h"
 #include "core/quantity_text.h"
 #include "core/reader.h"
 #include "core/text_file.h"
-#include "inputs/served_details.h"
 #include "inputs/served_formats.h"
 
 namespace draftline {
@@ -19,6 +20,63 @@ std::optional<double> number(const Reader& in, std::string_view key, double leas
   const auto found = in.find(key);
   if (!found || found->is_null()) return std::nullopt;
   return found->number(least, most);
+}
+
+// How many sequences decoded together, from a result request by request ("start_times", "ttfts", "itls", lengths).
+struct DecodingTogether {
+  double batch_size;   // sequences that decode while a token is emitted, on average over tokens
+  double context;      // tokens of the text before a token, on average over tokens
+  Seconds median_gap;  // between two emissions of a sequence
+};
+// None if the result has no such lists. Lists of different lengths, or without a decoding request, are mistakes.
+std::optional<DecodingTogether> decoding_together(const Reader& result) {
+  constexpr double kMostSeconds = 1e9;
+  constexpr std::array keys{"start_times", "ttfts", "itls", "input_lens"};
+  for (const char* key : keys)
+    if (const auto list = result.find(key); !list || !list->is_array()) return std::nullopt;
+  const auto starts = result.at("start_times").items(), firsts = result.at("ttfts").items(),
+             gaps = result.at("itls").items(), prompts = result.at("input_lens").items();
+  if (starts.size() != firsts.size() || starts.size() != gaps.size() || starts.size() != prompts.size()) {
+    result.at("itls").fail("\"start_times\", \"ttfts\", \"itls\" and \"input_lens\" are of different lengths");
+    return std::nullopt;
+  }
+  struct Change {
+    double at;
+    int by;
+  };
+  std::vector<Change> changes;
+  std::vector<double> all;
+  double text = 0;
+  for (std::size_t i = 0; i < gaps.size(); ++i) {
+    const auto own = gaps[i].items();
+    if (own.empty()) continue;  // it failed, or has one token
+    double end = starts[i].number(-kMostSeconds, 10 * kMostSeconds) + firsts[i].number(0, kMostSeconds);
+    changes.push_back({end, 1});
+    for (const Reader& gap : own) all.push_back(gap.number(0, kMostSeconds)), end += all.back();
+    changes.push_back({end, -1});
+    const double tokens = count(own);
+    text += tokens * (prompts[i].number(0, 1 << 24) + tokens / 2);
+  }
+  if (all.empty()) {
+    result.at("itls").fail("no request has a second token");
+    return std::nullopt;
+  }
+  // While n sequences decode, they emit n times as many tokens as one does.
+  std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) { return a.at < b.at; });
+  double once = 0, squared = 0, n = 0, last = changes.front().at;
+  for (const Change& c : changes) {
+    once += n * (c.at - last);
+    squared += n * n * (c.at - last);
+    last = c.at;
+    n += c.by;
+  }
+  const auto middle = all.begin() + std::ssize(all) / 2;
+  std::nth_element(all.begin(), middle, all.end());
+  if (once <= 0 || *middle <= 0) {
+    result.at("itls").fail("half of the gaps between tokens take no time");
+    return std::nullopt;
+  }
+  return DecodingTogether{std::max(1.0, squared / once), text / count(all), Seconds{*middle}};
 }
 
 // vLLM's `bench serve`, SGLang's bench_serving: one load, summed up; perhaps request by request.

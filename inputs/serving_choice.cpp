@@ -68,30 +68,15 @@ void read_fleet(const Reader& in, ServingChoice& c) {
 
 LatencyTargets read_latency_targets(const Reader& in) {
   using Of = LatencyTargets::Target::Of;
-  struct Name {
-    std::string_view key;
-    Of of;
-    double share;
-  };
-  static constexpr std::array<Name, 15> names{{{"ttft_mean", Of::ttft, 0},
-                                               {"ttft_p50", Of::ttft, 0.5},
-                                               {"ttft_p90", Of::ttft, 0.9},
-                                               {"ttft_p95", Of::ttft, 0.95},
-                                               {"ttft_p99", Of::ttft, 0.99},
-                                               {"tpot_mean", Of::tpot, 0},
-                                               {"tpot_p50", Of::tpot, 0.5},
-                                               {"tpot_p90", Of::tpot, 0.9},
-                                               {"tpot_p95", Of::tpot, 0.95},
-                                               {"tpot_p99", Of::tpot, 0.99},
-                                               {"e2e_mean", Of::e2e, 0},
-                                               {"e2e_p50", Of::e2e, 0.5},
-                                               {"e2e_p90", Of::e2e, 0.9},
-                                               {"e2e_p95", Of::e2e, 0.95},
-                                               {"e2e_p99", Of::e2e, 0.99}}};
+  constexpr NamedValues<Of, 3> kLatencies{{{"ttft", Of::ttft}, {"tpot", Of::tpot}, {"e2e", Of::e2e}}};
+  constexpr NamedValues<double, 5> kStatistics{
+      {{"_mean", 0}, {"_p50", 0.5}, {"_p90", 0.9}, {"_p95", 0.95}, {"_p99", 0.99}}};
   LatencyTargets all;
-  for (const Name& n : names)
-    if (const auto limit = in.find(n.key))
-      all.targets.push_back({n.of, n.share, limit->quantity<Seconds>(), std::string(n.key)});
+  for (const auto& [latency, of] : kLatencies)
+    for (const auto& [statistic, share] : kStatistics) {
+      const std::string key = std::string(latency) + std::string(statistic);
+      if (const auto limit = in.find(key)) all.targets.push_back({of, share, limit->quantity<Seconds>(), key});
+    }
   in.done();
   return all;
 }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/int_indexed.h"
+
 namespace draftline {
 
 namespace {
@@ -103,7 +105,7 @@ Workload read_workload(const Reader& in, Catalogue& catalogue) {
     w.length_trace = w.arrival_trace;
     w.prompt = w.output = RecordedLength{};
   }
-  const auto recorded = [](const auto& trace) { return static_cast<std::int64_t>(trace->requests.size()); };
+  const auto recorded = [](const auto& trace) -> std::int64_t { return std::ssize(trace->requests); };
   if (const auto requests = in.find("requests")) {
     w.requests = requests->long_integer(1, 1'000'000'000);
     if (w.arrival_trace && w.requests > recorded(w.arrival_trace))
@@ -129,7 +131,7 @@ double mean_rate(const Workload& w) {
     case ArrivalProcess::Kind::closed: return 0;
     case ArrivalProcess::Kind::on_off: return a.rate * a.on / (a.on + a.off);
     case ArrivalProcess::Kind::trace: {
-      const double last = w.arrival_trace->requests[static_cast<std::size_t>(w.requests - 1)].arrival;
+      const double last = w.arrival_trace->requests[at(w.requests - 1)].arrival;
       return last > 0 ? a.scale * static_cast<double>(w.requests) / last : 0;
     }
     case ArrivalProcess::Kind::poisson:
@@ -144,7 +146,7 @@ static double mean_of(const Lengths& l, const Workload& w, int RecordedRequest::
   if (!trace) return 0;
   double sum = 0;
   for (const RecordedRequest& r : trace->requests) sum += r.*tokens;
-  return sum / static_cast<double>(trace->requests.size());
+  return sum / count(trace->requests);
 }
 double mean_prompt(const Workload& w) { return mean_of(w.prompt, w, &RecordedRequest::prompt); }
 double mean_output(const Workload& w) { return mean_of(w.output, w, &RecordedRequest::output); }
@@ -217,17 +219,17 @@ double Requests::gap() {
 // Only whole blocks have names: one in which a prefix ends is no other prompt's.
 const std::vector<int>* Requests::draw_prefix(int prompt) {
   const SharedPrefix& shared = *workload_.shared_prefix;
-  const int group = static_cast<int>(groups_.below(static_cast<std::uint64_t>(shared.groups)));
+  const int group = static_cast<int>(groups_.below(at(shared.groups)));
   const int first = group * (shared.tokens / shared.block), blocks = std::min(shared.tokens, prompt) / shared.block;
   std::vector<int>& names = prefixes_[group];
-  for (int i = static_cast<int>(names.size()); i < blocks; ++i) names.push_back(first + i);
+  for (int i = count(names); i < blocks; ++i) names.push_back(first + i);
   return &names;
 }
 
 std::optional<Request> Requests::next() {
   const Workload& w = workload_;
   if (made_ == w.requests) return std::nullopt;
-  if (w.arrival_trace) time_ = w.arrival_trace->requests[static_cast<std::size_t>(made_)].arrival / w.arrivals.scale;
+  if (w.arrival_trace) time_ = w.arrival_trace->requests[at(made_)].arrival / w.arrivals.scale;
   else time_ += gap();
   if (time_ > kLongestTime.value)
     throw InputErrors("request " + std::to_string(made_) + " arrives after more than " + to_text(kLongestTime) +
@@ -236,10 +238,10 @@ std::optional<Request> Requests::next() {
   const RecordedRequest* row = nullptr;
   if (w.length_trace && (is_recorded(w.prompt) || is_recorded(w.output))) {
     const std::size_t rows = w.length_trace->requests.size();
-    row = &w.length_trace->requests[w.lengths_in_order ? static_cast<std::size_t>(made_) % rows : rows_.below(rows)];
+    row = &w.length_trace->requests[w.lengths_in_order ? at(made_) % rows : rows_.below(rows)];
   }
   if (row != nullptr && has_recorded_prefixes(w))
-    r.prefix_hashes = &w.length_trace->prefix_hashes[static_cast<std::size_t>(row - w.length_trace->requests.data())];
+    r.prefix_hashes = &w.length_trace->prefix_hashes[at(row - w.length_trace->requests.data())];
   const auto length = [&](const Lengths& lengths, const auto& kept, Rng& own) {
     if (!kept) return draw_length(lengths, own);
     return kept->at(made_, [&](Rng& rng) { return draw_length(lengths, rng); });
@@ -255,7 +257,7 @@ std::string Requests::place(const Request& r) const {
   const auto& trace = workload_.length_trace;
   const bool by_row = trace && workload_.lengths_in_order && is_recorded(workload_.prompt);
   if (!by_row || trace->requests.front().line == 0) return "request " + std::to_string(r.id);
-  const auto row = static_cast<std::size_t>(r.id) % trace->requests.size();
+  const auto row = at(r.id) % trace->requests.size();
   return trace->file.string() + ":" + std::to_string(trace->requests[row].line);
 }
 

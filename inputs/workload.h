@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "core/int_indexed.h"
 #include "inputs/catalogue.h"
 #include "inputs/lengths.h"
 
@@ -82,8 +83,8 @@ class KeptDraws {
     // The i-th value; `draw` draws further values.
     template <class Draw>
     Value at(std::int64_t i, Draw draw) {
-      while (static_cast<std::int64_t>(values_.size()) <= i) values_.push_back(draw(rng_));
-      return values_[static_cast<std::size_t>(i)];
+      while (std::ssize(values_) <= i) values_.push_back(draw(rng_));
+      return values_[draftline::at(i)];
     }
     std::size_t size() const { return values_.size(); }
 

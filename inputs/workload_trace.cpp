@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/csv.h"
+#include "core/int_indexed.h"
 #include "core/reader.h"
 #include "core/text_file.h"
 

@@ -42,7 +42,7 @@ std::unique_ptr<Method> make_eagle3(Context& c) {
   if (drafter.vocabulary == 0)
     drafter.vocabulary = c.own<HeadParameters>().draft_vocabulary.value_or(std::min(32000, c.target.vocabulary()));
   if (normed) drafter.norm_each_state = drafter.normed_state = true;
-  return std::make_unique<Eagle3>(c, draft_shape(c.spec, std::min(64, drafter.vocabulary)), drafter);
+  return std::make_unique<Eagle3>(c, draft_shape(c.spec, std::min(kMostCandidates, drafter.vocabulary)), drafter);
 }
 
 Entry eagle3_entry(Entry e) {

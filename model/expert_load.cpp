@@ -25,7 +25,7 @@ std::vector<int> balanced(int rows, int experts, int per_token) {
 // Every expert takes one quantile of the distribution; what rounding and the limit leave over goes to the least loaded,
 // and what is too much is taken from the most loaded.
 std::vector<int> power_law(int rows, int experts, int per_token, double exponent) {
-  const std::int64_t choices = static_cast<std::int64_t>(rows) * per_token;
+  const std::int64_t choices = std::int64_t{rows} * per_token;
   const double least = choices > experts ? 1 : 0.01, most = choices > experts ? 0.8 * rows : 2;
   const double from = std::pow(least, 1 - exponent), to = std::pow(most, 1 - exponent);
   std::vector<double> shares;
@@ -75,7 +75,7 @@ double misses(const Experts& e, const GroupsOfDevice& d) {
           const bool more_groups = met < e.groups_per_token;
           const double one = here / ((more_groups ? e.count : met * group) - drawn);
           const auto draw = [&](int groups, int with_end, int with_beginning, int experts) {
-            next[at(groups)][at(with_end)][static_cast<std::size_t>(with_beginning)] += std::max(0, experts) * one;
+            next[at(groups)][at(with_end)][at(with_beginning)] += std::max(0, experts) * one;
           };
           draw(met, end, beginning, met * group - drawn - end * d.end - beginning * d.beginning);
           if (!more_groups) continue;
@@ -135,14 +135,14 @@ std::vector<int> rows_of_experts(ExpertDistribution distribution, int rows, int 
 }
 
 double overlap_of(double shared, int experts, int per_token) {
-  const double chance = static_cast<double>(per_token) / experts;
+  const double chance = 1.0 * per_token / experts;
   return std::clamp((shared - chance) / (1 - chance), 0.0, 1.0);
 }
 
 std::optional<double> overlap_of_touched(double touched, int sequences, int rows, int experts, int per_token) {
   check(rows > sequences, "one row of each sequence says nothing of how alike its rows choose");
   if (touched < per_token || touched >= experts || per_token >= experts) return std::nullopt;
-  const double draws = std::log1p(-touched / experts) / std::log1p(-static_cast<double>(per_token) / experts);
+  const double draws = std::log1p(-touched / experts) / std::log1p(-1.0 * per_token / experts);
   return std::clamp(1 - (draws - sequences) / (rows - sequences), 0.0, 1.0);
 }
 

@@ -15,7 +15,7 @@ double independent_draws(const ExpertMlp& k) {
 }
 
 double experts_touched(const ExpertMlp& k) {
-  const double miss = 1 - static_cast<double>(k.per_token) / k.experts;
+  const double miss = 1 - 1.0 * k.per_token / k.experts;
   return k.experts * (1 - std::pow(miss, independent_draws(k)));
 }
 

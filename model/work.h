@@ -90,8 +90,13 @@ struct Span {
 // The op that is done to each element on the way, or the nearest to it that a probe times: on a CPU an exponential
 // costs more than its bytes, on a GPU nothing.
 enum class ElementOp { add, rms_norm, silu_mul, rope_append, argmax, top_k, sample };
-inline constexpr std::array<std::string_view, 7> kElementOpNames{"add",    "rms_norm", "silu_mul", "rope_append",
-                                                                 "argmax", "top_k",    "sample"};
+inline constexpr NamedValues<ElementOp, 7> kElementOps{{{"add", ElementOp::add},
+                                                        {"rms_norm", ElementOp::rms_norm},
+                                                        {"silu_mul", ElementOp::silu_mul},
+                                                        {"rope_append", ElementOp::rope_append},
+                                                        {"argmax", ElementOp::argmax},
+                                                        {"top_k", ElementOp::top_k},
+                                                        {"sample", ElementOp::sample}}};
 
 // Vector work and data movement: norms, activations, gathers, stores, sampling.
 struct Copy {

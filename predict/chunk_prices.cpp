@@ -18,7 +18,7 @@ int token_node(std::size_t i) {
   return static_cast<int>((16U << e) + j * (2U << e));
 }
 std::size_t token_cell(int tokens) {
-  if (tokens <= 16) return static_cast<std::size_t>(tokens);
+  if (tokens <= 16) return at(tokens);
   const auto n = static_cast<unsigned>(tokens);
   const auto e = static_cast<std::size_t>(std::bit_width(n) - 5);
   return 16 + 8 * e + ((n >> (e + 1)) & 7);
@@ -82,7 +82,7 @@ ChunkPrices::Between ChunkPrices::between(int tokens) {
     return {here, here, 0};
   }
   Prompt &behind = prompt(low + 1, 2 * node + 1), &next = prompt(high, 2 * node + 2);
-  return {behind, next, static_cast<double>(tokens - low - 1) / (high - low - 1)};
+  return {behind, next, (tokens - low - 1.0) / (high - low - 1)};
 }
 
 Seconds ChunkPrices::gemm_time(int rows) {

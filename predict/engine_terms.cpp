@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/errors.h"
+#include "core/int_indexed.h"
 #include "predict/prediction_interval.h"
 
 namespace draftline {
@@ -18,7 +19,7 @@ constexpr double kNinety = 1.645;  // standard deviations to the end of a 90 % i
 
 double factor_of_bandwidth(const Device& d) {
   constexpr double kLeast = 1.02, kUnknown = 1.1;
-  const auto known = known_errors(d).of[static_cast<std::size_t>(KernelKind::gemm)];
+  const auto known = known_errors(d).of[at(KernelKind::gemm)];
   if (!known) return kUnknown;
   return std::clamp(std::pow(known->high / known->low, 0.5 / kNinety), kLeast, kUnknown);
 }

@@ -12,7 +12,11 @@ namespace draftline {
 
 // How many rows a step verifies, of all its sequences, with the share of steps. The shares sum to 1.
 using VerifiedRows = std::vector<std::pair<int, double>>;
-double mean_rows(const VerifiedRows&);
+inline double mean_rows(const VerifiedRows& all) {
+  double mean = 0;
+  for (const auto& [rows, share] : all) mean += share * rows;
+  return mean;
+}
 
 class ExpectedStep {
  public:

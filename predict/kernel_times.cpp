@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/int_indexed.h"
 #include "core/quantity_text.h"
 #include "decoder/priced/engine_time.h"
 #include "methods/table.h"
@@ -48,7 +49,7 @@ std::vector<KernelTime> kernel_times(Pricer& pricer, const Setup& s, const Metho
   const Speculation speculation = pricer.recordings().method(s, m).speculation();
   const auto segments = pricer.recordings().recorded_step(s, m);
   const int sequences = s.replica_sequences();
-  const std::vector<int> lengths(static_cast<std::size_t>(sequences), s.prompt_tokens + (s.output_tokens - 2) / 2);
+  const std::vector<int> lengths(at(sequences), s.prompt_tokens + (s.output_tokens - 2) / 2);
   const StepOutline outline(segments);
   const std::vector<OpPrice> targets =
       op_prices(segments, lengths, *pricer.as_served(s.device, *s.engine), *s.engine, speculation);
@@ -64,7 +65,7 @@ std::vector<KernelTime> kernel_times(Pricer& pricer, const Setup& s, const Metho
   std::size_t next = 0;
   for (const StepOutline::Segment& segment : outline.segments)
     for (const StepOutline::Op& op : segment.ops()) {
-      const Kernel& kernel = outline.kinds[static_cast<std::size_t>(op.kind)].kernel;
+      const Kernel& kernel = outline.kinds[at(op.kind)].kernel;
       const bool drafts = own != nullptr && targets[next].phase == Phase::draft;
       const OpPrice& price = (drafts ? drafters : targets)[next];
       ++next;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "predict/placed_step.h"
 
+#include "core/int_indexed.h"
+
 namespace draftline {
 
 Seconds PlacedStep::operator()(double length, const PromptsBetween& between) const {
@@ -19,7 +21,7 @@ StepTiming PlacedStep::timing(double length) const {
   StepBreakdown step = !drafter_->ahead ? verify.add(draft, 1) : draft.time > verify.time ? draft : verify;
   step.time += drafter_->messages;
   step.of(Phase::commit, KernelKind::communication) += drafter_->messages;
-  step.waited[static_cast<std::size_t>(KernelKind::communication)] += drafter_->messages;
+  step.waited[at(KernelKind::communication)] += drafter_->messages;
   return {step, host_idle};
 }
 

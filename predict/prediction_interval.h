@@ -8,7 +8,7 @@
 #include "core/interval.h"
 #include "decoder/priced/step_breakdown.h"
 #include "model/devices/attention_library.h"
-#include "predict/chosen_fits.h"
+#include "model/kernels/operand_fits.h"
 
 namespace draftline {
 

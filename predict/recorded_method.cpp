@@ -3,6 +3,7 @@
 
 #include <iterator>
 
+#include "core/int_indexed.h"
 #include "decoder/priced/backend.h"
 
 namespace draftline {
@@ -33,7 +34,7 @@ std::vector<SegmentRun> RecordedMethod::record_step(int sequences, std::optional
   begin();
   std::vector<std::vector<int>> drafts;
   if (hits) {
-    drafts.emplace_back(static_cast<std::size_t>(sequences));
+    drafts.emplace_back(at(sequences));
     std::fill_n(drafts.front().begin(), *hits, decoder.method->drafts_of_hit());
     decoder.ops.follow(&drafts);
   }
@@ -46,7 +47,7 @@ std::vector<SegmentRun> RecordedMethod::record_step(int sequences, std::optional
 std::vector<SegmentRun> RecordedMethod::record_prefill(int tokens) {
   begin();
   decoder.generator.assume(0, 0);
-  decoder.generator.join({std::vector<int>(static_cast<std::size_t>(tokens))}, {0});
+  decoder.generator.join({std::vector<int>(at(tokens))}, {0});
   decoder.generator.assume(0, 0);
   return std::move(segments_);
 }

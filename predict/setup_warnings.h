@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "predict/chosen_fits.h"
+#include "model/kernels/operand_fits.h"
 #include "predict/setup.h"
 
 namespace draftline {

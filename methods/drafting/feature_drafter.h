@@ -14,6 +14,7 @@ struct DraftShape {  // a chain of `length`, or a tree if top_k > 0
   int nodes = 59;  // tree size: drafts that are verified
   int depth() const { return top_k == 0 ? length : passes + 1; }
 };
+inline constexpr int kMostCandidates = 64;  // of a level
 // The shape of the parameters: a chain of the draft length, "tree", or else the entry's usual chain or the tree of the
 // authors' code, whose levels have at most `candidates`.
 DraftShape draft_shape(const MethodSpec&, int candidates);

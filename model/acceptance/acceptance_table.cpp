@@ -23,7 +23,7 @@ Between between(const Items& items, double value, ValueOf value_of) {
   const auto above = std::find_if(items.begin(), items.end(), [&](const auto& i) { return value_of(i) >= value; });
   if (above == items.begin()) return {0, 0, 0};
   if (above == items.end()) return {items.size() - 1, items.size() - 1, 0};
-  const auto high = static_cast<std::size_t>(above - items.begin());
+  const auto high = at(above - items.begin());
   const double low_value = value_of(items[high - 1]);
   return {high - 1, high, (value - low_value) / (value_of(items[high]) - low_value)};
 }

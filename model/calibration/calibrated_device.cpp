@@ -52,11 +52,11 @@ CalibratedDevice of_cpu(const CalibrationInput& o, const Measured& m) {
   elementwise["slow_for"] = in_us(e.slow_for);
   elementwise["slow_clock"] = rounded(e.slow_clock);
   add_reach(elementwise["lines"], e.lines);
-  for (std::size_t op = 0; op < e.of.size(); ++op) {
-    if (std::none_of(c.quality.begin(), c.quality.end(), [&](const auto& q) { return q.op == kElementOpNames[op]; }))
+  for (const auto& [name, op] : kElementOps) {
+    if (std::none_of(c.quality.begin(), c.quality.end(), [name = name](const auto& q) { return q.op == name; }))
       continue;  // not probed
-    OrderedJson& one = elementwise["ops"][std::string(kElementOpNames[op])] = {{"fixed", in_ns(e.of[op].fixed)}};
-    if (static_cast<ElementOp>(op) != ElementOp::add) one["element"] = in_ns(e.of[op].element);
+    OrderedJson& one = elementwise["ops"][std::string(name)] = {{"fixed", in_ns(e.of[op].fixed)}};
+    if (op != ElementOp::add) one["element"] = in_ns(e.of[op].element);
   }
   cpu["elementwise"] = elementwise;
   return {d, c.quality, {}};

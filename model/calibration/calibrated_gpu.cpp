@@ -131,9 +131,8 @@ void put_fits(OrderedJson& fits, const CalibrationInput& o, const GpuCalibration
   if (c.copy) {
     put("copy", c.of_copy, *c.copy);
     if (c.copy->l2_share == 0) fits["copy"].erase("l2_share");
-    for (std::size_t op = 0; op < c.copy->of.size(); ++op)
-      if (const auto& of_op = c.copy->of[op])
-        add_fields(fits["copy"]["ops"][std::string(kElementOpNames[op])], *of_op, in_us);
+    for (const auto& [name, op] : kElementOps)
+      if (const auto& of_op = c.copy->of[op]) add_fields(fits["copy"]["ops"][std::string(name)], *of_op, in_us);
   }
   if (c.experts) put("experts", c.of_experts, *c.experts);
   if (c.delta_net) {

@@ -3,11 +3,13 @@
 // several are hardly identified alone though their sum is (docs/explanation/kernel_model.md, "Fitting").
 #pragma once
 #include <Eigen/Core>
+#include <cmath>
 #include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "core/int_indexed.h"
 #include "model/devices/fit_fields.h"
 #include "model/devices/fit_quality.h"
 
@@ -37,6 +39,13 @@ struct FittedValues {
   FitSpread spread;
 };
 using LogErrors = std::function<void(const std::vector<double>& values, Eigen::VectorXd& errors)>;
+
+// Logarithms of predicted over measured, of each point.
+template <class Point, class Predicted>
+void set_log_errors(Eigen::VectorXd& errors, const std::vector<Point>& points, Predicted predicted) {
+  for (Eigen::Index i = 0; i < std::ssize(points); ++i)
+    errors[i] = std::log(predicted(points[at(i)]) / points[at(i)].time);
+}
 
 // Fits from every one of `starts` of the last coefficient and keeps the best; no starts: from its own. `log_errors`
 // fills `points` residuals.

@@ -29,7 +29,7 @@ std::optional<Seconds> predicted_by(const Device& d, const LinkTable& measured, 
 
 std::optional<Seconds> predicted_by(const Device& d, const MeasuredPoint& p) {
   if (const CpuModel* cpu = d.cpu()) {
-    if (p.op != "gemm" && p.op != "attention" && !element_op_named(p.op)) return {};
+    if (p.op != "gemm" && p.op != "attention" && !value_named(kElementOps, p.op)) return {};
     return predicted(*cpu, p);
   }
   Measured one;

@@ -56,8 +56,10 @@ Fitted fit(const std::vector<CpuCoefficient>& coefficients, const std::vector<Me
       [&](const Eigen::VectorXd& logs) {
         Residuals r{Eigen::VectorXd(std::ssize(points)), kHold * (logs - start)};
         const auto values = values_of(logs);
-        for (std::size_t i = 0; i < points.size(); ++i)
-          r.data[static_cast<Eigen::Index>(i)] = std::log(predict(values, points[i]) / points[i].median.value);
+        for (Eigen::Index i = 0; i < r.data.size(); ++i) {
+          const MeasuredPoint& p = points[draftline::at(i)];
+          r.data[i] = std::log(predict(values, p) / p.median.value);
+        }
         return r;
       },
       start, {0.05, 80, 1e-7});
@@ -99,11 +101,10 @@ LogRatios left_out(const std::vector<CpuCoefficient>& coefficients, const std::v
 
 FitSpread spread_of(const std::vector<CpuCoefficient>& coefficients, const Fitted& whole) {
   FitSpread spread;
-  for (std::size_t i = 0; i < coefficients.size(); ++i) {
-    spread.names.push_back(coefficients[i].name);
-    spread.covariance.emplace_back();
-    for (Eigen::Index j = 0; j < whole.covariance.cols(); ++j)
-      spread.covariance.back().push_back(whole.covariance(static_cast<Eigen::Index>(i), j));
+  for (Eigen::Index i = 0; i < whole.covariance.rows(); ++i) {
+    spread.names.push_back(coefficients[draftline::at(i)].name);
+    const Eigen::VectorXd row = whole.covariance.row(i);
+    spread.covariance.emplace_back(row.begin(), row.end());
   }
   return spread;
 }
@@ -141,7 +142,7 @@ Seconds predicted(const CpuModel& fit, const MeasuredPoint& p) {
         round = pause + copies * cpu_time(fit, k, {ours, fit.co_runner_traffic * pause});
     return cpu_time(fit, k, {ours, fit.co_runner_traffic * round});
   }
-  if (const auto op = element_op_named(p.op)) {
+  if (const auto op = value_named(kElementOps, p.op)) {
     const Copy k = copy_of(*op, p, DType::fp32);
     return cpu_time(fit, k, {p.at("copies", 1) * k.old_lines + Bytes{1024.0 * p.at("reuse_kib", 0)}, {}});
   }
@@ -159,8 +160,6 @@ static CpuModel beside(const CpuModel& fit, const MeasuredPoint& p, const std::o
 // All ops in one fit, as they share what a byte costs and the clock; each is judged by itself, the interval is of all.
 static void fit_elements(const Measured& m, CpuCalibration& c) {
   constexpr double kMillisecond = 1e-3;
-  constexpr std::size_t kAdd = static_cast<std::size_t>(ElementOp::add),
-                        kGate = static_cast<std::size_t>(ElementOp::silu_mul);
   std::vector<CpuCoefficient> coefficients{{"byte", 0},
                                            {"beyond_l1_byte", 0},
                                            {"beyond_l2_byte", 0},
@@ -169,21 +168,21 @@ static void fit_elements(const Measured& m, CpuCalibration& c) {
                                            {"line_l2_byte", 0.01 * kNanosecond},
                                            {"line_llc_byte", 0.05 * kNanosecond},
                                            {"line_memory_byte", 0.15 * kNanosecond}};
-  std::array<std::size_t, kElementOpNames.size()> first{};  // of an op's coefficients
+  EnumArray<ElementOp, std::size_t, kElementOps.size()> first{};  // of an op's coefficients; 0: it was not probed
   std::vector<MeasuredPoint> points;
-  for (std::size_t op = 0; op < kElementOpNames.size(); ++op) {
-    const std::string name(kElementOpNames[op]);
+  for (const auto& [called, op] : kElementOps) {
+    const std::string name(called);
     const auto of_op = points_of(m, name);
-    if (of_op.empty() && may_be_unprobed(static_cast<ElementOp>(op))) continue;
+    if (of_op.empty() && may_be_unprobed(op)) continue;
     if (of_op.empty()) throw InputErrors(m.file.string() + "#/points: a CPU device needs measured points of " + name);
     std::vector<double> rates;
     for (const auto& p : of_op) {
-      const Copy k = copy_of(static_cast<ElementOp>(op), p, DType::fp32);
-      rates.push_back(p.median.value / (op == kAdd ? (k.read + k.written).value : k.elements));
+      const Copy k = copy_of(op, p, DType::fp32);
+      rates.push_back(p.median.value / (op == ElementOp::add ? (k.read + k.written).value : k.elements));
     }
     first[op] = coefficients.size();
     coefficients.push_back({name + "_fixed", 50 * kNanosecond});
-    if (op == kAdd)
+    if (op == ElementOp::add)
       for (std::size_t i = 0; i < 3; ++i) coefficients[i].start = quantile(rates, 0.5);
     else coefficients.push_back({name + "_element", quantile(rates, 0.5)});
     points.insert(points.end(), of_op.begin(), of_op.end());
@@ -196,9 +195,9 @@ static void fit_elements(const Measured& m, CpuCalibration& c) {
                     .slow_clock = v[4],
                     .lines = c.fit.attention.reach};
     e.lines.byte = {Seconds{v[5]}, Seconds{v[6]}, Seconds{v[7]}};
-    for (std::size_t op = 0; op < first.size(); ++op)
-      if (const std::size_t at = first[op]; at == 0) e.of[op] = e.of[kGate];
-      else e.of[op] = {Seconds{v[at]}, op == kAdd ? Seconds{} : Seconds{v[at + 1]}};
+    for (const auto& [called, op] : kElementOps)
+      if (const std::size_t at = first[op]; at == 0) e.of[op] = e.of[ElementOp::silu_mul];
+      else e.of[op] = {Seconds{v[at]}, op == ElementOp::add ? Seconds{} : Seconds{v[at + 1]}};
     return e;
   };
   const Predict predict = [&, usual = memory_times(m)](const std::vector<double>& v, const MeasuredPoint& p) {
@@ -212,19 +211,19 @@ static void fit_elements(const Measured& m, CpuCalibration& c) {
   const FitSpread spread = spread_of(coefficients, whole);
   const LogRatios log_ratio = left_out(coefficients, points, predict);
   std::vector<std::vector<double>> all(kFitFolds);
-  for (std::size_t op = 0; op < first.size(); ++op) {
+  for (const auto& [called, op] : kElementOps) {
     if (first[op] == 0) continue;
-    const std::string name(kElementOpNames[op]);
+    const std::string name(called);
     const auto& own = log_ratio.at(name);
     for (std::size_t fold = 0; fold < all.size(); ++fold)
       all[fold].insert(all[fold].end(), own[fold].begin(), own[fold].end());
     FitQuality& q = c.quality.emplace_back(judged(name, own));
     FitSpread of_op;  // the op's own
-    const auto begin = static_cast<std::ptrdiff_t>(first[op]), end = begin + (op == kAdd ? 1 : 2);
-    for (std::ptrdiff_t i = begin; i < end; ++i) {
-      const auto& row = spread.covariance[draftline::at(i)];
-      of_op.names.push_back(spread.names[draftline::at(i)].substr(name.size() + 1));
-      of_op.covariance.emplace_back(row.begin() + begin, row.begin() + end);
+    const std::size_t begin = first[op], size = op == ElementOp::add ? 1 : 2;
+    for (std::size_t i = begin; i < begin + size; ++i) {
+      const auto row = std::span(spread.covariance[i]).subspan(begin, size);
+      of_op.names.push_back(spread.names[i].substr(name.size() + 1));
+      of_op.covariance.emplace_back(row.begin(), row.end());
     }
     note_spread(q, of_op);
   }

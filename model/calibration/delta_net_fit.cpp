@@ -44,8 +44,7 @@ void fit_part(DeltaNetFit& fit, Part DeltaNetFit::*part, const std::string& pref
   const FittedValues best =
       fitted(coefficients, {}, std::ssize(points), [&](const std::vector<double>& values, Eigen::VectorXd& errors) {
         tried.*part = fit_of_values<Part>(values);
-        for (std::size_t i = 0; i < points.size(); ++i)
-          errors[static_cast<Eigen::Index>(i)] = std::log(predicted(tried, datasheet, points[i]) / points[i].time);
+        set_log_errors(errors, points, [&](const DeltaNetPoint& p) { return predicted(tried, datasheet, p); });
       });
   fit.*part = fit_of_values<Part>(best.values);
   if (spread == nullptr) return;

@@ -31,15 +31,14 @@ std::vector<double> costs_of(const std::vector<Row>& rows) {
   for (Eigen::Index j = 0; j < costs; ++j) used.push_back(j);
   Eigen::VectorXd x;
   for (bool again = true; again;) {
-    Eigen::MatrixXd part(n, std::ssize(used));
-    for (std::size_t j = 0; j < used.size(); ++j) part.col(static_cast<Eigen::Index>(j)) = a.col(used[j]);
+    const Eigen::MatrixXd part = a(Eigen::all, used);
     x = part.colPivHouseholderQr().solve(Eigen::VectorXd::Ones(n));
-    again = false;
-    for (std::size_t j = 0; j < used.size() && !again; ++j)
-      if (x[static_cast<Eigen::Index>(j)] < 0) used.erase(used.begin() + static_cast<std::ptrdiff_t>(j)), again = true;
+    const auto below = std::find_if(x.begin(), x.end(), [](double cost) { return cost < 0; });
+    again = below != x.end();
+    if (again) used.erase(used.begin() + (below - x.begin()));
   }
   std::vector<double> found(at(costs), 0.0);
-  for (std::size_t j = 0; j < used.size(); ++j) found[at(used[j])] = x[static_cast<Eigen::Index>(j)];
+  for (Eigen::Index j = 0; j < x.size(); ++j) found[at(used[at(j)])] = x[j];
   return found;
 }
 

@@ -36,7 +36,7 @@ Bytes touched_weights(const ExpertPoint& p) {
   return weight_bytes(p.operands.weights, p.load.touched * 3.0 * p.hidden * p.intermediate, p.operands.scale_bits);
 }
 
-bool is_cold(const ExpertPoint& p, const Device& d) { return touched_weights(p) > 2 * d.l2; }
+bool from_memory(const ExpertPoint& p, const Device& d) { return touched_weights(p) > 2 * d.l2; }
 
 void put_experts(Device& d, const Operands& operands, const ExpertFit& fit) {
   if (const auto format = multiplied_in(d, operands)) d.gpu().narrow_experts[*format] = fit;
@@ -51,8 +51,7 @@ ExpertFit fit_experts(const std::vector<ExpertPoint>& points, const Device& data
   const FittedValues best =
       fitted(coefficients, {}, std::ssize(points), [&](const std::vector<double>& values, Eigen::VectorXd& errors) {
         const ExpertFit f = fit_of_values<ExpertFit>(values);
-        for (std::size_t i = 0; i < points.size(); ++i)
-          errors[static_cast<Eigen::Index>(i)] = std::log(predicted(f, datasheet, points[i]) / points[i].time);
+        set_log_errors(errors, points, [&](const ExpertPoint& p) { return predicted(f, datasheet, p); });
       });
   if (spread != nullptr) *spread = best.spread;
   return fit_of_values<ExpertFit>(best.values);

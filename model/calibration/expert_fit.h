@@ -25,7 +25,7 @@ Seconds predicted(const ExpertFit&, const Device& datasheet, const ExpertPoint&)
 Seconds predicted(const Device&, const ExpertPoint&);  // of a GPU with a fit of experts
 Bytes touched_weights(const ExpertPoint&);             // with their scales
 // Whether the touched weights are more than twice the L2, so that nearly all come from memory, as in a network.
-bool is_cold(const ExpertPoint&, const Device& datasheet);
+bool from_memory(const ExpertPoint&, const Device& datasheet);
 
 // `spread`, where given, receives the covariance of the coefficients' logarithms. All points have the same operands.
 ExpertFit fit_experts(const std::vector<ExpertPoint>&, const Device& datasheet, FitSpread* spread = nullptr);

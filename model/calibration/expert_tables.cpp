@@ -113,7 +113,7 @@ class Gates {
  public:
   explicit Gates(const Device& datasheet) : datasheet_(datasheet) {}
   void see(const ExpertPoint& p) {
-    if (!is_cold(p, datasheet_)) return;
+    if (!from_memory(p, datasheet_)) return;
     double& share = fastest_[layer_of(p)];
     share = std::max(share, touched_weights(p) / datasheet_.bandwidth / p.time);
   }

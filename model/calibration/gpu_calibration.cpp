@@ -68,14 +68,14 @@ void put_delta_net(Device& d, const std::vector<DeltaNetPoint>& points, FitSprea
 }
 
 // What attention is asked for, by which its errors are told apart.
-enum class AttentionUse { decode_cold, decode_warm, verify, prompt, chunk };
+enum class AttentionUse { decode_from_memory, decode_from_l2, verify, prompt, chunk };
 constexpr std::array<const char*, 5> kUseNames{"cache over twice L2", "cache within twice L2",
                                                "up to 64 rows over a context", "prompts", "chunks of prompts"};
 AttentionUse use_of(const AttentionPoint& p, const Device& d) {
   constexpr int kMostVerified = 64;
   if (p.rows == 1) {
-    const bool cold = p.cache == CacheState::in_memory || cache_bytes(p) > 2 * d.l2;
-    return cold ? AttentionUse::decode_cold : AttentionUse::decode_warm;
+    const bool memory = p.cache == CacheState::in_memory || cache_bytes(p) > 2 * d.l2;
+    return memory ? AttentionUse::decode_from_memory : AttentionUse::decode_from_l2;
   }
   if (p.context == 0) return AttentionUse::prompt;
   return p.rows <= kMostVerified ? AttentionUse::verify : AttentionUse::chunk;
@@ -108,10 +108,10 @@ FitQuality quality_of_uses(const std::string& op, std::initializer_list<Attentio
   return q;
 }
 
-// Points of one library over a cache of one format. The habit is the library's whatever the cache, so where it is known
-// it is kept.
+// Points of one library over a cache of one format. A library's layout does not depend on the cache, so where it is
+// known it is kept.
 AttentionCalibration calibrated(const std::vector<AttentionPoint>& all, const Device& datasheet,
-                                std::optional<HeadLayout> habit) {
+                                std::optional<HeadLayout> layout) {
   Device d = datasheet;
   AttentionCalibration c;
   ErrorsByUse of_use;
@@ -120,7 +120,7 @@ AttentionCalibration calibrated(const std::vector<AttentionPoint>& all, const De
     std::vector<AttentionPoint> seen, unseen;
     for (const AttentionPoint& p : all) (fold_of(p) == fold ? unseen : seen).push_back(p);
     if (seen.empty() || unseen.empty()) continue;
-    d.gpu().attention.fits = {fit_attention(thinned(seen, kMostInFold), datasheet, nullptr, habit)};
+    d.gpu().attention.fits = {fit_attention(thinned(seen, kMostInFold), datasheet, nullptr, layout)};
     for (const AttentionPoint& p : unseen)
       of_use[use_of(p, datasheet)].log_ratio[at(fold)].push_back(std::log(p.time / predicted(d, p)));
   }
@@ -131,12 +131,12 @@ AttentionCalibration calibrated(const std::vector<AttentionPoint>& all, const De
     const std::string of_latent = form == AttentionForm::ordinary ? "" : " (latent, " + std::string(called) + ")";
     return use + of_latent + (library.empty() ? "" : " of " + library) + " over " + std::string(name(format));
   };
-  c.of_decode = quality_of_uses(named("decode attention"), {AttentionUse::decode_cold, AttentionUse::decode_warm},
-                                of_use, c.regimes);
+  c.of_decode = quality_of_uses(named("decode attention"),
+                                {AttentionUse::decode_from_memory, AttentionUse::decode_from_l2}, of_use, c.regimes);
   c.of_prefill = quality_of_uses(named("prefill attention"),
                                  {AttentionUse::verify, AttentionUse::prompt, AttentionUse::chunk}, of_use, c.regimes);
   FitSpread spread;
-  c.fit = fit_attention(thinned(all, kMostAttention), datasheet, &spread, habit);
+  c.fit = fit_attention(thinned(all, kMostAttention), datasheet, &spread, layout);
   note_spread(c.of_decode, spread);
   return c;
 }
@@ -156,6 +156,17 @@ FitQuality quality_of(const LinkTable& table) {
   return q;
 }
 
+// Fits a kernel by its points, into `d`, and judges the fit.
+template <class Point, class Put>
+FitQuality put_judged(Device& d, const std::string& op, const std::vector<Point>& points, std::size_t most,
+                      const Device& datasheet, Put put) {
+  FitSpread spread;
+  FitQuality quality = quality_of(op, points, datasheet, put);
+  put(d, thinned(points, most), &spread);
+  note_spread(quality, spread);
+  return quality;
+}
+
 // Fits each format of narrow operands that has points, by itself.
 template <class Fit, class Point, class Put, class Get>
 std::vector<NarrowCalibration<Fit>> narrow_fits(const std::string& op,
@@ -166,10 +177,7 @@ std::vector<NarrowCalibration<Fit>> narrow_fits(const std::string& op,
     const std::vector<Point>& here = points[at(format)];
     if (here.empty()) continue;
     Device d = datasheet;
-    FitSpread spread;
-    FitQuality quality = quality_of(op + ", " + std::string(name(format)), here, datasheet, put);
-    put(d, thinned(here, most), &spread);
-    note_spread(quality, spread);
+    FitQuality quality = put_judged(d, op + ", " + std::string(name(format)), here, most, datasheet, put);
     all.push_back({format, *get(d.gpu())[format], std::move(quality)});
   }
   return all;
@@ -225,7 +233,7 @@ KernelTimes kernel_times(const Measured& m, const Device& datasheet) {
       times.experts.push_back(expert_point(p, datasheet));
     } else if (p.op == "all_reduce") {
       nccl.points.push_back({p.at("ranks"), Bytes{1024.0 * p.at("kib")}, p.median});
-    } else if (const auto op = element_op_named(p.op); op && moves_bytes(*op)) {
+    } else if (const auto op = value_named(kElementOps, p.op); op && moves_bytes(*op)) {
       times.copies.push_back({work(copy_of(*op, p, kFormat)).bytes(), p.median, *op});
     } else if (p.op == "copy") {
       times.copies.push_back({Bytes{2 * 1024.0 * p.at("kib")}, p.median});
@@ -251,37 +259,31 @@ GpuCalibration calibrate_gpu(const KernelTimes& times, const Device& datasheet, 
     throw InputErrors(from + ": has no times of a GPU's kernels in the model's domain");
   GpuCalibration c;
   Device d = datasheet;
-  FitSpread spread;
   const auto gemm_of = [](Device& at, const std::vector<GemmPoint>& p, FitSpread* s) { put_gemm(at, p, s); };
   const auto experts_of = [](Device& at, const std::vector<ExpertPoint>& p, FitSpread* s) { put_experts(at, p, s); };
   if (!times.gemms.empty()) {
-    c.of_gemm = quality_of("gemm", times.gemms, datasheet, gemm_of);
-    put_gemm(d, thinned(times.gemms, kMostGemms), &spread);
-    note_spread(c.of_gemm, spread);
+    c.of_gemm = put_judged(d, "gemm", times.gemms, kMostGemms, datasheet, gemm_of);
     c.gemm = d.gpu().gemm;
   }
   std::map<std::tuple<AttentionForm, int, std::string>, std::vector<AttentionPoint>> by_kernel;
   for (const AttentionPoint& p : times.attention)
     by_kernel[{form_of(kernel_of(p)), -bits_of(p.format), p.library}].push_back(p);
-  std::map<std::pair<std::string, AttentionForm>, HeadLayout> habits;
+  std::map<std::pair<std::string, AttentionForm>, HeadLayout> layouts;
   for (const auto& [kernel, points] : by_kernel) {
-    const std::pair habit_of{std::get<std::string>(kernel), std::get<AttentionForm>(kernel)};
-    const auto known = habits.find(habit_of);
+    const std::pair kernel_of_library{std::get<std::string>(kernel), std::get<AttentionForm>(kernel)};
+    const auto known = layouts.find(kernel_of_library);
     c.attention.push_back(
-        calibrated(points, datasheet, known == habits.end() ? std::nullopt : std::optional(known->second)));
-    habits.emplace(habit_of, c.attention.back().fit.prefill.layout);
+        calibrated(points, datasheet, known == layouts.end() ? std::nullopt : std::optional(known->second)));
+    layouts.emplace(kernel_of_library, c.attention.back().fit.prefill.layout);
   }
   for (const LinkTable& table : times.links) c.links.push_back({table, quality_of(table)});
   if (!times.experts.empty()) {
-    c.of_experts = quality_of("experts", times.experts, datasheet, experts_of);
-    put_experts(d, thinned(times.experts, kMostExperts), &spread);
-    note_spread(c.of_experts, spread);
+    c.of_experts = put_judged(d, "experts", times.experts, kMostExperts, datasheet, experts_of);
     c.experts = d.gpu().experts;
   }
   if (!times.delta_nets.empty()) {
-    c.of_delta_net = quality_of("delta networks", times.delta_nets, datasheet, put_delta_net);
-    put_delta_net(d, times.delta_nets, &spread);
-    note_spread(c.of_delta_net, spread);
+    c.of_delta_net =
+        put_judged(d, "delta networks", times.delta_nets, times.delta_nets.size(), datasheet, put_delta_net);
     c.delta_net = d.gpu().delta_net;
   }
   c.narrow_gemms = narrow_fits<GemmFit>(
@@ -290,9 +292,7 @@ GpuCalibration calibrate_gpu(const KernelTimes& times, const Device& datasheet, 
       "experts", times.narrow_experts, kMostExperts, datasheet, experts_of,
       [](GpuModel & g) -> auto& { return g.narrow_experts; });
   if (times.copies.empty()) return c;
-  c.of_copy = quality_of("elementwise", times.copies, datasheet, put_copy);
-  put_copy(d, times.copies, &spread);
-  note_spread(c.of_copy, spread);
+  c.of_copy = put_judged(d, "elementwise", times.copies, times.copies.size(), datasheet, put_copy);
   c.copy = d.gpu().copy;
   return c;
 }

@@ -33,7 +33,7 @@ Copy quantising_pass(const GemmPoint& p) {
 }
 
 // The KV cache of a server is never in L2: points whose cache fits there twice count little, the others most.
-constexpr double kHotWeight = 0.15, kColdWeight = 2;
+constexpr double kWeightInL2 = 0.15, kWeightInMemory = 2;
 
 }  // namespace
 
@@ -110,11 +110,10 @@ GemmFit fit_gemm(const std::vector<GemmPoint>& points, const Device& datasheet, 
   GemmFit best;
   double least = std::numeric_limits<double>::infinity();
   const std::span tried = multiplied_in(d, operands) ? std::span(kGemmTiles) : std::span(kGemmTiles).first(1);
-  for (const auto& [habit, tiles] : tried) {  // for narrow operands the library's habit is found by the fit
+  for (const auto& [name, tiles] : tried) {  // for narrow operands the fit finds the library's tiles
     const auto errors_of = [&](const std::vector<double>& v, Eigen::VectorXd& errors) {
       put_gemm(d, operands, fit_of(v, tiles));
-      for (std::size_t i = 0; i < points.size(); ++i)
-        errors[static_cast<Eigen::Index>(i)] = std::log(predicted(d, points[i]) / points[i].time);
+      set_log_errors(errors, points, [&](const GemmPoint& p) { return predicted(d, p); });
     };
     const auto [values, spread_here] = fitted(coefficients, kSoftnessStarts, size, errors_of);
     Eigen::VectorXd errors(size);
@@ -160,10 +159,12 @@ class AttentionErrors {
     add_coefficients(coefficients_, PrefillAttentionFit{}, kHold, "prefill/");
     for (const Coefficient& c : coefficients_) fitted_.push_back(has_coefficient(layout, c.name));
     std::erase_if(coefficients_, [&](const Coefficient& c) { return !has_coefficient(layout, c.name); });
-    for (const AttentionPoint& p : points)
-      weights_.push_back(p.context == 0                                                            ? 1
-                         : p.cache == CacheState::repeated && cache_bytes(p) <= 2.0 * datasheet.l2 ? kHotWeight
-                                                                                                   : kColdWeight);
+    weights_.resize(std::ssize(points));
+    for (Eigen::Index i = 0; i < weights_.size(); ++i) {
+      const AttentionPoint& p = points[at(i)];
+      const bool in_l2 = p.cache == CacheState::repeated && cache_bytes(p) <= 2.0 * datasheet.l2;
+      weights_[i] = p.context == 0 ? 1 : in_l2 ? kWeightInL2 : kWeightInMemory;
+    }
   }
 
   AttentionFit fit_of(const std::vector<double>& fitted) const {
@@ -180,8 +181,8 @@ class AttentionErrors {
 
   void operator()(const std::vector<double>& values, Eigen::VectorXd& errors) {
     device_.gpu().attention.fits.front() = fit_of(values);
-    for (std::size_t i = 0; i < points_.size(); ++i)
-      errors[static_cast<Eigen::Index>(i)] = weights_[i] * std::log(predicted(device_, points_[i]) / points_[i].time);
+    set_log_errors(errors, points_, [&](const AttentionPoint& p) { return predicted(device_, p); });
+    errors.array() *= weights_.array();
   }
 
   FittedValues best(std::span<const double> starts) {
@@ -201,33 +202,29 @@ class AttentionErrors {
   std::size_t of_decode_ = 0;
   std::vector<double> neutral_;  // of every coefficient: what one that is not fitted has
   std::vector<bool> fitted_;
-  std::vector<double> weights_;
+  Eigen::VectorXd weights_;
 };
-
-}  // namespace
-
-namespace {
 
 // The data decide, by a fit from one start each. What explains them hardly better than a plainer layout is chance.
 HeadLayout layout_of(const std::vector<AttentionPoint>& points, const Device& datasheet) {
   constexpr double kPlainly = 0.98;
-  HeadLayout habit = HeadLayout::packed;
+  HeadLayout best = HeadLayout::packed;
   double least = std::numeric_limits<double>::infinity();
   for (const auto& [name, layout] : kHeadLayouts) {
     if (layout == HeadLayout::stacked && !points.front().library.empty()) continue;  // our own kernels alone do that
     AttentionErrors errors(points, datasheet, layout);
     if (const double mean = errors.mean(errors.best(std::span(kSoftnessStarts).subspan(1, 1))); mean < kPlainly * least)
-      least = mean, habit = layout;
+      least = mean, best = layout;
   }
-  return habit;
+  return best;
 }
 
 }  // namespace
 
 AttentionFit fit_attention(const std::vector<AttentionPoint>& points, const Device& datasheet, FitSpread* spread,
-                           std::optional<HeadLayout> habit) {
+                           std::optional<HeadLayout> layout) {
   check(!points.empty(), "a fit needs points");
-  AttentionErrors errors(points, datasheet, habit ? *habit : layout_of(points, datasheet));
+  AttentionErrors errors(points, datasheet, layout ? *layout : layout_of(points, datasheet));
   const FittedValues best = errors.best(kSoftnessStarts);
   if (spread != nullptr) *spread = best.spread;
   return errors.fit_of(best.values);
@@ -239,11 +236,8 @@ namespace {
 std::vector<ElementOp> fitted_apart(const std::vector<CopyPoint>& points) {
   constexpr int kLeast = 4;
   std::vector<ElementOp> ops;
-  for (std::size_t i = 0; i < kElementOpNames.size(); ++i) {
-    const auto op = static_cast<ElementOp>(i);
-    if (std::count_if(points.begin(), points.end(), [&](const CopyPoint& p) { return p.op == op; }) >= kLeast)
-      ops.push_back(op);
-  }
+  for (const auto& [name, op] : kElementOps)
+    if (std::ranges::count(points, op, &CopyPoint::op) >= kLeast) ops.push_back(op);
   return ops;
 }
 
@@ -259,7 +253,7 @@ CopyFit fit_copy(const std::vector<CopyPoint>& points, const Device& datasheet, 
   if (apart.empty()) coefficients.pop_back();
   else coefficients.erase(coefficients.begin());
   for (const ElementOp op : apart)
-    add_coefficients(coefficients, ElementwiseFit{}, kHold, std::string(kElementOpNames[at(op)]) + "/");
+    add_coefficients(coefficients, ElementwiseFit{}, kHold, std::string(name_of(kElementOps, op)) + "/");
   const auto fit_of = [&](std::vector<double> values) {
     if (apart.empty()) values.push_back(0);
     else values.insert(values.begin(), std::numeric_limits<double>::infinity());
@@ -268,7 +262,7 @@ CopyFit fit_copy(const std::vector<CopyPoint>& points, const Device& datasheet, 
     double fastest = 0;
     for (std::size_t i = 0; i < apart.size(); ++i) {
       const auto of_op = fit_of_values<ElementwiseFit>(values, shared + own * i);
-      f.of[static_cast<std::size_t>(apart[i])] = of_op;
+      f.of[apart[i]] = of_op;
       f.fixed = std::min(f.fixed, of_op.fixed);
       fastest = std::max(fastest, of_op.l2_speed);
     }
@@ -279,8 +273,7 @@ CopyFit fit_copy(const std::vector<CopyPoint>& points, const Device& datasheet, 
   const FittedValues best =
       fitted(coefficients, {}, std::ssize(points), [&](const std::vector<double>& v, Eigen::VectorXd& errors) {
         d.gpu().copy = fit_of(v);
-        for (std::size_t i = 0; i < points.size(); ++i)
-          errors[static_cast<Eigen::Index>(i)] = std::log(predicted(d, points[i]) / points[i].time);
+        set_log_errors(errors, points, [&](const CopyPoint& p) { return predicted(d, p); });
       });
   if (spread != nullptr) *spread = best.spread;
   return fit_of(best.values);

@@ -55,9 +55,9 @@ GemmFit fit_gemm(const std::vector<GemmPoint>&, const Device& datasheet, FitSpre
 void put_gemm(Device&, const Operands&, const GemmFit& fit);
 
 // Fits points of one library over a cache of one format. Decode and prefill share one form, and are fitted together.
-// `habit`: the library's layout, where it is known.
+// `layout`: the library's, where it is known.
 AttentionFit fit_attention(const std::vector<AttentionPoint>&, const Device& datasheet, FitSpread* spread = nullptr,
-                           std::optional<HeadLayout> habit = {});
+                           std::optional<HeadLayout> layout = {});
 
 CopyFit fit_copy(const std::vector<CopyPoint>&, const Device& datasheet, FitSpread* spread = nullptr);
 

@@ -7,12 +7,6 @@
 
 namespace draftline {
 
-std::optional<ElementOp> element_op_named(std::string_view name) {
-  const auto found = std::find(kElementOpNames.begin(), kElementOpNames.end(), name);
-  if (found == kElementOpNames.end()) return {};
-  return static_cast<ElementOp>(found - kElementOpNames.begin());
-}
-
 Gemm gemm_of(const MeasuredPoint& p, DType format) { return {p.at("rows"), p.at("in"), p.at("out"), format, format}; }
 
 Attention attention_of(const MeasuredPoint& p, DType format) {

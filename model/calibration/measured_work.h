@@ -6,9 +6,6 @@
 
 namespace draftline {
 
-// The elementwise op of that name, if it is one.
-std::optional<ElementOp> element_op_named(std::string_view);
-
 // `format`: in which the device holds what is moved.
 Gemm gemm_of(const MeasuredPoint&, DType format);
 Attention attention_of(const MeasuredPoint&, DType format);

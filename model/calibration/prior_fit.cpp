@@ -20,9 +20,7 @@ using Predicted = std::function<VectorXd(const VectorXd&)>;
 std::vector<double> plain(const VectorXd& v) { return {v.data(), v.data() + v.size()}; }
 VectorXd vector_of(std::span<const double> v) { return Eigen::Map<const VectorXd>(v.data(), std::ssize(v)); }
 Predicted with_vectors(const LogTimes& predicted) {
-  return [&predicted](const VectorXd& x) {
-    return vector_of(predicted({x.data(), static_cast<std::size_t>(x.size())}));
-  };
+  return [&predicted](const VectorXd& x) { return vector_of(predicted({x.data(), at(x.size())})); };
 }
 
 MatrixXd jacobian_of(const Predicted& predicted, const VectorXd& at, Eigen::Index points) {

@@ -53,7 +53,7 @@ std::vector<Relative> relatives(const fs::path& shipped) {
   for (const fs::path& file : disk().list(shipped)) {
     if (file.extension() != ".json") continue;
     Device d = device_of(file, shipped);
-    if (d.can_lend_fits()) all.push_back({file.stem().string(), std::move(d)});
+    if (d.cpu() == nullptr && !d.has_transferred_fits()) all.push_back({file.stem().string(), std::move(d)});
   }
   if (all.empty()) throw InputErrors(shipped.string() + ": has no device with fits of its own");
   std::sort(all.begin(), all.end(), [](const Relative& a, const Relative& b) { return a.name < b.name; });

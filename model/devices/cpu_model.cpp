@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/devices/cpu_model.h"
 
-#include "core/int_indexed.h"
 #include "model/devices/fit_fields.h"
 
 namespace draftline {
@@ -43,15 +42,15 @@ CpuModel read_cpu_model(Reader in, Bytes llc) {
     lines->done();
   }
   const Reader ops = elementwise.at("ops");
-  for (std::size_t op = 0; op < kElementOpNames.size(); ++op) {
-    const auto given = ops.find(kElementOpNames[op]);
-    if (!given && may_be_unprobed(static_cast<ElementOp>(op))) {
-      f.elements.of[op] = f.elements.of[at(ElementOp::silu_mul)];
+  for (const auto& [name, op] : kElementOps) {
+    const auto given = ops.find(name);
+    if (!given && may_be_unprobed(op)) {
+      f.elements.of[op] = f.elements.of[ElementOp::silu_mul];
       continue;
     }
-    const Reader one = given ? *given : ops.at(kElementOpNames[op]);
+    const Reader one = given ? *given : ops.at(name);
     f.elements.of[op].fixed = duration(one.at("fixed"));
-    if (static_cast<ElementOp>(op) != ElementOp::add) f.elements.of[op].element = duration(one.at("element"));
+    if (op != ElementOp::add) f.elements.of[op].element = duration(one.at("element"));
     one.done();
   }
   ops.done();

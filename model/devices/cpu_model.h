@@ -5,6 +5,7 @@
 #pragma once
 #include <array>
 
+#include "core/int_indexed.h"
 #include "core/quantity.h"
 #include "model/devices/origin.h"
 #include "model/work.h"
@@ -68,8 +69,8 @@ struct CpuElementFit {
   struct Op {
     Seconds fixed, element;
   };
-  std::array<Op, kElementOpNames.size()> of{};  // by ElementOp; an addition has no cost besides its bytes
-  CpuByteCost lines;                            // of a byte of old lines; the caches keep what they keep of attention's
+  EnumArray<ElementOp, Op, kElementOps.size()> of{};  // by ElementOp; an addition has no cost besides its bytes
+  CpuByteCost lines;  // of a byte of old lines; the caches keep what they keep of attention's
   Origin origin{};
 };
 
@@ -80,7 +81,7 @@ struct CpuModel {
   CpuGemmFit gemm;
   CpuAttentionFit attention;
   CpuElementFit elements;
-  bool borrowed() const { return false; }  // no CPU borrows a fit
+  bool has_transferred_fits() const { return false; }
 };
 
 // A device file's "fits/cpu"; `llc`: the last-level cache of its datasheet. Mistakes are noted at their places.

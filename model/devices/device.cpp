@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads data/devices/*.json: blocks of datasheet values, each with its source; fits, each its own or borrowed.
+// Reads data/devices/*.json: blocks of datasheet values, each with its source; fits, each its own or transferred from a
+// relative.
 #include "model/devices/device.h"
 
 #include <algorithm>
@@ -8,12 +9,13 @@
 #include <map>
 #include <set>
 
+#include "core/int_indexed.h"
 #include "model/devices/fit_fields.h"
 
 namespace draftline {
 namespace {
 
-constexpr int kMostLenders = 4;  // a lends to b lends to c: no longer chain, and no ring
+constexpr int kMostTransfers = 4;  // from a to b to c: no longer chain, and no ring
 
 void read_peaks(Reader in, Device& d, std::set<std::string>& seen) {
   for (const auto& [key, value] : in.entries()) {
@@ -23,7 +25,7 @@ void read_peaks(Reader in, Device& d, std::set<std::string>& seen) {
       continue;
     }
     if (!seen.insert("peak of " + key).second) value.fail("given twice in this datasheet");
-    d.peak[static_cast<std::size_t>(*type)] = value.quantity<FlopsPerSecond>();
+    d.peak[*type] = value.quantity<FlopsPerSecond>();
   }
 }
 
@@ -61,12 +63,12 @@ CopyFit read_copy(Reader in) {
   const auto ops = in.find("ops");
   if (!ops) return f;
   for (const auto& [name, of_op] : ops->entries()) {
-    const auto known = std::find(kElementOpNames.begin(), kElementOpNames.end(), name);
-    if (known == kElementOpNames.end()) {
+    const auto op = value_named(kElementOps, name);
+    if (!op) {
       of_op.fail("is no elementwise op that is timed");
       continue;
     }
-    f.of[static_cast<std::size_t>(known - kElementOpNames.begin())] = read_fields<ElementwiseFit>(of_op);
+    f.of[*op] = read_fields<ElementwiseFit>(of_op);
     of_op.done();
   }
   return f;
@@ -102,76 +104,72 @@ Origin& origin_of(Fit& fit) {
   else return fit.origin;
 }
 
-// A relative's device, or nullopt with the mistake noted. Kept, so that four borrowed fits read its file once.
-struct Lenders {
-  std::filesystem::path shipped;  // where those are that don't stand beside the borrower
-  std::map<std::string, std::optional<Device>> known;
-};
 Device read_device(Reader in, const std::filesystem::path& shipped, int depth);
 
-const std::optional<Device>& lender(const Reader& at, Lenders& lenders, int depth) {
-  const std::string name = at.text();
-  const auto found = lenders.known.find(name);
-  if (found != lenders.known.end()) return found->second;
-  std::optional<Device>& device = lenders.known[name];
-  const auto beside = at.file().parent_path() / (name + ".json"), shipped = lenders.shipped / beside.filename();
-  const auto& file = at.files().exists(beside) || lenders.shipped.empty() ? beside : shipped;
-  if (name.empty() || name.find_first_of("/\\") != std::string::npos) {
-    at.fail("must be the name of a device, known or in the same folder");
-  } else if (depth >= kMostLenders) {
-    at.fail("borrows from a device that borrows, too many times over");
-  } else {
-    try {
-      device = read_file_below(at, file, [&](const Reader& in) { return read_device(in, lenders.shipped, depth + 1); });
-    } catch (const std::runtime_error& e) { at.fail(std::string("can't be read: ") + e.what()); }
-  }
-  return device;
-}
+// The devices whose coefficients a file takes. Each is kept, so that four transferred fits read its file once.
+class Relatives {
+ public:
+  // `shipped`: where those are that don't stand beside the file. `depth`: of files between it and the first.
+  Relatives(const std::filesystem::path& shipped, int depth) : shipped_(shipped), depth_(depth) {}
 
-// The GPU from which a block borrows. Null if there is none, which is noted.
-const GpuModel* gpu_lender(const Reader& from, Lenders& lenders, int depth) {
-  const auto& relative = lender(from, lenders, depth);
-  if (!relative) return nullptr;
-  const auto* gpu = std::get_if<GpuModel>(&relative->model);
-  if (gpu == nullptr) from.fail("is a CPU, which has no GPU kernels to lend");
-  return gpu;
-}
+  // The device that a block names; none, with the mistake noted.
+  const std::optional<Device>& named(const Reader& at) {
+    const std::string name = at.text();
+    const auto [known, fresh] = known_.try_emplace(name);
+    if (!fresh) return known->second;
+    const auto beside = at.file().parent_path() / (name + ".json"), shipped = shipped_ / beside.filename();
+    const auto& file = at.files().exists(beside) || shipped_.empty() ? beside : shipped;
+    if (name.empty() || name.find_first_of("/\\") != std::string::npos) {
+      at.fail("must be the name of a device, known or in the same folder");
+    } else if (depth_ >= kMostTransfers) {
+      at.fail("borrows from a device that borrows, too many times over");
+    } else {
+      try {
+        known->second =
+            read_file_below(at, file, [&](const Reader& in) { return read_device(in, shipped_, depth_ + 1); });
+      } catch (const std::runtime_error& e) { at.fail(std::string("can't be read: ") + e.what()); }
+    }
+    return known->second;
+  }
+
+  // Returns whether a block is transferred, and then calls use(relative's GPU, mark), unless there is none, which is
+  // noted. mark(origin) writes the transfer into an origin.
+  template <class Use>
+  bool transfers(const Reader& in, Use use) {
+    const auto from = in.find("borrowed_from");
+    if (!from) return false;
+    const auto because = in.at("because").text();
+    const auto& relative = named(*from);
+    const auto* gpu = relative ? std::get_if<GpuModel>(&relative->model) : nullptr;
+    if (gpu != nullptr) use(*gpu, [&](Origin& o) { o.borrowed_from = from->text(), o.because = because; });
+    else if (relative) from->fail("is a CPU, which has no GPU kernels to lend");
+    in.done();
+    return true;
+  }
+
+ private:
+  std::filesystem::path shipped_;
+  int depth_;
+  std::map<std::string, std::optional<Device>> known_;
+};
 
 // `which`: the member of a GpuModel, or what returns it.
 template <class Fit, class Which>
 void read_fit(const Reader& fits, const std::string& key, Fit (*read)(Reader), Which which, GpuModel& to,
-              Lenders& lenders, int depth) {
+              Relatives& relatives) {
   const Reader in = fits.at(key);
   Fit& fit = std::invoke(which, to);
   if (!in.is_object()) return;  // noted by at()
-  if (const auto from = in.find("borrowed_from")) {
-    const auto because = in.at("because").text();
-    if (const GpuModel* gpu = gpu_lender(*from, lenders, depth); gpu != nullptr && !has(std::invoke(which, *gpu))) {
-      from->fail("has no " + key + " to lend");
-    } else if (gpu != nullptr) {
-      fit = std::invoke(which, *gpu);
-      Origin& o = origin_of(fit);
-      o.borrowed_from = from->text();
-      o.because = because;
-    }
-  } else {
-    fit = read(in);
-    origin_of(fit) = read_origin(in);
-  }
+  const auto take = [&](const GpuModel& gpu, const auto& mark) {
+    const Fit& theirs = std::invoke(which, gpu);
+    if (!has(theirs)) return in.at("borrowed_from").fail("has no " + key + " to lend");
+    fit = theirs;
+    mark(origin_of(fit));
+  };
+  if (relatives.transfers(in, take)) return;
+  fit = read(in);
+  origin_of(fit) = read_origin(in);
   in.done();
-}
-
-// Calls use(relative, mark) if a block borrows from a relative that has GPU kernels; mark(origin) says so in an origin.
-// Does it borrow?
-template <class Use>
-bool borrows(const Reader& in, Lenders& lenders, int depth, Use use) {
-  const auto from = in.find("borrowed_from");
-  if (!from) return false;
-  const auto because = in.at("because").text();
-  if (const GpuModel* gpu = gpu_lender(*from, lenders, depth))
-    use(gpu->attention, [&](Origin& o) { o.borrowed_from = from->text(), o.because = because; });
-  in.done();
-  return true;
 }
 
 DecodeAttentionFit read_decode(const Reader& in) {
@@ -200,26 +198,26 @@ AttentionFit read_kernel(const Reader& in) {
   return f;
 }
 
-// One fit of each library and format of the cache that was measured. A kernel that is borrowed stands for a relative's
-// kernels of latent attention.
-void read_attention(const Reader& in, AttentionModel& to, Lenders& lenders, int depth) {
-  const auto take = [&](const AttentionModel& lent, const auto& mark) {
-    to = lent;
+// One fit of each library and format of the cache that was measured. A kernel that is transferred stands for a
+// relative's kernels of latent attention.
+void read_attention(const Reader& in, AttentionModel& to, Relatives& relatives) {
+  const auto take = [&](const GpuModel& gpu, const auto& mark) {
+    to = gpu.attention;
     for (AttentionFit& f : to.fits) mark(f.decode.origin), mark(f.prefill.origin);
   };
-  if (borrows(in, lenders, depth, take)) return;
+  if (relatives.transfers(in, take)) return;
   std::vector<AttentionFit> fits;
   std::set<std::tuple<std::string, DType, AttentionForm>> seen;
   const Reader kernels = in.at("kernels");
-  const auto take_latent = [&](const AttentionModel& lent, const auto& mark) {
-    for (const AttentionFit& f : lent.fits)
+  const auto take_latent = [&](const GpuModel& gpu, const auto& mark) {
+    for (const AttentionFit& f : gpu.attention.fits)
       if (f.form != AttentionForm::ordinary) {
         fits.push_back(f);
         mark(fits.back().decode.origin), mark(fits.back().prefill.origin);
       }
   };
   for (const Reader& kernel : kernels.items()) {
-    if (borrows(kernel, lenders, depth, take_latent)) continue;
+    if (relatives.transfers(kernel, take_latent)) continue;
     fits.push_back(read_kernel(kernel));
     if (!seen.emplace(fits.back().library, fits.back().cache, fits.back().form).second)
       kernel.fail("this library over a cache of this format is given twice");
@@ -235,26 +233,26 @@ void read_attention(const Reader& in, AttentionModel& to, Lenders& lenders, int 
 }
 
 // Reads the one fit that files had before libraries had names.
-void read_unnamed_attention(const Reader& fits, AttentionFit& to, Lenders& lenders, int depth) {
+void read_unnamed_attention(const Reader& fits, AttentionFit& to, Relatives& relatives) {
   const Reader decode = fits.at("decode_attention"), prefill = fits.at("prefill_attention");
-  const auto lent_decode = [&](const AttentionModel& lent, const auto& mark) {
-    to.decode = lent.fits.front().decode;
+  const auto take_decode = [&](const GpuModel& gpu, const auto& mark) {
+    to.decode = gpu.attention.fits.front().decode;
     mark(to.decode.origin);
   };
-  const auto lent_prefill = [&](const AttentionModel& lent, const auto& mark) {
-    to.prefill = lent.fits.front().prefill;
+  const auto take_prefill = [&](const GpuModel& gpu, const auto& mark) {
+    to.prefill = gpu.attention.fits.front().prefill;
     mark(to.prefill.origin);
   };
-  if (decode.is_object() && !borrows(decode, lenders, depth, lent_decode)) to.decode = read_decode(decode);
-  if (prefill.is_object() && !borrows(prefill, lenders, depth, lent_prefill)) to.prefill = read_prefill(prefill);
+  if (decode.is_object() && !relatives.transfers(decode, take_decode)) to.decode = read_decode(decode);
+  if (prefill.is_object() && !relatives.transfers(prefill, take_prefill)) to.prefill = read_prefill(prefill);
 }
 
 // Links of a file's own, a relative's, or, as probes of one library write them, the points of all-reduce alone. A
-// relative lends how its devices are connected but never what they are: by that an engine chooses its kernels.
-Links read_own_or_lent_links(const Reader& in, Lenders& lenders, int depth) {
+// relative tells how its devices are connected but never what they are: by that an engine chooses its kernels.
+Links read_own_or_transferred_links(const Reader& in, Relatives& relatives) {
   if (const auto from = in.find("borrowed_from")) {
     const auto because = in.at("because").text();
-    const auto& relative = lender(*from, lenders, depth);
+    const auto& relative = relatives.named(*from);
     Links links = relative ? relative->links : Links{};
     links.compute_capability.clear();
     read_link_traits(in, links);
@@ -283,7 +281,7 @@ Device read_device(Reader in, const std::filesystem::path& shipped, int depth) {
   if (const auto note = in.find("note")) (void)note->text();
   read_datasheet(in.at("datasheet"), d);
   const Reader fits = in.at("fits");
-  Lenders lenders{shipped, {}};
+  Relatives relatives(shipped, depth);
   if (const auto cpu = fits.find("cpu")) {
     d.model = read_cpu_model(*cpu, d.l2);
     fits.done();
@@ -291,25 +289,25 @@ Device read_device(Reader in, const std::filesystem::path& shipped, int depth) {
     return d;
   }
   GpuModel& gpu = d.gpu();
-  read_fit(fits, "gemm", read_gemm, &GpuModel::gemm, gpu, lenders, depth);
+  read_fit(fits, "gemm", read_gemm, &GpuModel::gemm, gpu, relatives);
   if (fits.has("attention")) {
-    read_attention(fits.at("attention"), gpu.attention, lenders, depth);
+    read_attention(fits.at("attention"), gpu.attention, relatives);
   } else {
-    read_unnamed_attention(fits, gpu.attention.fits.front(), lenders, depth);
+    read_unnamed_attention(fits, gpu.attention.fits.front(), relatives);
   }
-  read_fit(fits, "copy", read_copy, &GpuModel::copy, gpu, lenders, depth);
-  if (fits.has("experts")) read_fit(fits, "experts", read_experts, &GpuModel::experts, gpu, lenders, depth);
-  if (fits.has("delta_net")) read_fit(fits, "delta_net", read_delta_net, &GpuModel::delta_net, gpu, lenders, depth);
+  read_fit(fits, "copy", read_copy, &GpuModel::copy, gpu, relatives);
+  if (fits.has("experts")) read_fit(fits, "experts", read_experts, &GpuModel::experts, gpu, relatives);
+  if (fits.has("delta_net")) read_fit(fits, "delta_net", read_delta_net, &GpuModel::delta_net, gpu, relatives);
   for (const NarrowFormat format : kNarrowFormats) {
     const auto gemm = [format](auto& g) -> auto& { return g.narrow_gemm[format]; };
     const auto experts = [format](auto& g) -> auto& { return g.narrow_experts[format]; };
     if (const std::string key = gemm_key(format); fits.has(key))
-      read_fit(fits, key, read_narrow_gemm, gemm, gpu, lenders, depth);
+      read_fit(fits, key, read_narrow_gemm, gemm, gpu, relatives);
     if (const std::string key = experts_key(format); fits.has(key))
-      read_fit(fits, key, read_experts, experts, gpu, lenders, depth);
+      read_fit(fits, key, read_experts, experts, gpu, relatives);
   }
   fits.done();
-  if (const auto links = in.find("links", "all_reduce")) d.links = read_own_or_lent_links(*links, lenders, depth);
+  if (const auto links = in.find("links", "all_reduce")) d.links = read_own_or_transferred_links(*links, relatives);
   in.done();
   return d;
 }

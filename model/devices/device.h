@@ -21,9 +21,9 @@ namespace draftline {
 // A GPU or a CPU. Their kernels are priced by different forms, which are chosen by visiting `model`.
 struct Device {
   std::string name, title, source;
-  std::vector<Origin> datasheet;                      // one of each block of quoted values
-  std::array<FlopsPerSecond, kDTypes.size()> peak{};  // dense matrix rate by operand format; 0: not supported
-  BytesPerSecond bandwidth;                           // datasheet
+  std::vector<Origin> datasheet;                            // one of each block of quoted values
+  EnumArray<DType, FlopsPerSecond, kDTypes.size()> peak{};  // dense matrix rate by operand format; 0: not supported
+  BytesPerSecond bandwidth;                                 // datasheet
   Bytes memory, l2;
   int multiprocessors = 1;
   std::optional<double> power_watts;  // thermal design power, where it is known
@@ -37,19 +37,18 @@ struct Device {
   bool caches_outlast_steps() const {
     return std::visit([](const auto& m) { return m.kCachesOutlastSteps; }, model);
   }
-  bool borrows_fits() const {  // those of a GEMM or of attention, from a relative
-    return std::visit([](const auto& m) { return m.borrowed(); }, model);
+  bool has_transferred_fits() const {
+    return std::visit([](const auto& m) { return m.has_transferred_fits(); }, model);
   }
-  bool can_lend_fits() const { return std::holds_alternative<GpuModel>(model) && !borrows_fits(); }
-  FlopsPerSecond peak_of(DType t) const { return peak[at(t)]; }
+  FlopsPerSecond peak_of(DType t) const { return peak[t]; }
 };
 
 // What a device file calls the fits of kernels with narrow operands: "gemm_fp8", "experts_fp8", ...
 inline std::string gemm_key(NarrowFormat f) { return "gemm_" + std::string(name(f)); }
 inline std::string experts_key(NarrowFormat f) { return "experts_" + std::string(name(f)); }
 
-// The name is the file's. Coefficients that are borrowed are read from the relative's file in the same folder, else in
-// that of the devices that are shipped, if it is given.
+// The name is the file's. Transferred coefficients are read from the relative's file in the same folder, else in that
+// of the devices that are shipped, if it is given.
 Device read_device(Reader, const std::filesystem::path& shipped = {});
 
 }  // namespace draftline

@@ -14,9 +14,9 @@ static constexpr std::size_t kPointsPerCoefficient = 10;
 
 double quantile(std::vector<double> values, double share) {
   std::sort(values.begin(), values.end());
-  const double at = share * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
-  const double rest = at - static_cast<double>(below);
+  const double place = share * (count(values) - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const double rest = place - static_cast<double>(below);
   return below + 1 < values.size() ? values[below] * (1 - rest) + values[below + 1] * rest : values.back();
 }
 
@@ -40,7 +40,7 @@ FitQuality judged(std::string op, const std::vector<std::vector<double>>& log_ra
   q.p90 = quantile(errors, 0.9);
   q.low = std::exp(quantile(all, kTail));
   q.high = std::exp(quantile(all, 1 - kTail));
-  std::size_t inside = 0;
+  int inside = 0;
   for (std::size_t fold = 0; fold < log_ratio.size(); ++fold) {
     std::vector<double> others;
     for (std::size_t o = 0; o < log_ratio.size(); ++o)
@@ -49,7 +49,7 @@ FitQuality judged(std::string op, const std::vector<std::vector<double>>& log_ra
     const double low = quantile(others, kTail), high = quantile(others, 1 - kTail);
     for (const double x : log_ratio[fold]) inside += x >= low && x <= high;
   }
-  q.coverage = static_cast<double>(inside) / count(all);
+  q.coverage = 1.0 * inside / count(all);
   return q;
 }
 
@@ -58,7 +58,7 @@ void note_spread(FitQuality& q, FitSpread spread) {
   for (std::size_t i = 0; i < q.spread.names.size(); ++i)
     if (std::sqrt(std::max(q.spread.covariance[i][i], 0.0)) > kLooseLog)
       q.warnings.push_back("\"" + q.spread.names[i] + "\" is hardly seen in these data: it stands near its prior");
-  if (static_cast<std::size_t>(q.points) < kPointsPerCoefficient * q.spread.names.size())
+  if (at(q.points) < kPointsPerCoefficient * q.spread.names.size())
     q.warnings.push_back("only " + std::to_string(q.points) + " points for " + std::to_string(q.spread.names.size()) +
                          " coefficients");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The coefficients of a GPU's kernels, each with its symbol in docs/explanation/kernel_model.md. Times are in seconds;
-// shares and speeds are relative to the datasheet's limits, so that a card without probes can borrow those of a
-// relative, and say so. Defaults are neutral: a share of 1 is the datasheet's limit, a time of 0 costs nothing.
+// shares and speeds are relative to the datasheet's limits, so that they can be transferred from a relative to a card
+// without probes. Defaults are neutral: a share of 1 is the datasheet's limit, a time of 0 costs nothing.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -120,7 +120,7 @@ struct CopyFit {
   Seconds fixed;               // of ops without a fit in `of`; of one more launch
   double bandwidth_share = 1;  // eB
   double l2_share = 0;         // c: share of L2 that keeps what the kernel before has written; 0: nothing
-  std::array<std::optional<ElementwiseFit>, kElementOpNames.size()> of = {};  // by ElementOp
+  EnumArray<ElementOp, std::optional<ElementwiseFit>, kElementOps.size()> of = {};  // by ElementOp
   Origin origin{};
 };
 
@@ -177,11 +177,7 @@ constexpr std::string_view name(NarrowFormat f) { return kNarrowFormatNames[at(f
 
 // The fits of kernels with narrow operands, as far as they were measured.
 template <class Fit>
-struct NarrowFits {
-  std::array<std::optional<Fit>, kNarrowFormats.size()> fits;
-  std::optional<Fit>& operator[](NarrowFormat f) { return fits[at(f)]; }
-  const std::optional<Fit>& operator[](NarrowFormat f) const { return fits[at(f)]; }
-};
+using NarrowFits = EnumArray<NarrowFormat, std::optional<Fit>, kNarrowFormats.size()>;
 
 // Fits of a GPU's kernels, or of a relative's. operand_fits decides which fit prices a kernel.
 struct GpuModel {
@@ -193,7 +189,7 @@ struct GpuModel {
   std::optional<DeltaNetFit> delta_net;  // none: elementwise work of as many bytes
   NarrowFits<GemmFit> narrow_gemm;
   NarrowFits<ExpertFit> narrow_experts;
-  bool borrowed() const {  // is a GEMM's or an attention's fit from a relative?
+  bool has_transferred_fits() const {  // of a GEMM or of attention, from a relative
     const AttentionFit& a = attention.fits.front();
     return !gemm.origin.borrowed_from.empty() || !a.decode.origin.borrowed_from.empty() ||
            !a.prefill.origin.borrowed_from.empty();

@@ -27,10 +27,10 @@ double cache_elements_per_token(const TransformerShape& s) {
 
 double cached_tokens(const CachePlan& plan) {
   check(plan.block_size > 0, "a cache block holds at least one token");
-  const double live = static_cast<double>(plan.tokens) + plan.lookahead;
+  const double live = 1.0 * plan.tokens + plan.lookahead;
   switch (plan.layout) {
     case CacheLayout::paged: {
-      const auto slots = static_cast<long long>(plan.tokens) + plan.lookahead;
+      const auto slots = std::int64_t{plan.tokens} + plan.lookahead;
       const auto blocks = (slots + plan.block_size - 1) / plan.block_size;
       return 1.0 * plan.sequences * static_cast<double>(blocks * plan.block_size);
     }

@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 
+#include "core/int_indexed.h"
 #include "core/json_parse.h"
 #include "model/devices/origin.h"
 #include "model/engines/engine_fields.h"
@@ -129,7 +130,7 @@ bool version_less(std::string_view a, std::string_view b) {
     int n = 0;
     const auto [end, error] = std::from_chars(v.data(), v.data() + v.size(), n);
     if (error != std::errc{}) n = 0;
-    v.remove_prefix(static_cast<std::size_t>(end - v.data()));
+    v.remove_prefix(at(end - v.data()));
     if (!v.empty()) v.remove_prefix(1);
     return n;
   };

@@ -18,20 +18,14 @@
 
 namespace draftline {
 
-// What an engine makes of one logical op. The default is one launch that touches each operand once.
+// What an engine makes of one logical op, by rows of engine_fields.cpp. The default is one launch that touches each
+// operand once.
 struct OpCost {
-  double launches = 1;        // kernels; 0: fused into a neighbour
-  double group_launches = 0;  // more kernels, if query heads share a key head (repeat_kv)
-  double host_launches = 0;   // host work without a kernel (views, allocations), in launches
-  double traffic = 1;         // bytes moved over the logical bytes (weights and cache apart)
-  double weight_traffic = 1;  // the same for weights (dequantisation writes and reads them again)
-  double cache_traffic = 0;   // extra bytes per byte of cache met (torch.cat copies the past)
-  double group_traffic = 0;   // the same, per query head that shares a key head, if more than one does (repeat_kv)
-  Bytes bytes_per_pair = {};  // a score matrix that goes through memory, per query head
-  int waits = 0;              // blocking reads inside the op (.item())
-  // For a layer of experts: the time that it takes however few its rows. It replaces ExpertFit::fixed of the device,
-  // which holds for the engine that was measured.
-  std::optional<Seconds> fixed = {};
+  double launches = 1, group_launches = 0, host_launches = 0;
+  double traffic = 1, weight_traffic = 1, cache_traffic = 0, group_traffic = 0;
+  Bytes bytes_per_pair = {};
+  int waits = 0;
+  std::optional<Seconds> fixed = {};  // in place of the device's ExpertFit::fixed; none: the device's holds
   // The cost for attention of `heads` query heads on `kv_heads` key heads: group_* become launches and cache_traffic.
   OpCost of_heads(int heads, int kv_heads) const;
   bool operator==(const OpCost&) const = default;
@@ -44,41 +38,22 @@ struct ExpertPadding {
   int hidden = 1, intermediate = 1;  // both become multiples of these; the intermediate size is a rank's
 };
 
+// The terms' meanings, units and defaults are rows of model/engines/engine_fields.cpp.
 struct Engine {
   std::string name, version, source;
-  std::string family;        // the engine that this is a profile of, "vllm"; of shipped ones the name
-  bool overlap = true;       // else host and device are one thread: their times add up
-  bool graphs = false;       // a forward pass is replayed as one graph; else every kernel is issued by the host
-  Seconds issue;             // host time per kernel launch, the framework's own included (eager)
-  Seconds record;            // host time per op to find a step's tape, before anything of it is launched
-  Seconds graph_launch;      // host time per forward pass (graphs), or per segment (no overlap)
-  Seconds step;              // host work per step that the device waits for
-  Seconds step_speculating;  // the same while speculating: all of the host's work where it loses its overlap
-  Seconds step_searching;    // the same where the host looks drafts up, if that takes it its overlap; 0: it doesn't
-  Seconds search;            // host time per sequence to look drafts up in a suffix tree, and to keep the tree
-  double launches_speculating = 0;  // eager kernels a step has only while speculating (masks), each at `issue`
-  Seconds layer_tree;               // device time of a layer that verifies a tree, beyond a chain's: attention in parts
-  Seconds draft_pass;               // host time per draft pass; a device that is behind hides it
-  Seconds draft_pass_exposed;       // the device waits so long in each draft pass, however busy it is
-  Seconds layer;                    // device time of a layer beyond its kernels timed apart; below 0: graphs save it
-  std::optional<Seconds> layer_rows;  // the same of a pass with several rows, where that differs; not below 0
-  double bandwidth_share = 1;         // memory bandwidth that kernels reach, of what the device's fits say
-  Seconds token;                      // host time per emitted token, serial with the device
-  Seconds sync;                       // one blocking read
-  std::vector<int> graph_sizes;       // captured row counts: rows are padded up; empty: no padding
-  // A step with prompts is replayed as a graph if it has at most so many rows; else its kernels are launched one by
-  // one. None: all steps are replayed.
-  std::optional<int> prompt_graphs;
-  // The engine verifies chains alone, and a drafter that would make a tree drafts a chain of so many tokens. None: the
-  // engine verifies trees.
-  std::optional<int> chain;
-  bool shards_drafts = false;  // divides a draft network among the target's ranks, where nothing else is said
-  // Device memory besides weights, KV cache and a pass. `sampler_copies`: how many copies of the logits of max_num_seqs
-  // rows, in 32 bits, the engine keeps when it profiles sampling at its start. `runtime_memory`: libraries and buffers
-  // outside the framework's pool where a device works alone; `runtime_memory_nvlink`: where several devices sum over
-  // NVLink.
+  std::string family;  // the engine that this is a profile of, "vllm"; of shipped ones the name
+  bool overlap = true, graphs = false;
+  Seconds issue, record, graph_launch, step, step_speculating, step_searching, search;
+  double launches_speculating = 0;
+  Seconds layer_tree, draft_pass, draft_pass_exposed, layer;
+  std::optional<Seconds> layer_rows;
+  double bandwidth_share = 1;
+  Seconds token, sync;
+  std::vector<int> graph_sizes;             // ascending; empty: rows are not padded
+  std::optional<int> prompt_graphs, chain;  // none: no limit of rows; trees are verified
+  bool shards_drafts = false;
   double sampler_copies = 0;
-  bool expert_buffers = false;  // those of experts are kept while it samples
+  bool expert_buffers = false;
   Bytes runtime_memory, runtime_memory_nvlink;
   std::vector<ExpertPadding> expert_padding;  // the first that holds counts
   EngineScheduler scheduler;

@@ -99,7 +99,7 @@ Bytes cpu_lines_appended(int sequences, int rows, int kv_heads, int head_dim, in
 Seconds cpu_time(const CpuModel& fit, const Copy& k, const ReuseDistance& distance) {
   constexpr double kFlopsOfPairColumn = 4;  // of attention without a cache: its additions wait for each other
   const CpuElementFit& f = fit.elements;
-  const auto& op = f.of[at(k.op)];
+  const auto& op = f.of[k.op];
   const double bytes = 8 * kStoredBytes / bits_of(k.format) * (k.read + k.written).value;
   const auto beyond = [&](Bytes cache) {
     const double x = Bytes{bytes} / cache, x4 = x * x * x * x;

@@ -58,7 +58,7 @@ Seconds gpu_time(const Device& d, const Gemm& k, double l2_hit_share) {
     const double size = 1.0 * t.rows * t.columns;
     // 2 size / (rate efficiency) with efficiency ai / (ai + half), ai = size / (rows + columns)
     candidates[i] = {2 * (size + f.tile_half * (t.rows + t.columns)) * multiprocessors / rate,
-                     static_cast<double>(row_blocks(k.rows, t)) * blocks(k.out, t.columns) * k.count};
+                     1.0 * row_blocks(k.rows, t) * blocks(k.out, t.columns) * k.count};
   }
 
   // Only the arithmetic depends on the tile, so for each split the best tile is found first, and joined with the

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "core/int_indexed.h"
 #include "model/kernels/kernel_time.h"
 #include "model/kernels/operand_fits.h"
 
@@ -17,7 +16,7 @@ static double kept(double accessed, double room) {
 
 Seconds gpu_time(const Device& d, const Copy& k) {
   const CopyFit& f = d.gpu().copy;
-  const auto& own = f.of[at(k.op)];
+  const auto& own = f.of[k.op];
   const Bytes bytes = k.read + k.written;
   const double in_l2 = own && f.l2_share > 0 ? kept(bytes.value, f.l2_share * d.l2.value) : 0;
   const double from_memory = own ? std::min(f.bandwidth_share, own->l2_speed) : f.bandwidth_share;  // no faster than L2

@@ -82,4 +82,14 @@ static bool has_fits_by_operands(const Device& d) { return std::holds_alternativ
 bool gemm_is_guess(const Device& d, const Operands& o) { return has_fits_by_operands(d) && gemm_fit(d, o).guess; }
 bool experts_are_guess(const Device& d, const Operands& o) { return has_fits_by_operands(d) && expert_fit(d, o).guess; }
 
+ChosenFits chosen_fits(const Device& d, const Precision& p) {
+  ChosenFits fits;
+  if (d.cpu() != nullptr) return fits;
+  const auto operands = [&](const LinearFormat& f) { return operands_of(f, p.activations); };
+  for (const LinearFormat* f : {&p.attention, &p.mlp, &p.lm_head}) fits.target.push_back(gemm_fit(d, operands(*f)));
+  fits.draft.emplace(gemm_fit(d, operands(p.draft)));
+  fits.experts.emplace(expert_fit(d, operands(p.experts)));
+  return fits;
+}
+
 }  // namespace draftline

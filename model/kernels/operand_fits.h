@@ -2,6 +2,7 @@
 // Which of a GPU's fits prices a GEMM or a layer of experts, by the formats of its operands.
 #pragma once
 #include <optional>
+#include <vector>
 
 #include "model/devices/device.h"
 #include "model/transformers/precision.h"
@@ -41,5 +42,13 @@ ChosenExpertFit expert_fit(const Device&, const Operands&);
 // Whether kernels with these operands were not measured, so that their fit is a guess. A CPU has one kernel for all.
 bool gemm_is_guess(const Device&, const Operands&);
 bool experts_are_guess(const Device&, const Operands&);
+
+// The fits that price the products and the experts of a network on a GPU.
+struct ChosenFits {
+  std::vector<ChosenGemmFit> target;   // of attention, MLP and LM head; empty on a CPU
+  std::optional<ChosenGemmFit> draft;  // of a drafter's products
+  std::optional<ChosenExpertFit> experts;
+};
+ChosenFits chosen_fits(const Device&, const Precision&);
 
 }  // namespace draftline

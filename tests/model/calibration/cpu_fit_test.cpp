@@ -202,9 +202,8 @@ std::map<std::string, double> coefficients_of(const CpuModel& f, const std::stri
                   {"memory_start", a.memory_start.value},
                   {"blend", a.blend}},
                  a.reach);
-  for (std::size_t i = 0; i < f.elements.of.size(); ++i)
-    if (op == kElementOpNames[i])
-      return {{"fixed", f.elements.of[i].fixed.value}, {"element", f.elements.of[i].element.value}};
+  if (const auto known = value_named(kElementOps, op))
+    return {{"fixed", f.elements.of[*known].fixed.value}, {"element", f.elements.of[*known].element.value}};
   std::map<std::string, double> all{{"byte", f.elements.byte.value},
                                     {"beyond_l1_byte", f.elements.beyond_l1_byte.value},
                                     {"beyond_l2_byte", f.elements.beyond_l2_byte.value},
@@ -213,7 +212,7 @@ std::map<std::string, double> coefficients_of(const CpuModel& f, const std::stri
                                     {"line_l2_byte", f.elements.lines.byte[0].value},
                                     {"line_llc_byte", f.elements.lines.byte[1].value},
                                     {"line_memory_byte", f.elements.lines.byte[2].value}};
-  for (const std::string_view name : kElementOpNames)
+  for (const auto& [name, of] : kElementOps)
     for (const auto& [coefficient, value] : coefficients_of(f, std::string(name)))
       all[std::string(name) + "_" + coefficient] = value;
   return all;
@@ -317,7 +316,7 @@ TEST_CASE("an op that no probe has timed is priced as a gate, if a file may lack
     CHECK(of[static_cast<std::size_t>(op)].fixed == gate.fixed);
     CHECK(of[static_cast<std::size_t>(op)].element == gate.element);
   }
-  CHECK(c.quality.size() == 2 + kElementOpNames.size() - 2);
+  CHECK(c.quality.size() == 2 + kElementOps.size() - 2);
   std::erase_if(m.points, [](const auto& p) { return p.op == "argmax"; });
   CHECK_THROWS_AS(calibrate_cpu(m), InputErrors);
 }

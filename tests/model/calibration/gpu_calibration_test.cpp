@@ -275,8 +275,8 @@ TEST_CASE("elementwise ops that were timed one by one are fitted one by one, and
   of(ElementOp::silu_mul) = {Seconds{1e-6}, 1.8};
   const CopyFit found = *calibrate_gpu(kernel_times(measured_on(truth, 0), truth), truth, "m.json").copy;
   for (const ElementOp op : {ElementOp::add, ElementOp::rms_norm, ElementOp::silu_mul}) {
-    const auto& own = found.of[static_cast<std::size_t>(op)];
-    INFO(kElementOpNames[static_cast<std::size_t>(op)]);
+    const auto& own = found.of[op];
+    INFO(name_of(kElementOps, op));
     REQUIRE(own);
     CHECK(own->fixed.value == Approx(of(op)->fixed.value).epsilon(0.05));
     CHECK(own->l2_speed == Approx(of(op)->l2_speed).epsilon(0.1));

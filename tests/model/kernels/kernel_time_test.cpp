@@ -223,11 +223,11 @@ TEST_CASE("whatever a library's layout, and whichever of its launches is dearer,
 
 TEST_CASE("elementwise work of more bytes is never cheaper, wherever they lie") {
   const Device d = known_device("draftline-h100-sxm");
-  for (std::size_t op = 0; op < kElementOpNames.size(); ++op) {
+  for (const auto& [name, op] : kElementOps) {
     Seconds before{};
     for (double bytes = 1e3; bytes < 1e10; bytes *= 1.1) {
-      INFO(kElementOpNames[op] << " " << bytes);
-      const Seconds t = kernel_time(d, Copy{.read = Bytes{bytes}, .written = {}, .op = static_cast<ElementOp>(op)});
+      INFO(name << " " << bytes);
+      const Seconds t = kernel_time(d, Copy{.read = Bytes{bytes}, .written = {}, .op = op});
       CHECK(t >= before);
       before = t;
     }
