@@ -121,7 +121,7 @@ std::uint64_t option_id(const Question& q) {
 std::string none_can_run(const Question& q, const Answer& a, const std::string& why) {
   if (q.verb == "simulate" && a.points == 1) return why;
   const char* what = q.verb == "plan" ? "option" : q.verb == "advise" ? "method" : "point";
-  return a.scenario->document.root().place() + ": no " + what + " of it can run; the first: " + why;
+  return a.scenario->document.root().place() + ": no " + what + " can run; the first: " + why;
 }
 
 template <class One>

@@ -56,7 +56,7 @@ void refuse_idle_options(const CheckOptions& o) {
   for (const std::string& option : o.given)
     if (const auto use = uses.find(option); use != uses.end() && !use->second.first) idle.push_back(use->second.second);
   if (o.exact && std::ranges::find(o.given, "--tolerance") != o.given.end())
-    idle.push_back("--exact has no tolerance; --tolerance has one");
+    idle.push_back("--exact and --tolerance exclude each other");
   if (!idle.empty()) throw InputErrors(std::move(idle));
 }
 

@@ -11,7 +11,7 @@
 
 namespace draftline::cli {
 
-// Records the acceptance trace in the file and prints a summary, with its inputs; returns the exit code.
+// Writes the acceptance trace to the file, prints a summary with its inputs, and returns the exit code.
 // `header`: with the identities of target and drafter.
 int record_decode_trace(const DecodeOptions&, TraceHeader header, const measure::WeightNames&, const Tracing&,
                         const std::vector<std::vector<int>>& prompts,

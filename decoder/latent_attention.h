@@ -31,8 +31,8 @@ struct LatentWeights {
 // `inputs`: columns of its input.
 LatentWeights make_latent(WeightStore&, const std::string& prefix, const LatentHeads&, int inputs);
 
-// y [n, inputs] -> [n, heads * value_dim]; `layer` of a latent cache. `chosen`: the tokens that the rows attend to. A
-// layer with an indexer sets it; one that shares the choice of a layer before it reads it.
+// y [n, inputs] -> [n, heads * value_dim]; `layer`: of a latent cache. `chosen`: the tokens to which the rows attend. A
+// layer with an indexer writes it; a layer that shares an earlier layer's choice reads it.
 Tensor latent_attention(Ops&, Tensor y, const LatentWeights&, const LatentHeads&, const LayerPass&,
                         std::optional<Tensor>& chosen);
 

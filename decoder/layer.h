@@ -58,8 +58,8 @@ Tensor self_attention(Ops&, Tensor y, const LayerWeights&, const LayerPass&, int
 // A gated delta network as a sublayer without its norm: y [n, hidden] -> [n, hidden], summed over tensor-parallel
 // ranks.
 Tensor delta_net(Ops&, Tensor y, const LayerWeights&, const StatePass&, int ranks = 1);
-// An MLP sublayer without its norm: y [n, hidden] -> [n, hidden], summed over tensor-parallel ranks. `sequences`: that
-// the rows belong to, which decides how many experts they touch; 0: not known, each row chooses by itself.
-// `residual`: the stream before the norm whose result is y, which experts beside a dense MLP read.
+// An MLP sublayer without its norm: y [n, hidden] -> [n, hidden], summed over tensor-parallel ranks. `sequences`: the
+// number of sequences of the rows, which affects the number of experts read; 0: unknown, rows choose independently.
+// `residual`: the input of the norm that computed y, read by experts beside a dense MLP.
 Tensor mlp(Ops&, Tensor y, const LayerWeights&, int ranks = 1, int sequences = 0, std::optional<Tensor> residual = {});
 }  // namespace draftline

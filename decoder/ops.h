@@ -89,17 +89,17 @@ class Ops {
   // `sequences`: the number of sequences of the rows, if known; it affects the op's cost, not its result.
   Tensor mixture_of_experts(Tensor x, const ExpertWeights&, const Experts&, MlpKind gate = MlpKind::gated_silu,
                             int sequences = 0, std::optional<Tensor> routed = {});
-  // q [n, heads * head_dim] -> the same, rotated; k [n, kv_heads * head_dim] and v [n, kv_heads * value_dim] go to the
-  // cache. Bug if n is not the pass's total.
+  // q [n, heads * head_dim] -> the same, rotated; k [n, kv_heads * head_dim] and v [n, kv_heads * value_dim] are stored
+  // in the cache. Bug if n is not the pass's total.
   Tensor rope_append(Tensor q, Tensor k, Tensor v, const Rope&, const LayerPass&);
-  // The rotation alone, by a row's position; `cache`: whose heads q has.
+  // Only the rotation, by a row's position; `cache`: a cache with the heads of q.
   Tensor rotate(Tensor q, const Rope&, PassRef, Cache cache);
-  // Puts k, rotated, and v into the cache as rope_append() does, without queries.
+  // Stores the rotated k and v in the cache like rope_append(), without queries.
   void append(Tensor k, Tensor v, const Rope&, const LayerPass&);
   // q [n, heads * head_dim] x the cache -> [n, heads * value_dim]; sinks [1, heads]; scale: none: 1 / sqrt(head_dim).
-  // Bug if n is not the pass's total, or the sinks are not the heads'
+  // Bug if n is not the pass's total, or if the number of sinks is not that of the heads
   Tensor attend(Tensor q, const LayerPass&, std::optional<double> scale = {}, std::optional<Weight> sinks = {});
-  // Latent attention, as decoder/op.h says. Bug if columns differ from the dimensions, rows from the pass.
+  // Latent attention (decoder/op/latent_attention.h). Bug if columns do not match the dimensions or rows the pass.
   LatentAppend latent_append(Tensor q, Tensor latent, Tensor shared_key, const LatentAttention&, const Rope&,
                              const LayerPass&);
   Tensor absorb_queries(Tensor q, Weight kv_b, const LatentAttention&);
@@ -107,20 +107,21 @@ class Ops {
   Tensor latent_attend(Tensor q, Tensor q_rope, float scale, const LayerPass&, std::optional<Tensor> tokens = {});
   Tensor index_append(Tensor q, Tensor k, const Rope&, const LayerPass&);
   Tensor select_tokens(Tensor q, Tensor weights, const LayerPass&);
-  Tensor expanded_attend(Tensor q, Tensor kv, const LatentAppend& rotated, float scale, PassRef);  // of whole prompts
+  Tensor expanded_attend(Tensor q, Tensor kv, const LatentAppend& rotated, float scale, PassRef);  // for whole prompts
   // [n, heads * head_dim] each -> the same; Bug if `group` does not divide n
   Tensor group_attend(Tensor q, Tensor k, Tensor v, int group, int head_dim, bool causal = false);
   // [n, c] each -> [n, c], each `width` columns alone; Bug if shapes differ or w is no [1, width]
   Tensor gated_rms_norm(Tensor x, Tensor gate, Weight w, float epsilon, int width);
-  // [n, convolved columns] -> the same; InputErrors if the pass's rows are a tree, as of gated_delta_rule()
+  // [n, convolved columns] -> the same; InputErrors if the pass's rows are a tree, as in gated_delta_rule()
   Tensor convolve(Tensor x, Weight w, const StatePass&);
-  // [n, convolved columns], [n, 2 heads] -> [n, value columns]. A sequence's rows follow each other, so a tree of them
-  // has no order of states: InputErrors. Bug if shapes differ.
+  // [n, convolved columns], [n, 2 heads] -> [n, value columns]. InputErrors if a sequence's rows are a tree, for which
+  // states have no order. Bug if shapes differ.
   Tensor gated_delta_rule(Tensor qkv, Tensor gates, Weight a_log, Weight dt_bias, const StatePass&);
-  Tensor sum_over_ranks(Tensor y, int ranks);     // [n, c], in place; no op on one rank
-  Tensor gather_over_ranks(Tensor x, int ranks);  // [n, c] -> [n, c * ranks]; no op on one rank
-  // [n, c] -> [n * ranks, c]: rows of all devices for their experts, by all_gather or all_to_all, which sends `copies`
-  // of each row; and back, by reduce_scatter or all_to_all. Priced only. Bug if the ranks don't divide combined rows.
+  Tensor sum_over_ranks(Tensor y, int ranks);     // [n, c], in place; records nothing for one rank
+  Tensor gather_over_ranks(Tensor x, int ranks);  // [n, c] -> [n, c * ranks]; records nothing for one rank
+  // [n, c] -> [n * ranks, c]: sends the rows of all devices to their experts, by all_gather or all_to_all with `copies`
+  // of each row; and the reverse, by reduce_scatter or all_to_all. Priced only. Bug if the ranks don't divide combined
+  // rows.
   Tensor dispatch_rows(Tensor x, Collective, int ranks, double copies);
   Tensor combine_rows(Tensor x, Collective, int ranks, double copies);
 
@@ -169,8 +170,8 @@ class Ops {
   // Copies the newest committed entries of `from`, rows up to last [B] of a path, to the ring `to` before lengths
   // advance; after a prefill only as many as fit. Bug if `to` is not a ring of such layers or is too small for a step.
   void keep_entries(Cache from, Cache to, Tensor last, const Rows&, const BatchSlots&);
-  // q [n, heads * head_dim] of whole prompts; scale: none: 1 / sqrt(head_dim). Bug if the ring holds no more than
-  // `window` entries, or has sinks, or for latents.
+  // q [n, heads * head_dim] for whole prompts; scale: none: 1 / sqrt(head_dim). Bug if the ring holds at most `window`
+  // entries, has sinks, or holds latents.
   void select_entries(Tensor q, const LayerPass& from, Cache to, int window, int pool,
                       std::optional<double> scale = {});
 

@@ -128,7 +128,7 @@ struct TapeHasher {
   template <class E>
   requires std::is_enum_v<E>
   void operator()(E v) { hash.add(number(v)); }
-  void operator()(const Tensor& t) {  // everything but the epoch, which differs from step to step
+  void operator()(const Tensor& t) {  // everything except the epoch, which differs between steps
     hash.add(pack(t.id, t.offset));
     hash.add(pack(t.rows, t.cols));
     hash.add(pack(t.stride, 256 * number(t.home) + number(t.dtype)));

@@ -60,8 +60,8 @@ class Transformer {
     int layer = 0;
   };
   LayerCache cache_of(int layer) const { return cache_of_layer_.at(at(layer)); }
-  // This network with rings in place of some of its caches: it reads and appends to the rings, and shares the other
-  // caches with this one.
+  // This network with rings instead of some of its caches: it reads the rings, appends to them, and shares the other
+  // caches with this network.
   Transformer over(const std::vector<RingOf>&) const;
   // Keeps the rows `path` of the tail in every cache: path [B * (depth + 1)], as in Ops::commit.
   void commit(Ops&, Tensor path, const Rows&, const BatchSlots&) const;

@@ -23,9 +23,9 @@ constexpr std::size_t whole(Bytes b) { return static_cast<std::size_t>(b.value);
 struct Weight {  // a handle that owns nothing
   int id = -1, in = 0, out = 0;
   DType dtype = DType::fp32;
-  const LinearFormat* format = nullptr;  // of a matrix; the store keeps it
+  const LinearFormat* format = nullptr;  // of a matrix; owned by the store
   double elements() const { return 1.0 * in * out; }
-  // Bits of scales for each of `count` matrices' weights, one below the other.
+  // Bits of scales per weight, for `count` matrices below each other.
   double scale_bits(int count = 1) const;
   Scaling scaling() const { return format == nullptr ? Scaling::rows : format->scaling(); }
 };

@@ -40,7 +40,7 @@ struct Anchored {
   std::optional<double> pinned_median;
   std::optional<std::string> left_out;  // why the anchor was left out
   std::vector<std::string> notes;       // Answer::notes
-  bool alert() const;                   // the median has grown by at least 0.02 and by at least a tenth
+  bool alert() const;                   // whether the median has grown by at least 0.02 and by at least a tenth
 };
 
 // `reference`: the folder of published measurements; "" if it is not available. Throws InputErrors.

@@ -25,8 +25,8 @@ std::string short_commit(std::string commit) {
 std::string program_change(const std::string& commit, const std::string& model, const std::vector<Change>& changes) {
   if (model == build_model()) {
     const bool moved = std::ranges::any_of(changes, [](const Change& c) { return c.kind == Change::Kind::moved; });
-    return std::string("neither an input nor the program's model differs: ") +
-           (moved ? "another compiler, C library or CPU computed it" : "the pin was edited after it was approved");
+    return std::string("neither the inputs nor the program's model changed: ") +
+           (moved ? "a different compiler, C library or CPU computed it" : "the pin was edited after its approval");
   }
   return "the program changed: commit " + short_commit(commit) + " -> " + short_commit(std::string(build_commit()));
 }

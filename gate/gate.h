@@ -16,7 +16,7 @@ struct Checked {
   std::size_t points = 0, figures = 0;  // in the approved figures
   std::vector<Change> changes;
   std::vector<PointKey> keys;          // of all approved and current points; empty without changes
-  std::vector<std::string> causes;     // of the changes: input values that differ, or the program
+  std::vector<std::string> causes;     // causes of the changes: different input values, or the program
   std::optional<std::string> failure;  // why there is nothing to compare
   bool wrong_input = false;            // the failure is a mistake in the question's files
   bool fine() const { return changes.empty() && !failure; }

@@ -74,7 +74,7 @@ Table anchors_table(const std::vector<Anchored>& anchors, const Safe& safe) {
     table.add({safe(a.group), a.errors.cells, percent_cell(a.errors.median), percent_cell(a.pinned_median),
                percent_cell(a.errors.largest),
                a.left_out  ? safe(*a.left_out)
-               : a.alert() ? std::string("ALERT: further from what was measured")
+               : a.alert() ? std::string("ALERT: further from the measurement")
                            : std::string()});
   return table;
 }

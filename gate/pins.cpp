@@ -59,7 +59,7 @@ std::vector<std::string> texts(const Reader& in) {
 
 // Notes a mistake if the list is empty, as a pin would then pin nothing.
 void expect_some(const Reader& list, const std::string& one) {
-  if (list.is_array() && list.size() == 0) list.fail("at least one " + one + " is needed");
+  if (list.is_array() && list.size() == 0) list.fail("at least one " + one + " is required");
 }
 
 std::vector<std::string> figure_names(const Reader& in) {
@@ -229,8 +229,7 @@ std::vector<NotPinned> pin_folder(const fs::path& folder, PinFile& pinned) {
     const fs::path& file = entry.path();
     std::error_code unknown;
     if (entry.is_directory(unknown)) {
-      if (holds_json(file))
-        others.push_back({file, "is a folder; only files directly in " + folder.string() + " are pinned"});
+      if (holds_json(file)) others.push_back({file, "is a folder; only files directly in " + folder.string() + " are"});
     } else if (file.extension() == ".json") {
       files.push_back(file);
     } else if (names_json(file)) {

@@ -62,7 +62,7 @@ std::vector<double> rates_of(const LengthDistribution& lengths) {
 
 Length of_chain(const Acceptance::Rates& r, const BuiltMethod& m) {
   const auto depth = at(m.method.usual_depth());
-  if (m.tree()) return "rates per position fit a chain, not a tree: give \"mean_length\"";
+  if (m.tree()) return "rates per position apply to a chain, not to a tree: give \"mean_length\"";
   if (r.conditional.size() < depth)
     return "fewer rates (" + std::to_string(r.conditional.size()) + ") than drafts (" + std::to_string(depth) + ")";
   return chain_lengths(std::span(r.conditional).first(depth)).mean();
@@ -125,7 +125,7 @@ std::variant<DraftAhead, std::string> Acceptance::window(const BuiltMethod& m) c
   const int drafts = m.method.drafts_ahead();
   const auto of_levels = [&](std::size_t levels, const char* what, auto rate) -> Window {
     if (levels < at(drafts))
-      return "fewer " + std::string(what) + " (" + std::to_string(levels) + ") than drafts of a window (" +
+      return "fewer " + std::string(what) + " (" + std::to_string(levels) + ") than drafts in a window (" +
              std::to_string(drafts) + ")";
     std::vector<double> rates;
     for (std::size_t j = 0; j < at(drafts); ++j) rates.push_back(rate(j));

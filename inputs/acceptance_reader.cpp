@@ -58,7 +58,7 @@ Acceptance read_acceptance(const Reader& in, const MethodSpec& method, Catalogue
   };
   take("rates", [](const Reader& rates) {
     Acceptance::Rates read{rates.numbers(0, 1)};
-    if (read.conditional.empty()) rates.fail("at least one rate is needed");
+    if (read.conditional.empty()) rates.fail("at least one rate is required");
     return read;
   });
   take("per_position", [](const Reader& r) { return Acceptance::Rates{read_per_position(r)}; });  // as vLLM logs them

@@ -18,7 +18,7 @@ std::vector<T> alternatives(const Reader& in, Read read) {
   std::vector<T> all;
   if (!in.is_array()) return {read(in)};
   for (const Reader& item : in.items()) all.push_back(read(item));
-  if (all.empty()) in.fail("an empty list leaves nothing to run");
+  if (all.empty()) in.fail("is an empty list, so that there is nothing to run");
   return all;
 }
 template <class T, class Read>

@@ -37,7 +37,7 @@ std::optional<DecodingTogether> decoding_together(const Reader& result) {
   const auto starts = result.at("start_times").items(), firsts = result.at("ttfts").items(),
              gaps = result.at("itls").items(), prompts = result.at("input_lens").items();
   if (starts.size() != firsts.size() || starts.size() != gaps.size() || starts.size() != prompts.size()) {
-    result.at("itls").fail("\"start_times\", \"ttfts\", \"itls\" and \"input_lens\" are of different lengths");
+    result.at("itls").fail("\"start_times\", \"ttfts\", \"itls\" and \"input_lens\" must have equal lengths");
     return std::nullopt;
   }
   struct Change {
@@ -73,7 +73,7 @@ std::optional<DecodingTogether> decoding_together(const Reader& result) {
   const auto middle = all.begin() + std::ssize(all) / 2;
   std::nth_element(all.begin(), middle, all.end());
   if (once <= 0 || *middle <= 0) {
-    result.at("itls").fail("half of the gaps between tokens take no time");
+    result.at("itls").fail("half of the gaps between tokens are 0");
     return std::nullopt;
   }
   return DecodingTogether{std::max(1.0, squared / once), text / count(all), Seconds{*middle}};

@@ -7,7 +7,8 @@ namespace draftline::measure {
 
 class CpuDecoding : public Decoding {
  public:
-  // `late_layers` scales what layers from the third on add. If it is small, a drafter that exits early is often right.
+  // `late_layers` scales the output of all layers after the second. If it is small, drafts of an early exit are often
+  // accepted.
   CpuDecoding(const DecodingSetup&, ClockReference&, float late_layers = 1);
 
  private:

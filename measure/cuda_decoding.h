@@ -10,8 +10,8 @@ namespace draftline::measure {
 
 class CudaDecoding : public Decoding {
  public:
-  // `rate`: the acceptance rate of drafts. Throws OutOfDeviceMemory if it does not fit; the first steps may throw it
-  // too.
+  // `rate`: the acceptance rate of drafts. Throws OutOfDeviceMemory if the decoder does not fit; the first steps may
+  // throw it too.
   CudaDecoding(const DecodingSetup&, double rate, std::shared_ptr<cuda::SharedWeights> shared,
                std::shared_ptr<cuda::ProductChoices> algorithms);
 

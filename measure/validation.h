@@ -132,7 +132,7 @@ class Validation {
   std::map<std::string, TransformerShape> targets_;
   Decoder::FindTransformer find_;
   Options options_;
-  std::list<Device> beside_cells_;  // the device as it was during each cell: prices refer to it
+  std::list<Device> beside_cells_;  // the device's state during each cell, to which prices refer
   Recordings recordings_;
   Pricer pricer_;
 };

@@ -26,7 +26,7 @@ class EmittedTokens {
   std::variant<double, Mistake> mean_length(const Output&) const;
   // What of its acceptance is beyond the measured, as mean_length() notes at the scenario's key, if there is one.
   std::optional<std::string> extrapolated(const Output&) const;
-  // The contexts of the steps over the output: more steps lie where fewer tokens are accepted.
+  // The contexts of the steps over the output. Steps are denser where fewer tokens are accepted.
   MeanContexts contexts(const Output&, std::span<const Window>) const;
   // The mean number of decode steps of a request with this mean acceptance length.
   double decode_steps(const Output&, double mean_length);

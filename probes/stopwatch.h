@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "core/int_indexed.h"
 #include "core/quantity.h"
 
 namespace draftline {

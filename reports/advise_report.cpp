@@ -51,7 +51,7 @@ void write_text(const Output& to, const Scenario& s, const std::vector<Advice>& 
   const std::size_t skipped = advices.size() - order.size();
   if (skipped > 0 && !best.empty() && !every) {
     const auto first = std::ranges::find_if(advices, [](const Advice& a) { return a.obstacle.has_value(); });
-    out << skipped << " can't run; the first: " << *first->obstacle << "\n";
+    out << skipped << " methods can't run; the first: " << *first->obstacle << "\n";
   }
   if (order.size() > 1 && !every) out << "For the reasons of every method use --all.\n";
   if (!s.note.empty()) out << paragraph(s.note, to.width);

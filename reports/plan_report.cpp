@@ -27,7 +27,7 @@ bool any_meets(Options options) { return !options.front().obstacle && !options.f
 std::string why_not(const FleetOption& o, Options options, bool dominated) {
   const FleetOption& best = options.front();
   if (o.obstacle) return *o.obstacle;
-  if (o.is_bound) return "a bound: it knows what will be accepted";
+  if (o.is_bound) return "a bound: it uses future acceptance";
   if (&o == &best) return "recommended";
   if (o.cost > best.cost) {
     std::string text = significant(o.cost / best.cost, 3) + " x cost";

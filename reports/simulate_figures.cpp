@@ -81,7 +81,7 @@ Reading oracle_gap(Result r, const ServingFigures& oracle) {
 
 std::string overload_text(const ServingResult& r) {
   if (!r.runs.front().diverges) return "";
-  return "the load is more than can be served (utilization " + percent(r.runs.front().figures.busy_share(r.servers)) +
+  return "the load exceeds the capacity (utilization " + percent(r.runs.front().figures.busy_share(r.servers)) +
          "): the queue grows, and latencies with the length of the run";
 }
 

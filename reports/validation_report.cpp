@@ -240,7 +240,7 @@ void write_validation(const Output& to, const ValidationReport& r) {
   const bool all = to.format != Format::table;
   const auto page = new_page(to, r.title, r.input_files);
   page->say((all ? "Commit " : r.title + ", commit ") + r.commit + "; acceptance rate " + significant(r.rate, 3) +
-            " (an input in both worlds).");
+            " (an input of measurement and prediction).");
   write_tables(*page, r, all ? r.cells.size() : kWorst);
   page->finish();
 }

@@ -37,12 +37,12 @@ struct BatchAdvice {
 };
 
 struct Advice {
-  Point point;                          // its batch is the first of the scenario
+  Point point;                          // with the first batch size of the scenario
   std::optional<std::string> obstacle;  // why the method can't run; then nothing else is set
-  int largest_batch = 0;                // that fits in device memory, up to kMostBatchSize
-  int batch_limit = 0;                  // the engine's default of sequences at once while it speculates
-  // The batch sizes at which requests gain. There are several stretches where a mixture of experts is verified: with
-  // few sequences more rows read more experts, with many these are read anyway.
+  int largest_batch = 0;                // the largest that fits in device memory, up to kMostBatchSize
+  int batch_limit = 0;                  // the engine's default limit on concurrent sequences while it speculates
+  // The batch sizes at which requests are faster. With a mixture of experts there may be several stretches: with few
+  // sequences, more rows read more experts; with many, all of these are read anyway.
   std::vector<Stretch<int>> pays_at;
   double gain = 1;  // of requests: geometric mean over `batches`; 1 where speculation is off, because it loses
   // The share, 0 to 1, by which speculation reduces the plain server's KV pool; none if the weights leave no memory for

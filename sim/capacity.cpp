@@ -79,9 +79,9 @@ std::optional<int> replicas_if_slower(double slower, int enough, int replication
 
 void check_plannable(const Scenario& s) {
   const Reader root = s.document.root();
-  if (s.serving->targets.targets.empty()) root.fail("\"slo\" is needed: {\"ttft_p99\": \"500 ms\", ..}");
+  if (s.serving->targets.targets.empty()) root.fail("\"slo\" is required: {\"ttft_p99\": \"500 ms\", ..}");
   if (const auto& axes = s.serving->axes; std::ranges::find(axes, "replicas") != axes.end())
-    root.at("replicas").fail("a plan finds the number of replicas: leave the list out");
+    root.at("replicas").fail("a plan finds the number of replicas: remove the list");
   for (const ServingChoice& c : s.serving->choices)
     if (mean_rate(c.workload) <= 0) {
       root.at("workload").fail("a plan requires arrivals with a rate");

@@ -22,8 +22,8 @@ struct ReplicationFleet {
 struct FleetOption {
   Point point;
   std::optional<std::string> obstacle;  // why no fleet meets the targets; then only `point` and `can_run` are set
-  bool can_run = true;                  // whether a server of it can start: it fits its devices
-  bool is_bound = false;                // its policy has the future outcomes (the oracle): an upper bound for others
+  bool can_run = true;                  // whether a server can start: it fits its devices
+  bool is_bound = false;                // its policy uses the future outcomes (the oracle): an upper bound for others
   int replicas = 0, devices = 0;        // the smallest fleet; devices include those of prefill servers and drafters
   int devices_of_replica = 0;
   std::optional<int> nodes;    // nodes of the devices, if they are bought in whole nodes

@@ -16,8 +16,8 @@ class DraftConfidence {
   // conditional_rates[j]: the probability that draft j is accepted if all earlier drafts are.
   DraftConfidence(std::span<const double> conditional_rates, double concentration);
   int drafts() const { return count(positions_); }
-  // Appends the survival probabilities of the drafts of a step of which `accepted` would be accepted: products of
-  // confidences. They depend on the text and the position alone.
+  // Appends the survival probabilities (products of confidences) of the drafts of a step in which `accepted` drafts
+  // would be accepted. They depend only on the text and the position.
   void survival(const DraftOutcomes::Text&, int position, int accepted, std::vector<double>& to) const;
 
  private:

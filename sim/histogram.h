@@ -26,7 +26,7 @@ class Histogram {
 
   std::int64_t count() const { return count_; }
   Seconds mean() const { return {count_ == 0 ? 0 : sum_ / to_double(count_) / kTicksPerSecond}; }
-  // The mean of `values` values, at least count(), if those not added yet were 0.
+  // The mean of `values` values (at least count()), counting values not added yet as 0.
   Seconds mean_of(std::int64_t values) const { return {sum_ / to_double(values) / kTicksPerSecond}; }
   Seconds quantile(double share) const;  // `share`: 0 to 1; the middle of a bin, 0 s if empty
   static Seconds middle(Ticks t);        // the middle of the value's bin

@@ -55,9 +55,9 @@ class ServingFigures {
       : warm_up_(warm_up), targets_(&targets), late_(targets.targets.size()), observer_(observer) {}
 
   void record_arrival(const Request&);
-  void record_request(const ServedRequest&);  // at its end; the observer is called
-  void record_step(const StepRun&);           // at the end of the steps; the observer is called
-  // Records that a part without requests ran dummy batches, as all parts of a server step together.
+  void record_request(const ServedRequest&);  // at its end; calls the observer
+  void record_step(const StepRun&);           // at the end of the steps; calls the observer
+  // Records that a rank without requests ran dummy batches, because all ranks of a server step together.
   void record_dummy_batches(Ticks time) { busy_ += to_double(time); }
   // Records inter-token latencies: in the i-th of `steps` steps, gap + i * rise for each of `sequences` sequences.
   void record_gaps(Ticks gap, Ticks rise, std::int64_t steps, std::int64_t sequences) {
@@ -85,15 +85,15 @@ class ServingFigures {
   // all_tokens: output tokens with the warm-up; most_blocks: peak of KV blocks in use; longest_text: tokens of the
   // longest prompt and output.
   std::int64_t all_tokens = 0, steps = 0, preemptions = 0, most_blocks = 0, longest_text = 0;
-  std::int64_t refused = 0, longest_refused = 0;  // refused requests; tokens of the longest of them
+  std::int64_t refused = 0, longest_refused = 0;  // number; tokens of the longest
   std::optional<Ticks> begin;                     // arrival of the first request after the warm-up
   Ticks first_arrival = kForever, last_arrival = 0, end = 0;
 
   Seconds makespan() const {
     return to_seconds(begin && end > *begin ? end - *begin : 0);
   }  // from `begin` to the last token
-  // throughput(): output tokens/s over the makespan, those that requests of the warm-up still emit in it included.
-  // goodput(): requests/s over the makespan, after the warm-up, that were within the limit of every latency target.
+  // throughput(): output tokens/s over the makespan, including tokens that warm-up requests emit in it. goodput():
+  // requests/s over the makespan, without the warm-up, that met the limit of every latency target.
   PerSecond throughput() const { return (to_double(output_tokens) + warm_up_tokens_) / makespan(); }
   PerSecond goodput() const { return to_double(good_requests) / makespan(); }
   double acceptance_length() const;           // mean tokens per sequence and decode step; 1 if there was none

@@ -39,12 +39,12 @@ struct DrafterIdentity {
 
 struct TraceHeader {
   std::string target, fingerprint, weights;    // name, target_fingerprint(), weights_name() or "random ..."
-  DrafterIdentity drafter;                     // not known: it has no weights of its own, or the file is silent
-  std::string method;                          // the method's object of a scenario, JSON
-  std::string task;                            // of the prompts
+  DrafterIdentity drafter;                     // unknown: it has no own weights, or the file does not contain it
+  std::string method;                          // the method's object of a scenario, as JSON
+  std::string task;                            // kind of the prompts
   std::optional<std::string> steps_because;    // why steps are recorded instead of positions
   std::optional<std::string> lengths_because;  // why ranks do not replay the recorded method
-  int depth = 0;                               // levels of ranks; in a trace of steps: longest path in drafts
+  int depth = 0;                               // levels of ranks; in a trace of steps the longest path in drafts
   int own_depth = 0;                           // longest path of the recorded method, if lengths are recorded; else 0
   Sampling sampling;
   std::uint64_t seed = 0;

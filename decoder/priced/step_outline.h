@@ -22,7 +22,7 @@ struct StepOutline {
     Phase phase = Phase::verify;
     Accesses access = Accesses::nothing;
     int heads = 1, kv_heads = 1;  // for attention
-    Window window = {};           // of attention's cache
+    Window window = {};           // for attention's cache
     bool operator==(const Kind&) const = default;
   };
   struct Op {

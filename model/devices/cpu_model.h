@@ -69,8 +69,8 @@ struct CpuElementFit {
   struct Op {
     Seconds fixed, element;
   };
-  EnumArray<ElementOp, Op, kElementOps.size()> of{};  // by ElementOp; an addition has no cost besides its bytes
-  CpuByteCost lines;  // of a byte of old lines; the caches keep what they keep of attention's
+  EnumArray<ElementOp, Op, kElementOps.size()> of{};  // by ElementOp; an addition costs only its bytes
+  CpuByteCost lines;                                  // per byte of old lines; cache shares are those of attention
   Origin origin{};
 };
 

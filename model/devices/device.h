@@ -21,7 +21,7 @@ namespace draftline {
 // A GPU or a CPU. Visiting `model` selects the form that prices its kernels.
 struct Device {
   std::string name, title, source;
-  std::vector<Origin> datasheet;                            // one of each block of quoted values
+  std::vector<Origin> datasheet;                            // one for each block of quoted values
   EnumArray<DType, FlopsPerSecond, kDTypes.size()> peak{};  // dense matrix rate by operand format; 0: not supported
   BytesPerSecond bandwidth;                                 // datasheet
   Bytes memory, l2;

@@ -119,7 +119,7 @@ struct ElementwiseFit {
 struct CopyFit {
   Seconds fixed;               // for ops without a fit in `of`, and for each further launch
   double bandwidth_share = 1;  // eB
-  double l2_share = 0;         // c: share of L2 that keeps what the kernel before has written; 0: nothing
+  double l2_share = 0;         // c: share of L2 that keeps the preceding kernel's writes; 0: nothing
   EnumArray<ElementOp, std::optional<ElementwiseFit>, kElementOps.size()> of = {};  // by ElementOp
   Origin origin{};
 };

@@ -26,7 +26,8 @@ struct OpCost {
   Bytes bytes_per_pair = {};
   int waits = 0;
   std::optional<Seconds> fixed = {};  // in place of the device's ExpertFit::fixed; none: the device's holds
-  // The cost for attention of `heads` query heads on `kv_heads` key heads: group_* become launches and cache_traffic.
+  // The cost for attention with `heads` query heads and `kv_heads` key heads: group_* become launches and
+  // cache_traffic.
   OpCost of_heads(int heads, int kv_heads) const;
   bool operator==(const OpCost&) const = default;
 };

@@ -191,7 +191,7 @@ void read_states(const Reader& ids, int later, DrafterConfig& d) {
 
 void refuse_other_width(const Reader& in, const DrafterConfig& d) {
   if (const auto width = given(in, "target_hidden_size"); width && width->positive_int() != d.network.hidden)
-    width->fail("a drafter of another hidden size than its target's is not modelled");
+    width->fail("a drafter with another hidden size than its target is not modelled");
 }
 
 void read_own_head(const Reader& in, DrafterConfig& d) {

@@ -74,15 +74,14 @@ void read_latent(const Reader& in, ConfigNetwork& s) {
   l.rope_dim = needed(in, {"qk_rope_head_dim"}, 1 << 14);
   l.value_dim = needed(in, {"v_head_dim"}, 1 << 14);
   l.paired = flag(in, "rope_interleave", true);
-  if (l.rope_dim % 2 != 0) in.at("qk_rope_head_dim").fail("rope turns pairs of columns: it must be even");
+  if (l.rope_dim % 2 != 0) in.at("qk_rope_head_dim").fail("must be even, because rope rotates pairs of columns");
   if (std::int64_t{s.attention.heads.heads} * (l.nope_dim + std::max(l.value_dim, l.rope_dim)) > kMostColumns ||
       std::int64_t{s.attention.heads.heads} * l.kv_rank > 16 * std::int64_t{kMostColumns})
     in.at("num_attention_heads").fail("all heads together are too wide");
   s.latent = l;
   s.attention.heads.head_dim = l.nope_dim + l.rope_dim;
   refuse(in, "attention_bias", kNoOutputBias);
-  if (s.attention.rope.growth)
-    in.fail("latent attention whose queries grow with the text (llama_4_scaling_beta) is not modelled");
+  if (s.attention.rope.growth) in.fail("latent attention with scaled queries (llama_4_scaling_beta) is not modelled");
   read_positions(in, 4096, s);
   read_epsilon(in, "rms_norm_eps", 1e-6, s);
   read_tied(in, false, s);
@@ -180,7 +179,7 @@ static std::vector<bool> read_shared_choices(const Reader& in, int layers) {
   std::vector<bool> shares;
   const auto one_for_each = [&](const Reader& list, std::size_t size) {
     if (size != at(layers)) list.fail("must have one entry for each of the " + std::to_string(layers) + " layers");
-    else if (shares.front()) list.fail("the first layer has no indexer before it, whose choice it could share");
+    else if (shares.front()) list.fail("the first layer can't share an indexer's choice");
   };
   if (const auto types = given(in, "indexer_types")) {
     static constexpr std::array<std::string_view, 2> words{"full", "shared"};
@@ -251,7 +250,8 @@ void read_minimax_m2(const Reader& in, ConfigNetwork& s) {
   if (const auto rotary = given(in, "rotary_dim"))
     s.rotary_share = 1.0 * rotary->integer(2, std::max(2, s.attention.heads.head_dim)) / s.attention.heads.head_dim;
   if (flag(in, "use_qk_norm", true)) s.attention.qk_norm = QkNorm::all_heads;
-  demand_word(in, "qk_norm_type", "per_layer", "only norms of all heads at once are modelled here: per_layer");
+  demand_word(in, "qk_norm_type", "per_layer",
+              "only norms over all heads (per_layer) are modelled for this architecture");
   Experts e = read_experts(in, {.count = "num_local_experts", .intermediate = "intermediate_size", .normalise = true},
                            s.whole.hidden);
   e.score = Experts::Score::sigmoid;

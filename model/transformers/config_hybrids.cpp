@@ -79,7 +79,7 @@ void read_hybrid(const Reader& in, ConfigNetwork& s) {
   read_positions(in, 32768, s);
   read_epsilon(in, "rms_norm_eps", 1e-6, s);
   refuse(in, "attention_bias", "a bias in the attention is not modelled for this architecture");
-  demand(in, "attn_output_gate", true, "attention without its output's gate is not modelled for this architecture");
+  demand(in, "attn_output_gate", true, "attention without an output gate is not modelled for this architecture");
   s.attention.qk_norm = QkNorm::each_head;
   s.attention.output_gate = true;
   read_delta_net(in, s);

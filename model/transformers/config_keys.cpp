@@ -181,7 +181,7 @@ void read_scaling(const Reader& in, const Reader& config, ConfigNetwork& s) {
   if (kind == "default" || kind == "mrope") return;  // mrope: of images; text has the usual positions
   if (kind == "dynamic")
     s.whole.notes.push_back(
-        "dynamic rope scaling changes nothing within max_positions, and longer contexts are not modelled");
+        "dynamic rope scaling has no effect within max_positions, and longer contexts are not modelled");
   else if (kind == "linear") s.attention.rope.scaling = RopeScaling{.factor = in.at("factor").number(1, kMostStretch)};
   else if (kind == "llama3") s.attention.rope.scaling = read_llama3(in);
   else if (kind == "yarn") {
@@ -211,7 +211,7 @@ static void read_rope_parameters(const Reader& in, const Reader& config, ConfigN
     ConfigNetwork local;
     local.rotary_share = s.rotary_share;
     read_rope_parameters(*sliding, config, local);
-    if (local.attention.rope.scaling) sliding->fail("rope that is scaled in windows is not modelled");
+    if (local.attention.rope.scaling) sliding->fail("scaled rope in windows is not modelled");
     s.window_rope = {local.attention.rope.theta, local.rotary_share};
   }
   const auto full = given(in, "full_attention");

@@ -33,19 +33,19 @@ struct ConfigNetwork {
 
   LayerShape base;                        // norms, and how sublayers are joined
   HeadAttention attention;                // heads.value_dim 0: as many columns as a key has
-  std::optional<LatentAttention> latent;  // of all layers; heads then have nope_dim + rope_dim columns
+  std::optional<LatentAttention> latent;  // in all layers; heads then have nope_dim + rope_dim columns
   std::optional<DeltaNet> delta_net;
   MlpKind mlp = MlpKind::gated_silu;
   std::optional<Experts> experts;
   bool experts_beside_mlp = false;
 
-  int window = 0;                                // of sliding and chunked layers, in tokens
+  int window = 0;                                // in sliding and chunked layers, in tokens
   std::optional<AttentionHeads> windowed_heads;  // of sliding layers, where those differ (MiMo-V2)
   bool windowed_sinks = false;                   // sinks in sliding layers alone (MiMo-V2)
   double rotary_share = 1;                       // of a head's columns, in layers with rope (ChatGLM: 0.5)
-  std::optional<WindowRope> window_rope;         // of sliding layers, where it differs
+  std::optional<WindowRope> window_rope;         // for sliding layers, if it differs
   bool rotated_qk_norm = false;                  // without weights, in layers with rope (Llama 4)
-  std::optional<LayerKind> mtp_layer;            // of an MTP module; none: as methods/mtp_sequential builds it
+  std::optional<LayerKind> mtp_layer;  // layer of an MTP module; none: the layer that methods/mtp_sequential builds
 
   LayerKind kind(int layer) const;
   AttentionHeads heads_of(const LayerKind&) const;

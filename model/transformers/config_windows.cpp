@@ -147,7 +147,8 @@ void read_gemma4(const Reader& in, ConfigNetwork& s) {
       in, AttentionKind::sliding, window, [&](int layer) { return (layer + 1) % 6 != 0 && layer + 1 != s.layers; }, s);
   if (in.failed()) return;
   if (s.kind(s.layers - 1).attention != AttentionKind::full)
-    return in.at("layer_types").fail("the last layer sees the whole text, whatever the file says: full_attention");
+    return in.at("layer_types")
+        .fail("the last layer must be full_attention, because it always attends to the whole text");
   const AttentionHeads global = read_global_heads(in, s);
   AttentionHeads& heads = s.attention.heads;
   if (s.window == 0) s.window_rope.reset();

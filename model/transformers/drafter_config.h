@@ -15,8 +15,8 @@ enum class DrafterKind { eagle, eagle3, medusa, mtp, p_eagle, dflash, dspark, df
 
 // Fields of DFlash, DSpark and DFlash 2 that other drafters lack. A number is 0 if the file does not contain it.
 struct BlockDrafterConfig {
-  int rows = 0;                   // of the block that it was trained on, the root's included
-  std::vector<bool> causal = {};  // of each layer: whether a row of the block sees no later ones
+  int rows = 0;                   // rows of the block in training, the root's included
+  std::vector<bool> causal = {};  // for each layer: whether a row of the block attends to no later rows
   int markov_rank = 0;            // DSpark
   int conv_taps = 0, conv_group = 0, selector_rank = 0, selector_top_k = 0;  // DFlash 2
 };

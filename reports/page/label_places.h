@@ -8,6 +8,8 @@
 #include <optional>
 #include <vector>
 
+#include "core/int_indexed.h"
+
 namespace draftline {
 
 class LabelPlaces {

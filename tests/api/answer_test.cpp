@@ -114,7 +114,7 @@ TEST_CASE("a listener receives notes and results as they come, and may stop befo
 
 TEST_CASE("an answer in which nothing can run says why, and a wrong question is refused") {
   const Answer a = answer(question("run", R"(, "batch_size": 60000)"), kShipped);
-  CHECK(starts_with(a.obstacle.value_or(""), "s.json#: no point of it can run; the first: needs "));
+  CHECK(starts_with(a.obstacle.value_or(""), "s.json#: no point can run; the first: needs "));
   CHECK(a.results.size() == 3);
   Question q = question("run");
   q.options.from = 2;

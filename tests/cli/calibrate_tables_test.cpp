@@ -137,7 +137,7 @@ TEST_CASE("what a folder of tables has wrong is exit code 2 with its place, and 
   };
   const Case c = GENERATE(
       Case{"", "", "tables --device h100-sxm --out tables/nccl.csv", "--out: tables/nccl.csv is an input and would be"},
-      Case{"", "", "tables --device cards/my-gpu.json --out cards/my-gpu.json", "--out: cards/my-gpu.json is read"},
+      Case{"", "", "tables --device cards/my-gpu.json --out cards/my-gpu.json", "--out: cards/my-gpu.json is an input"},
       Case{"", "", "tables --device h100-sxm --compare ./cards/my-gpu.json --compare-out cards/my-gpu.json",
            "cards/my-gpu.json is an input and would be overwritten"},
       Case{"", "", "tables/nccl.csv --device h100-sxm", "tables/nccl.csv: is a single table; give the folder"},

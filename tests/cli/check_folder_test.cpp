@@ -101,7 +101,7 @@ TEST_CASE("a workload that a folder's scenario gets is a change that can be appr
   draftline.write("mine/s.json", kServed);
   const Ran r = draftline("check --scenarios mine");
   CHECK(r.code == 1);
-  CHECK(contains(r.err, "the same command with --approve"));
+  CHECK(contains(r.err, "repeat the command with --approve"));
   const Ran named = draftline("check mine/pins.json");  // a file of questions that are as they stand there
   CHECK(named.code == 2);
   CHECK(contains(named.out, "\"run\" stands at mine/pins.json#/pins/0/verb"));

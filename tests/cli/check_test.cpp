@@ -45,7 +45,7 @@ TEST_CASE("approved pins pass; a changed scenario is exit 1 with a table; approv
   const Ran moved = draftline("check pins.json");
   CHECK(moved.code == 1);
   CHECK(contains(moved.out, "s.json: method/draft_length 3 -> 2"));
-  CHECK(contains(moved.err, "the same command with --approve"));
+  CHECK(contains(moved.err, "repeat the command with --approve"));
   std::istringstream lines(moved.out);
   for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 120);
   CHECK(draftline.read("pins.json") == approved);
@@ -98,7 +98,7 @@ TEST_CASE("wrong input of check is exit 2 with its place, and nothing is written
       Case{R"({"schema_version": 1, "pins": [{"verb": "run", "scenario": "gone.json"}]})", "check pins.json --approve",
            "pins.json#/pins/0/scenario: no such file"},
       Case{kPins, "check none.json", "none.json"}, Case{kPins, "check --scenarios none", "none"},
-      Case{kPins, "check pins.json --against pins.json", "one of them"},
+      Case{kPins, "check pins.json --against pins.json", "or --against, or --measured"},
       Case{kPins, "check pins.json --jobs 0", "jobs"}, Case{kPins, "check --measured pins.json", "measured"},
       Case{kPins, "check --against pins.json", "holds no \"question\""},
       Case{kPins, "check --against s.json s.json --approve", "--approve excludes"},

@@ -123,7 +123,7 @@ TEST_CASE("two probes: each point by medians and quartiles, each op by signed ra
   CHECK(c.lost.empty());
   CHECK(!c.fine());
   const std::string text = measured_text(c, 0);
-  CHECK(contains(text, "1 point stands only in the first file, 2 in the second"));
+  CHECK(contains(text, "1 point stands only in the first file, 2 only in the second"));
   std::ostringstream out;
   write_measured_json(out, c);
   CHECK(json(out.str()).at("kinds").size() == 4);

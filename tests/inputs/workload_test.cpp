@@ -114,7 +114,7 @@ TEST_CASE("hostile traces are refused with file and line") {
   CHECK(
       refusal("a.csv", "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-13-16 18:15:46,1,1\n").starts_with("a.csv:2: "));
   CHECK(refusal("a.csv", "TIMESTAMP,ContextTokens,GeneratedTokens\nyesterday,1,1\n")
-            .starts_with("a.csv:2: \"yesterday\" is no time"));
+            .starts_with("a.csv:2: \"yesterday\" is not a time"));
   const std::string packed = gzip(kPlain);
   CHECK(refusal("a.csv.gz", packed.substr(0, packed.size() - 9)) != "none");
   CHECK(refusal("a.jsonl", "{\"timestamp\": 1, \"input_length\": 5, \"output_length\": 1}\n{\"timest") ==
@@ -122,9 +122,8 @@ TEST_CASE("hostile traces are refused with file and line") {
   CHECK(refusal("a.jsonl", "\n{\"timestamp\": 1, \"input_length\": 5}").starts_with("a.jsonl:2: \"output_length\""));
   CHECK(refusal("a.jsonl", R"({"timestamp": 1, "input_length": 5.5, "output_length": 1})") ==
         "a.jsonl:1: \"input_length\" is not a whole number");
-  CHECK(refusal("a.jsonl", R"({"when": 1})").starts_with("a.jsonl:1: neither"));
-  CHECK(refusal("a.json", R"({"input_lens": [1], "output_lens": [1, 2]})").find("different lengths") !=
-        std::string::npos);
+  CHECK(refusal("a.jsonl", R"({"when": 1})").starts_with("a.jsonl:1: has neither"));
+  CHECK(refusal("a.json", R"({"input_lens": [1], "output_lens": [1, 2]})").find("equal lengths") != std::string::npos);
   CHECK(
       refusal("a.json", R"({"input_lens": [1, 1, 1], "output_lens": [1, 1, 1], "start_times": [5, -2, 6]})") ==
       "a.json#/output_lens/1: has a negative arrival time");  // noted once: what follows is compared with the row above

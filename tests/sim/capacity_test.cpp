@@ -154,7 +154,7 @@ TEST_CASE("a fleet bears no more than its servers for prompts do, and a spare is
                                     R"({"ttft_p99": "1 s"}, "replications": 1,
                                         "disaggregation": {"bandwidth": "50 GB/s", "prefill_replicas": 1})");
   CHECK(contains(full.obstacle.value_or(""), "1 of them for prompts, ttft_p99 "));
-  CHECK(contains(full.obstacle.value_or(""), ": it takes more \"prefill_replicas\""));
+  CHECK(contains(full.obstacle.value_or(""), ": more \"prefill_replicas\" are needed"));
 }
 
 TEST_CASE("what a fleet bears it bears in every replication that is simulated, and hardly more in all", "[S19]") {
@@ -220,7 +220,7 @@ TEST_CASE("an option that its devices can't share is told, and the others are pl
       kData);
   sweep.validate();
   const auto option = [&](std::size_t i) { return smallest_fleet(sweep, i, sweep.scenario().serving->prices, 8, 0); };
-  CHECK(option(0).obstacle->starts_with("h100-nvl has no known link for 2 devices"));
+  CHECK(option(0).obstacle->starts_with("h100-nvl has no link data for 2 devices"));
   CHECK(!option(0).can_run);
   CHECK(!option(1).obstacle);
 }

@@ -348,9 +348,9 @@ TEST_CASE("Gemma 4 has wide heads without a window, whose keys are their values,
   CHECK(contains(mistakes_of(uneven), "#/layer_types: the last layer must be full_attention"));
   json small = published;
   small["hidden_size_per_layer_input"] = 256;
-  CHECK(contains(mistakes_of(small), "#/hidden_size_per_layer_input: embeddings of each layer's own"));
+  CHECK(contains(mistakes_of(small), "#/hidden_size_per_layer_input: embeddings per layer"));
   small.erase("hidden_size_per_layer_input");  // 256, as transformers has it
-  CHECK(contains(mistakes_of(small), "embeddings of each layer's own"));
+  CHECK(contains(mistakes_of(small), "embeddings per layer"));
   small["model_type"] = "gemma4_unified_text";
   CHECK(shape_from(small).usual_heads().heads == 4);
   small["num_kv_shared_layers"] = 2;
