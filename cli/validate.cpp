@@ -98,7 +98,7 @@ class Validating {
     const std::string place = o_.steps.string() + "#/arguments: ";
     const auto& all = steps.arguments;
     const auto at = std::ranges::find(all, kRateOption);
-    if (at == all.end() || at + 1 == all.end()) throw InputErrors(place + "lack " + kRateOption + " with its rate");
+    if (at == all.end() || at + 1 == all.end()) throw InputErrors(place + "have no " + kRateOption + " with its rate");
     double rate = 0;
     const char* end = (at + 1)->data() + (at + 1)->size();
     const auto [read_to, failed] = std::from_chars((at + 1)->data(), end, rate);

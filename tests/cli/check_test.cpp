@@ -71,7 +71,7 @@ TEST_CASE("wrong input of check is exit 2 with its place, and nothing is written
   };
   const std::string pin = R"({"schema_version": 1, "pins": [{"verb": "run", "scenario": "s.json")";
   const auto c = GENERATE_COPY(
-      Case{R"({"schema_version": 1, "pins": []})", "check pins.json", "pins.json#/pins: at least one pin is needed"},
+      Case{R"({"schema_version": 1, "pins": []})", "check pins.json", "pins.json#/pins: at least one pin is required"},
       Case{R"({"schema_version": 1, "anchors": []})", "check --anchors pins.json",
            "pins.json#/anchors: at least one anchor is required"},
       Case{"{}", "check --against pins.json pins.json", "pins.json#: is not an output of a verb: missing key"},

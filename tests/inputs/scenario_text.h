@@ -31,7 +31,7 @@ class ScenarioText {
         if (std::holds_alternative<Prediction>(o.result)) return "none";
         if (reason.empty()) reason = std::get<std::string>(o.result);
       }
-      throw InputErrors(file_.string() + "#: no point of it can run; the first: " + reason);
+      throw InputErrors(file_.string() + "#: no point can run; the first: " + reason);
     } catch (const InputErrors& e) {
       std::string all;
       for (std::string m : e.messages()) {

@@ -75,7 +75,7 @@ TEST_CASE("drafters that the networks of methods can't hold are refused at the k
   CHECK(contains(mistake(eagle3_config({{"num_hidden_layers", 2}}), eagle3),
                  "config.json#/num_hidden_layers: only drafters with one layer are modelled"));
   CHECK(contains(mistake(eagle3_config({{"target_hidden_size", 128}}), eagle3),
-                 "#/target_hidden_size: a drafter of another"));
+                 "#/target_hidden_size: a drafter with another"));
   CHECK(contains(mistake(eagle3_config({{"draft_vocab_size", 201}}), eagle3),
                  "#/draft_vocab_size: is larger than the target's"));
   CHECK(contains(mistake(eagle3_config({{"architectures", {"DeepseekV3ForCausalLMEagle3"}}}), eagle3),
