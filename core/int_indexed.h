@@ -21,7 +21,7 @@ concept Index = std::signed_integral<T> || std::is_enum_v<T>;
 constexpr std::size_t at(Index auto i) { return static_cast<std::size_t>(i); }
 template <class T>
 concept Number = std::is_arithmetic_v<T> || std::is_enum_v<T>;
-constexpr int to_int(Number auto v) { return static_cast<int>(v); }  // without what is behind a decimal point
+constexpr int to_int(Number auto v) { return static_cast<int>(v); }  // truncates
 constexpr std::int64_t to_int64(Number auto v) { return static_cast<std::int64_t>(v); }
 constexpr double to_double(Number auto v) { return static_cast<double>(v); }                      // exact up to 2^53
 constexpr std::uint32_t low_word(std::integral auto v) { return static_cast<std::uint32_t>(v); }  // the last 32 bits

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What draftline predicts for the cells of a vllm_steps.py plan, and predicted beside measured.
+"""Predicts the cells of a vllm_steps.py plan with draftline, and prints predictions next to measurements.
 
     compare_steps.py predict PLAN --devices h100-sxm,h200 [--engine vllm] [--draftline PROGRAM] > FILE.json
     compare_steps.py compare FILE.json RESULTS --device h100-sxm     (a JSONL of vllm_steps.py, or data/measured/..)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Times of vLLM's decode steps, plain and speculative, by batch and context, and of prompts. Weights are random numbers
-of a config.json's shapes (load_format dummy) unless the plan says otherwise, and acceptance can be set
+of a config.json's shapes (load_format dummy) by default, and acceptance can be set
 (rejection_sample_method synthetic), so neither a network connection nor a checkpoint is needed.
 
     vllm_steps.py PLAN --out FILE.jsonl [--seconds N] [--only NAME,..] [--logs FOLDER]
@@ -228,7 +228,7 @@ def settings_of(llm):
 
 
 def one_engine(order):
-    """A process of its own: starts the engine, says so, waits for its turn, measures."""
+    """Runs in a separate process: starts the engine, reports that, waits for its turn, measures."""
     engine, out = order["engine"], os.open(order["out"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
     def write(record):
