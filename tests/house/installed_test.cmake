@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -D BUILD=folder -D EXAMPLES=examples -D COMPILER=c++ -D FOLDER=scratch -P: installs what was built, builds the
-# example against it, and demands that the example and the installed program print the same figures.
+# cmake -D BUILD=folder -D EXAMPLES=examples -D COMPILER=c++ -D GENERATOR=Ninja -D FOLDER=scratch -P: installs what was
+# built, builds the example against it, and demands that the example and the installed program print the same figures.
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${FOLDER})
 set(installed ${FOLDER}/installed)
 execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${installed} OUTPUT_QUIET
   COMMAND_ERROR_IS_FATAL ANY)
-execute_process(COMMAND ${CMAKE_COMMAND} -S ${EXAMPLES} -B ${FOLDER}/build -D CMAKE_PREFIX_PATH=${installed}
-  -D CMAKE_CXX_COMPILER=${COMPILER} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${CMAKE_COMMAND} -G ${GENERATOR} -S ${EXAMPLES} -B ${FOLDER}/build
+  -D CMAKE_PREFIX_PATH=${installed} -D CMAKE_CXX_COMPILER=${COMPILER} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${CMAKE_COMMAND} --build ${FOLDER}/build OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${FOLDER}/build/ask OUTPUT_VARIABLE printed COMMAND_ERROR_IS_FATAL ANY)
 
