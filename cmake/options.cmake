@@ -24,6 +24,11 @@ endif()
 # For targets that read arguments, write text or state tests: their time is spent in the libraries that they call.
 set(draftline_compile_quickly $<$<CONFIG:Release>:-O1> $<$<CONFIG:Debug>:-O0>)
 
+# clang's -Wconversion holds signs of integers too, which g++'s leaves to -Wsign-conversion in C++.
+if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
+  target_compile_options(draftline_own_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-sign-conversion>)
+endif()
+
 # False warnings: g++ 12 reports overlaps in its own std::string (GCC bug 105651); g++ 13 and later report a reference that
 # a temporary returns, such as a cursor, as a reference into the temporary.
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)

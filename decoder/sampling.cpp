@@ -10,6 +10,7 @@
 
 #include "core/errors.h"
 #include "core/int_indexed.h"
+#include "decoder/weights.h"
 
 namespace draftline {
 

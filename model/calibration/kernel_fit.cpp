@@ -110,7 +110,8 @@ GemmFit fit_gemm(const std::vector<GemmPoint>& points, const Device& datasheet, 
   GemmFit best;
   double least = std::numeric_limits<double>::infinity();
   const std::span tried = multiplied_in(d, operands) ? std::span(kGemmTiles) : std::span(kGemmTiles).first(1);
-  for (const auto& [name, tiles] : tried) {  // for narrow operands the fit finds the library's tiles
+  for (const auto& choice : tried) {  // for narrow operands the fit finds the library's tiles
+    const GemmTiles tiles = choice.value;
     const auto errors_of = [&](const std::vector<double>& v, Eigen::VectorXd& errors) {
       put_gemm(d, operands, fit_of(v, tiles));
       set_log_errors(errors, points, [&](const GemmPoint& p) { return predicted(d, p); });
