@@ -33,8 +33,7 @@ inline Seconds host_base(const Engine& e, Speculation speculation, const StepOut
 class LayerTime {
  public:
   LayerTime(const Engine& e, const StepOutline& step)
-      : of_one_row_(std::max(e.layer, Seconds{})),  // a negative value is subtracted from kernels (saved by graphs)
-        of_rows_(e.layer_rows.value_or(of_one_row_)) {
+      : of_one_row_(e.layer), of_rows_(e.layer_rows.value_or(e.layer)) {
     // Only a tree is committed by copies in the KV cache; a chain is already in place.
     if (std::any_of(step.kinds.begin(), step.kinds.end(), [](const StepOutline::Kind& k) { return k.key == "commit"; }))
       verifying_ = e.layer_tree;

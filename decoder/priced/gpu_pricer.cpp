@@ -10,35 +10,27 @@
 
 namespace draftline {
 
-static bool communicates(const Kernel& k) { return std::holds_alternative<CollectiveCall>(k); }
-
-// What an engine's graphs save in each layer, divided among its kernels but attention and communication.
-static Seconds saved_by_kernel(const Engine& e, const StepOutline& step) {
-  if (e.layer.value >= 0) return {};
-  int layers = 0, kernels = 0;
-  for (const StepOutline::Segment& s : step.segments)
-    for (const StepOutline::Op& op : s.ops()) {
-      const Kernel& k = step.kind(op).kernel;
-      if (is_of_layer(k)) ++layers;
-      else if (!communicates(k) && !std::holds_alternative<Attention>(k)) ++kernels;
-    }
-  return kernels == 0 ? Seconds{} : (-1.0 * layers / kernels) * e.layer;
-}
-
 GpuPricer::GpuPricer(const Device& d, const Engine& e, const StepOutline& outline)
     : Pricer(d, e, outline, [](const Kernel& k) { return std::holds_alternative<Attention>(k); }),
       times_(outline.kinds.size()),
       last_use_(at(outline.weights)),
-      saved_(saved_by_kernel(e, outline)) {}
+      launch_overlap_(e.graphs ? e.launch_overlap : 0) {}
 
 VaryingOp GpuPricer::varying(const StepOutline::Op& op) {
   const auto& k = std::get<Attention>(kind(op).kernel);
-  return VaryingOnGpu{k, attention_choice(device_, engine_.attention, k.cache, form_of(k)), attention_cost(cost(op))};
+  const AttentionChoice choice = attention_choice(device_, engine_.attention, k.cache, form_of(k));
+  return VaryingOnGpu{k, choice, attention_cost(cost(op)), overlapped(launch_part(device_, choice), cost(op))};
+}
+
+// The part of an op's launches that overlaps the preceding kernel. `launch`: that of the op's first kernel.
+Seconds GpuPricer::overlapped(Seconds launch, const OpCost& cost) const {
+  return launch_overlap_ * std::max(launch + (cost.launches - 1) * launch_time(device_), Seconds{});
 }
 
 Seconds VaryingOnGpu::time(const Device& d, const Span& span, const StepOnCpu&) const {
-  return gpu_time(d, choice, kernel, span, CacheState::in_memory) + (cost.launches - 1) * launch_time(d) +
-         cost.extra_bytes(kernel, span) / copy_bandwidth(d);
+  const Seconds t = gpu_time(d, choice, kernel, span, CacheState::in_memory);
+  return at_power_limit(d, work(kernel, span), kernel.activations, t) + (cost.launches - 1) * launch_time(d) +
+         cost.extra_bytes(kernel, span) / copy_bandwidth(d) - overlapped;
 }
 
 // The time of a kernel with all of an op's launches.
@@ -49,18 +41,22 @@ struct GpuPricer::TimeOf {
 
   const Device& device() const { return pricer.device_; }
   Seconds launched(Seconds t) const { return t + (cost.launches - 1) * launch_time(device()); }
-  Seconds operator()(const Gemm& k) const { return launched(pricer.time(k, cost, l2_hit_share)); }
-  Seconds operator()(const Copy& k) const { return launched(gpu_time(device(), with_traffic(k, cost))); }
+  template <class K>
+  Seconds launched(Seconds t, const K& k) const {
+    return launched(t) - pricer.overlapped(launch_part(device(), k), cost);
+  }
+  Seconds operator()(const Gemm& k) const { return launched(pricer.time(k, cost, l2_hit_share), k); }
+  Seconds operator()(const Copy& k) const { return launched(gpu_time(device(), with_traffic(k, cost)), k); }
   Seconds operator()(const CollectiveCall& k) const { return launched(pricer.communication(k)); }
   Seconds operator()(const ExpertMlp& k) const {
-    const Seconds t = gpu_time(device(), k);
     const ExpertFit* fit = expert_fit(device(), operands_of(k)).fit;
-    const Seconds of_engine = cost.fixed && fit != nullptr ? t - fit->fixed + *cost.fixed : t;
+    if (fit == nullptr) return launched(gpu_time(device(), k), k);
     // The measured time of a layer of experts holds its launches.
-    return device().gpu().experts ? of_engine : launched(of_engine);
+    const Seconds longer = cost.fixed ? *cost.fixed - fit->fixed : Seconds{};
+    return at_power_limit(device(), work(k), k.activations, gpu_time(device(), k)) + longer - pricer.launch_overlap_ * launch_part(device(), k);
   }
-  Seconds operator()(const CausalConvolution& k) const { return launched(gpu_time(device(), k)); }
-  Seconds operator()(const DeltaRule& k) const { return launched(gpu_time(device(), k)); }
+  Seconds operator()(const CausalConvolution& k) const { return launched(gpu_time(device(), k), k); }
+  Seconds operator()(const DeltaRule& k) const { return launched(gpu_time(device(), k), k); }
   Seconds operator()(const Attention&) const { raise_bug("attention varies with the context"); }
 };
 
@@ -68,7 +64,7 @@ Seconds GpuPricer::time(const StepOutline::Op& op) {
   const double hits = l2_hit_share(op);
   KindTime& last = times_[at(op.kind)];
   if (last.l2_hit_share != hits)
-    last = {hits, overlapped(std::visit(TimeOf{*this, cost(op), hits}, kind(op).kernel), op)};
+    last = {hits, std::visit(TimeOf{*this, cost(op), hits}, kind(op).kernel)};
   return last.time;
 }
 
@@ -76,7 +72,8 @@ Seconds GpuPricer::time(const Gemm& logical, const OpCost& cost, double l2_hit_s
   const Gemm k = padded(logical);
   for (const auto& [seen, seen_share, t] : gemms_)
     if (seen == k && seen_share == l2_hit_share) return t;
-  const Seconds t = gpu_time(device_, k, l2_hit_share) + dequantising(k, cost.weight_traffic, copy_bandwidth(device_));
+  const Seconds t = at_power_limit(device_, work(k), k.activations, gpu_time(device_, k, l2_hit_share)) +
+                    dequantising(k, cost.weight_traffic, copy_bandwidth(device_));
   gemms_.push_back({k, l2_hit_share, t});
   return t;
 }
@@ -90,12 +87,6 @@ double GpuPricer::l2_hit_share(const StepOutline::Op& op) {
   moved_ += outline_.work_of(op).bytes();
   if (weight) last_use_[at(op.accessed)] = moved_;
   return share;
-}
-
-Seconds GpuPricer::overlapped(Seconds alone, const StepOutline::Op& op) const {
-  if (saved_.value <= 0 || communicates(kind(op).kernel)) return alone;
-  const Seconds least = outline_.work_of(op).bytes() / device_.bandwidth;
-  return std::min(alone, std::max(alone - saved_, least));
 }
 
 }  // namespace draftline

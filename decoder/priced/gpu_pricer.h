@@ -27,15 +27,13 @@ class GpuPricer : public Pricer {
   struct TimeOf;  // of a kernel
   Seconds time(const Gemm&, const OpCost&, double l2_hit_share);
   double l2_hit_share(const StepOutline::Op&);  // of an op's weights
-  // A kernel's time as a node of a graph: it starts while the preceding kernel ends, but is not faster than its bytes
-  // at the memory's bandwidth.
-  Seconds overlapped(Seconds alone, const StepOutline::Op&) const;
+  Seconds overlapped(Seconds launch, const OpCost&) const;
 
   std::vector<KindTime> times_;
   std::vector<GemmTime> gemms_;
   std::vector<std::optional<Bytes>> last_use_;  // of each weight
   Bytes moved_;
-  Seconds saved_;  // share of a layer's saving by graphs per kernel
+  double launch_overlap_;
 };
 
 }  // namespace draftline

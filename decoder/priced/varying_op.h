@@ -49,6 +49,7 @@ struct VaryingOnGpu {
   Attention kernel;
   AttentionChoice choice;
   AttentionCost cost;
+  Seconds overlapped;  // the part of its launches that overlaps the preceding kernel
   Seconds time(const Device&, const Span&, const StepOnCpu&) const;
   Bytes cache_bytes(const Span&) const { return {}; }
   const Attention* attention() const { return &kernel; }

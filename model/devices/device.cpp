@@ -73,6 +73,12 @@ CopyFit read_copy(Reader in) {
   }
   return f;
 }
+std::optional<PowerFit> read_power(Reader in) {
+  constexpr double kPico = 1e-12;
+  return PowerFit{.idle_watts = in.at("idle_watts").number(0, 1e4),
+                  .joules_per_flop = kPico * in.at("picojoules_per_flop").number(0, 1e3),
+                  .joules_per_byte = kPico * in.at("picojoules_per_byte").number(0, 1e5)};
+}
 std::optional<ExpertFit> read_experts(Reader in) { return read_fields<ExpertFit>(in); }
 
 template <class Fit>
@@ -298,6 +304,11 @@ Device read_device(Reader in, const std::filesystem::path& shipped, int depth) {
   read_fit(fits, "copy", read_copy, &GpuModel::copy, gpu, relatives);
   if (fits.has("experts")) read_fit(fits, "experts", read_experts, &GpuModel::experts, gpu, relatives);
   if (fits.has("delta_net")) read_fit(fits, "delta_net", read_delta_net, &GpuModel::delta_net, gpu, relatives);
+  if (fits.has("power")) {
+    read_fit(fits, "power", read_power, &GpuModel::power, gpu, relatives);
+    if (!d.power_watts || gpu.power->idle_watts >= *d.power_watts)
+      fits.at("power").fail("needs a datasheet with \"power_watts\" above \"idle_watts\"");
+  }
   for (const NarrowFormat format : kNarrowFormats) {
     const auto gemm = [format](auto& g) -> auto& { return g.narrow_gemm[format]; };
     const auto experts = [format](auto& g) -> auto& { return g.narrow_experts[format]; };

@@ -165,6 +165,15 @@ struct DeltaNetFit {
   Origin origin{};
 };
 
+// The power of a kernel at full clock: idle power and the energy of its FLOP and bytes. Above the limit of the card
+// (Device::power_watts) the clock falls, and the energy of a FLOP with it, because the voltage does.
+struct PowerFit {
+  double idle_watts = 0;
+  double joules_per_flop = 0;  // of 16-bit operands; in proportion to their bits for narrower ones
+  double joules_per_byte = 0;  // of memory
+  Origin origin{};
+};
+
 // Operand formats below 16 bits that have separate matrix kernels. fp8: scales per column and row; fp8_static: one
 // scale for all inputs, known in advance; fp8_block: scales per block of 128; nvfp4: 4-bit floating point with scales
 // per block of 16.
@@ -187,6 +196,7 @@ struct GpuModel {
   CopyFit copy;
   std::optional<ExpertFit> experts;      // for 16-bit operands; none: grouped GEMMs by the GEMM's fit
   std::optional<DeltaNetFit> delta_net;  // none: elementwise work of the same bytes
+  std::optional<PowerFit> power;         // none: kernels run at full clock
   NarrowFits<GemmFit> narrow_gemm;
   NarrowFits<ExpertFit> narrow_experts;
   bool has_transferred_fits() const {  // of a GEMM or of attention, from a relative

@@ -107,7 +107,6 @@ Engine read_engine(Reader in) {
   }
   e.runtime_memory_nvlink = std::max(e.runtime_memory, e.runtime_memory_nvlink);
   if (e.graphs && !e.overlap) in.fail("\"graphs\" are launched beside the host: they need \"overlap\"");
-  if (e.layer_rows && e.layer.value < 0) in.fail("\"layer_rows\" needs a \"layer\" that is not below 0");
   if (const auto scheduler = in.find("scheduler")) e.scheduler = read_engine_scheduler(*scheduler, e.guesses);
   if (const auto attention = in.find("attention")) e.attention = read_attention_rules(*attention, e.guesses);
   if (const auto links = in.find("links")) e.links = read_engine_links(*links, e.guesses);

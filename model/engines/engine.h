@@ -48,7 +48,7 @@ struct Engine {
   double launches_speculating = 0;
   Seconds layer_tree, draft_pass, draft_pass_exposed, layer;
   std::optional<Seconds> layer_rows;
-  double bandwidth_share = 1;
+  double launch_overlap = 0, bandwidth_share = 1;
   Seconds token, sync;
   std::vector<int> graph_sizes;             // ascending; empty: rows are not padded
   std::optional<int> prompt_graphs, chain;  // none: no limit of rows; trees are verified

@@ -27,21 +27,24 @@ bool hidden_drafts(const E& e, Speculation s) { return speculating(e, s) && draf
 bool exposed_drafts(const E& e, Speculation s) { return speculating(e, s) && !drafts_on_host(e); }
 
 constexpr double us = 1e-6;
-constexpr double kLayer = 10 * us;  // ten kernels, each a microsecond dearer or cheaper than timed alone
+constexpr double kLayer = 10 * us;    // ten kernels, each a microsecond longer or shorter than timed individually
+constexpr double kOverlap = 0.15;
 
 // key, member, range, what pays it, meaning, whether a profile needs it; prior: when fitted, scale, runs that tell it
 const auto kEngine = std::to_array<EngineField>({
     // each step
     {{"step", &E::step, kAny, "host, each step", "host time of a step for which the device waits"},
      Prior{always, 50 * us, ""}},
-    {{"layer",
-      &E::layer,
-      {-1e-3},
-      "device, each layer beyond its kernels",
-      "device time of a layer beyond the times of its individual kernels; negative if graphs save time: each kernel "
-      "except attention then saves a share, but is not faster than its bytes at the memory's bandwidth"},
-     Prior{with_graphs, kLayer, "a run of a network with another number of layers, or a speculative run",
+    {{"launch_overlap",
+      &E::launch_overlap,
+      {-1, 1},
+      "device, each kernel of a graph",
+      "share of a kernel's fixed time, its launch and its start, that overlaps the preceding kernel if a graph launches "
+      "both; negative if kernels of a graph wait longer than kernels timed individually"},
+     Prior{with_graphs, kOverlap, "a run of a network with another number of layers, or a speculative run",
            Shape::normal}},
+    {{"layer", &E::layer, kAny, "device, each layer beyond its kernels",
+      "device time of a layer beyond the times of its individual kernels"}},
     {{"layer_rows", &E::layer_rows, kAny, "device, each layer with several rows",
       "replaces `layer` for a pass with several rows, whose matrix products may use other kernels"}},
     {{"issue", &E::issue, kAny, "host, each launch",

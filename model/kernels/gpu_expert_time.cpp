@@ -81,9 +81,10 @@ Seconds expert_time(const ExpertFit& f, const Device& d, const ExpertMlp& k, con
 }
 
 // The router is small, and takes its inputs before they are quantised.
-Seconds router_time(const Device& d, const ExpertMlp& k) {
-  return gpu_time(d, Gemm{k.rows, k.hidden, k.experts, DType::bf16, result_format(k.activations), false}, 0);
+Gemm router_of(const ExpertMlp& k) {
+  return {k.rows, k.hidden, k.experts, DType::bf16, result_format(k.activations), false};
 }
+Seconds router_time(const Device& d, const ExpertMlp& k) { return gpu_time(d, router_of(k), 0); }
 
 Seconds gpu_time(const Device& d, const ExpertMlp& k) {
   if (k.rows <= 0) return {};

@@ -11,6 +11,7 @@ namespace draftline {
 Seconds expert_time(const ExpertFit&, const Device& datasheet, const ExpertMlp&, const ExpertLoad&,
                     double l2_hit_share = 0);
 
+Gemm router_of(const ExpertMlp&);
 Seconds router_time(const Device&, const ExpertMlp&);
 
 // The share of a call's weights that is still in L2 when the next call touches the same weights.

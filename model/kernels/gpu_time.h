@@ -29,6 +29,18 @@ Seconds gpu_time(const Device&, const ExpertMlp&);
 Seconds gpu_time(const Device&, const CausalConvolution&);
 Seconds gpu_time(const Device&, const DeltaRule&);
 
+// The part of a kernel's time that does not depend on its size: its launch and its start. Of a layer of experts that is
+// its first kernel's, the router's, because the others' times were measured one behind the other.
+Seconds launch_part(const Device&, const Gemm&);
+Seconds launch_part(const Device&, const Copy&);
+Seconds launch_part(const Device&, const ExpertMlp&);
+Seconds launch_part(const Device&, const CausalConvolution&);
+Seconds launch_part(const Device&, const DeltaRule&);
+Seconds launch_part(const Device&, const AttentionChoice&);
+
+// The time of a kernel in sustained work, from its time at full clock and its work. `operands`: the wider format.
+Seconds at_power_limit(const Device&, const Work&, DType operands, Seconds at_full_clock);
+
 // The time of each further kernel that an engine launches for an op: that of an empty elementwise kernel.
 Seconds launch_time(const Device&);
 // The rate of moving the bytes that an engine adds to an op.

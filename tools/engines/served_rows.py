@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares predictions with served rows of plain decoding, by group of engine, device and network.
+
+The rows are a CSV of aiconfigurator's form (silicon_sample.csv): TTFT and TPOT in ms of a closed loop with `batch_size`
+requests (of one rank, where attention is in data parallel). Each prediction is `draftline simulate` of such a loop, with
+the profile of the row's version. Rows that a scenario can't express are counted, with the reason.
+"""
+import argparse
+import collections
+import csv
+import json
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+DEVICES = {"h100_sxm": "h100-sxm", "h200_sxm": "h200", "b200_sxm": "b200", "b300_sxm": "b300", "gb200": "gb200"}
+NETWORKS = {
+    "DeepSeek-V3": "deepseek-v3", "DeepSeek-R1": "deepseek-r1", "DeepSeek-V3.1-NVFP4": "deepseek-v3",
+    "Kimi-K2.5": "kimi-k2", "MiniMax-M2.5": "minimax-m2", "Qwen3-32B": "qwen3-32b", "Qwen3-32B-NVFP4": "qwen3-32b",
+    "Llama-3.1-8B-Instruct": "llama-3.1-8b", "Llama-3.1-8B-Instruct-FP8": "llama-3.1-8b",
+    "Llama-3.1-70B": "llama-3.1-70b", "Qwen3-235B-A22B-FP8": "qwen3-235b-a22b", "gpt-oss-120b": "gpt-oss-120b",
+    "GLM-5": "glm-5", "Qwen3.5-397B-A17B": "qwen3.5-397b-a17b",
+}
+DENSE = {"qwen3-32b", "llama-3.1-8b", "llama-3.1-70b"}
+FORMATS = {"": "bf16", "fp8": "fp8", "fp8_block": "fp8-block", "nvfp4": "nvfp4", "int4_wo": "int4"}
+ENGINES = {"vllm": "vllm", "sglang": "sglang", "trtllm": "tensorrt-llm"}
+ASYNCHRONOUS = (0, 14)  # the first vLLM with asynchronous scheduling by default
+
+
+def number(text, default=1):
+    return int(float(text)) if text not in ("", None) else default
+
+
+def inferencex(row):
+    return re.match(r"db-dump|source_file=2026", row["silicon_data_source"]) is not None
+
+
+def engine(row):
+    """The profile for the version of a row; for a row without one, by its date."""
+    name = ENGINES[row["backend"]]
+    if name != "vllm":
+        return name
+    version = re.match(r"(\d+)\.(\d+)", row["backend_version"])
+    date = re.search(r"measured=(\d{4}-\d\d)", row["silicon_data_source"])
+    if inferencex(row):  # its servers have --async-scheduling
+        return "vllm-0.19"
+    old = tuple(map(int, version.groups())) < ASYNCHRONOUS if version else bool(date) and date[1] < "2026-01"
+    return "vllm-0.10" if old else "vllm-0.19"
+
+
+def precision(row, network):
+    weights, experts = FORMATS[row["gemm_quant_mode"]], FORMATS[row["moe_quant_mode"]]
+    if network == "gpt-oss-120b":
+        return "auto"
+    if network.startswith("kimi") and weights == "int4":
+        return {"weights": "bf16", "experts": "int4"}
+    if network.startswith("deepseek") and weights == "nvfp4":
+        return {"weights": "nvfp4", "attention": "bf16"}
+    if network.startswith("llama") and weights != "bf16":  # ModelOpt's checkpoints
+        kind = "fp8-static" if weights == "fp8" else weights
+        return {"weights": kind, "kv_cache": "fp8"}
+    if network.startswith("deepseek") or weights == "fp8" and experts == "fp8_block":
+        return "fp8-block"
+    return weights
+
+
+def setting(row, networks):
+    """The scenario of a row without lengths and batch, or the reason why there is none."""
+    if row["mode"] != "agg":
+        return None, "prefill and decode servers of their own"
+    network = row["model_path"].split("/")[-1]
+    name = networks.get(NETWORKS[network], NETWORKS[network])
+    scenario = {"device": DEVICES[row["system"]], "transformer": name, "engine": engine(row),
+                "precision": precision(row, NETWORKS[network]), "method": {"name": "autoregressive"}}
+    ranks, groups = number(row["tp_size"]), max(1, number(row["attention_dp_size"]))
+    if ranks * groups > 8 and not row["system"].startswith("gb"):
+        return None, "several nodes"
+    if ranks * groups > 1:
+        scenario["tensor_parallel"] = ranks * groups
+    experts = number(row["moe_ep_size"])
+    if experts > 1 and number(row["moe_tp_size"]) > 1:
+        return None, "experts divided by tensors and by experts"
+    if NETWORKS[network] not in DENSE:
+        if experts > 1:
+            scenario["expert_parallel"] = True
+        if groups > 1:
+            scenario["data_parallel_attention"] = groups
+    elif groups > 1:
+        return None, "data-parallel attention of a dense network"
+    return scenario, None
+
+
+def predict(program, scenario, row, concurrency):
+    """Mean TTFT and TPOT in ms of a simulated closed loop like the benchmark's, or the reason why there are none."""
+    drawn = inferencex(row)
+    lengths = {side: {"distribution": "uniform", "least": round(0.8 * number(row[key])), "most": number(row[key])}
+               if drawn else number(row[key]) for side, key in (("prompt", "isl"), ("output", "osl"))}
+    body = dict(scenario, workload={"arrivals": {"process": "closed", "concurrency": concurrency}, "lengths": lengths,
+                                    "requests": min(10 * concurrency, 4000)})
+    with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False) as file:
+        json.dump(body, file)
+    done = subprocess.run([program, "simulate", file.name, "--json"], capture_output=True, text=True, check=False)
+    Path(file.name).unlink()
+    if done.returncode != 0 or not done.stdout.strip():
+        return None, re.sub(r"^\S*json#", "", (done.stderr.strip().splitlines() or ["no answer"])[-1])
+    answer = json.loads(done.stdout)
+    return (1e3 * answer["ttft"]["mean"]["value"], 1e3 * answer["tpot"]["mean"]["value"]), ""
+
+
+def summary(errors):
+    if not errors:
+        return "-"
+    ordered = sorted(abs(e) for e in errors)
+    p90 = ordered[min(len(ordered) - 1, int(0.9 * len(ordered)))]
+    return f"{100 * statistics.median(ordered):5.1f} {100 * p90:6.1f} {100 * statistics.median(errors):+6.1f}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rows", type=Path, help="CSV of served rows")
+    parser.add_argument("--program", default="build/release/draftline")
+    parser.add_argument("--engine", action="append", default=[], metavar="BACKEND=PROFILE",
+                        help="a profile for a backend: vllm=vllm-0.19")
+    parser.add_argument("--network", action="append", default=[], metavar="NAME=FILE",
+                        help="a config.json for a network that is not shipped")
+    parser.add_argument("--only", default="", help="regular expression on 'backend system network format'")
+    parser.add_argument("--out", type=Path, help="CSV of all rows with their predictions")
+    args = parser.parse_args()
+    ENGINES.update(item.split("=", 1) for item in args.engine)
+    networks = dict(item.split("=", 1) for item in args.network)
+    errors, unsaid, table = collections.defaultdict(lambda: ([], [])), collections.Counter(), []
+    for count, row in enumerate(csv.DictReader(args.rows.open(newline=""))):
+        label = " ".join([row["backend"], row["system"], row["model_path"].split("/")[-1],
+                          row["gemm_quant_mode"] or "bf16"])
+        if args.only and not re.search(args.only, label):
+            continue
+        scenario, why = setting(row, networks)
+        if scenario is not None:
+            concurrency = number(row["batch_size"]) * max(1, number(row["attention_dp_size"]))
+            predicted, why = predict(args.program, scenario, row, concurrency)
+        if why:
+            unsaid[re.sub(r"[0-9.]+ GiB", "x GiB", why)[:100]] += 1
+            continue
+        measured = float(row["silicon_ttft_ms"]), float(row["silicon_tpot_ms"])
+        errors[label][0].append(predicted[1] / measured[1] - 1)
+        errors[label][1].append(predicted[0] / measured[0] - 1)
+        table.append([label, scenario["engine"], row["tp_size"], row["attention_dp_size"], row["moe_ep_size"],
+                      concurrency, row["isl"], row["osl"], f"{measured[1]:.3f}", f"{predicted[1]:.3f}",
+                      f"{measured[0]:.1f}", f"{predicted[0]:.1f}"])
+        if count % 100 == 0:
+            print(f"\r{count} rows", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    print(f"{'group':58s} rows  TPOT: median, P90, signed   TTFT: median, P90, signed (%)")
+    pooled = collections.defaultdict(lambda: ([], []))
+    for label, (tpot, ttft) in sorted(errors.items()):
+        print(f"{label:58s} {len(tpot):4d}  {summary(tpot)}       {summary(ttft)}")
+        dense = any(n in label for n in ("Qwen3-32B", "Llama"))
+        for key in ("all", "dense" if dense else "mixtures", label.split()[0] + (" dense" if dense else " mixtures")):
+            pooled[key][0].extend(tpot)
+            pooled[key][1].extend(ttft)
+    for key, (tpot, ttft) in sorted(pooled.items()):
+        print(f"{key:58s} {len(tpot):4d}  {summary(tpot)}       {summary(ttft)}")
+    total = sum(len(t) for t, _ in errors.values())
+    print(f"{total} rows predicted, {sum(unsaid.values())} not:")
+    for why, count in unsaid.most_common():
+        print(f"  {count:5d}  {why}")
+    if args.out:
+        with args.out.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["group", "version", "tp", "dp", "ep", "batch", "prompt", "output", "tpot", "tpot_predicted",
+                             "ttft", "ttft_predicted"])
+            writer.writerows(table)
+
+
+if __name__ == "__main__":
+    main()
