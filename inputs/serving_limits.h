@@ -70,6 +70,7 @@ struct FleetShape {
   // and values are transferred between them.
   int prefill_replicas = 0;
   Seconds transfer_fixed, transfer_per_token;
+  Seconds front_end;  // of each request, before its first token; no server waits for it
   int servers() const { return (replicas + prefill_replicas) * stages; }
   int schedulers() const { return servers() * parts; }
 

@@ -76,7 +76,10 @@ RequestCycle Predictor::cycle(PricedMethod& priced, double hit_share, double dec
                                 .prompts_apart = priced.limits().batching == Batching::prefill_first,
                                 .cached_tokens = setup_.cached_prompt_tokens,
                                 .parts = setup_.parallel.attention_replicas};
-  return priced.cycle(requests, hit_share, setup_.output_tokens, contexts);
+  RequestCycle cycle = priced.cycle(requests, hit_share, setup_.output_tokens, contexts);
+  cycle.ttft += setup_.engine->front_end;
+  cycle.e2e += setup_.engine->front_end;
+  return cycle;
 }
 
 void Predictor::add_memory(Prediction& out, const PricedStep& step) {

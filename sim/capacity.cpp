@@ -65,7 +65,8 @@ std::optional<int> replicas_if_slower(double slower, int enough, int replication
   const Workload load = std::exchange(point.workload, at_rate(point.workload, slower));
   const FleetShape fleet = point.fleet;
   const Seconds swap = point.limits.swap_per_token;
-  for (Seconds* t : {&point.fleet.transfer_fixed, &point.fleet.transfer_per_token, &point.limits.swap_per_token})
+  for (Seconds* t : {&point.fleet.transfer_fixed, &point.fleet.transfer_per_token, &point.fleet.front_end,
+                     &point.limits.swap_per_token})
     *t = *t / slower;
   for (LatencyTargets::Target& t : targets.targets) t.limit = t.limit / slower;
   const auto needed = Trials(point, targets, seed, 2 * enough).smallest_in_all(enough, replications);

@@ -157,6 +157,7 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   refuse_long_texts(point->workload, *setup.transformer);
   point->fleet = choice.fleet;
   point->fleet.parts = setup.parallel.attention_replicas;
+  point->fleet.front_end = setup.engine->front_end;
   add_drafting(*point, p);
 
   Drafting& drafting = point->drafting;

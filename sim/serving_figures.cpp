@@ -34,7 +34,8 @@ void ServingFigures::record_request(const ServedRequest& r) {
     ++requests;
     output_tokens += r.request.output;
     prompt_tokens += r.request.prompt;
-    const Ticks first = r.first_token - r.request.arrival, whole = r.last_token - r.request.arrival;
+    const Ticks first = front_end_ + r.first_token - r.request.arrival,
+                whole = front_end_ + r.last_token - r.request.arrival;
     const Ticks each = r.request.output > 1 ? (r.last_token - r.first_token) / (r.request.output - 1) : 0;
     ttft.add(first);
     e2e.add(whole);

@@ -49,10 +49,15 @@ class ServingObserver {
 class ServingFigures {
  public:
   ServingFigures() = default;  // for results of other processes (core/packed); can't record
-  // `warm_up`: the number of first requests that the figures of requests exclude. Targets and observer must outlive the
-  // run.
-  ServingFigures(std::int64_t warm_up, const LatencyTargets& targets, ServingObserver* observer = nullptr)
-      : warm_up_(warm_up), targets_(&targets), late_(targets.targets.size()), observer_(observer) {}
+  // `warm_up`: the number of first requests that the figures of requests exclude. `front_end`: added to each request's
+  // time to its first and to its last token. Targets and observer must outlive the run.
+  ServingFigures(std::int64_t warm_up, const LatencyTargets& targets, Ticks front_end = 0,
+                 ServingObserver* observer = nullptr)
+      : warm_up_(warm_up),
+        front_end_(front_end),
+        targets_(&targets),
+        late_(targets.targets.size()),
+        observer_(observer) {}
 
   void record_arrival(const Request&);
   void record_request(const ServedRequest&);  // at its end; calls the observer
@@ -114,7 +119,7 @@ class ServingFigures {
   static auto members(auto& s) {
     auto& [ttft, tpot, inter_token, e2e, queueing, requests, output_tokens, prompt_tokens, reused_tokens, good_requests,
            all_tokens, steps, preemptions, most_blocks, longest_text, refused, longest_refused, first_arrival, begin,
-           last_arrival, end, warm_up, targets, late, observer, sequence_steps, decoded, warm_up_tokens, busy, host,
+           last_arrival, end, warm_up, front_end, targets, late, observer, sequence_steps, decoded, warm_up_tokens, busy, host,
            block_time, in_system, events] = s;
     return std::tie(ttft, tpot, inter_token, e2e, queueing, requests, output_tokens, prompt_tokens, reused_tokens,
                     good_requests, all_tokens, steps, preemptions, most_blocks, longest_text, refused, longest_refused,
@@ -124,6 +129,7 @@ class ServingFigures {
 
  private:
   std::int64_t warm_up_ = 0;
+  Ticks front_end_ = 0;
   const LatencyTargets* targets_ = nullptr;
   std::vector<std::int64_t> late_;  // per target: requests beyond its limit, to a histogram bin
   ServingObserver* observer_ = nullptr;

@@ -49,7 +49,7 @@ struct Engine {
   Seconds layer_tree, draft_pass, draft_pass_exposed, layer;
   std::optional<Seconds> layer_rows;
   double launch_overlap = 0, bandwidth_share = 1;
-  Seconds token, sync;
+  Seconds token, sync, front_end;
   std::vector<int> graph_sizes;             // ascending; empty: rows are not padded
   std::optional<int> prompt_graphs, chain;  // none: no limit of rows; trees are verified
   bool shards_drafts = false;

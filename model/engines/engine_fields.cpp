@@ -57,6 +57,9 @@ const auto kEngine = std::to_array<EngineField>({
     {{"sync", &E::sync, kAny, "host, each blocking read", "time of a blocking read of the device's results"}},
     {{"token", &E::token, kAny, "host, each token", "host time of an emitted token, during which the device waits"},
      Prior{always, 0.5 * us, "runs with larger batches"}},
+    {{"front_end", &E::front_end, kAny, "first token, each request",
+      "time of a request outside the engine's steps: HTTP, tokenising, its way to the scheduler and back; neither the "
+      "device nor other requests wait for it"}},
     {{"bandwidth_share",
       &E::bandwidth_share,
       {0.05, 2},
