@@ -42,6 +42,8 @@ def inferencex(row):
 def engine(row):
     """The profile for the version of a row; for a row without one, by its date."""
     name = ENGINES[row["backend"]]
+    if name == "tensorrt-llm":
+        return "tensorrt-llm-1.0" if row["backend_version"].startswith("1.0") else "tensorrt-llm-1.2"
     if name != "vllm":
         return name
     version = re.match(r"(\d+)\.(\d+)", row["backend_version"])
