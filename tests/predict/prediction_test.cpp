@@ -211,6 +211,39 @@ TEST_CASE("a drafter whose passes wait for the host takes their time, and no mor
   CHECK(drafting(2e-3) - drafting(1e-3) == Approx(3e-3));
 }
 
+TEST_CASE("kernels of a graph overlap a share of their launches, those outside graphs nothing") {
+  const auto s = ScenarioText(R"({"device": "h100-sxm", "engine": "vllm-0.19", "transformer": "llama-3.1-8b",
+                                  "method": {"name": "autoregressive"}})")
+                     .sweep();
+  const Setup setup = s->setup({});
+  const auto run = s->recordings().recorded_step(setup, s->scenario().methods.front());
+  const std::vector<int> lengths(1, 700);
+  Engine engine = *setup.engine;
+  engine.step = engine.step_speculating = Seconds{};
+  const auto time = [&](double overlap) {
+    engine.launch_overlap = overlap;
+    const Seconds folded = StepPrice(run, *setup.device, engine, Speculation::off)(700);
+    CHECK(folded.value ==
+          Approx(walk_step(run, lengths, *setup.device, engine, Speculation::off).time.value).epsilon(1e-9));
+    return folded;
+  };
+  const double saved = (time(0) - time(1)).value;
+  CHECK((time(0) - time(0.25)).value == Approx(0.25 * saved));
+  CHECK((time(-0.5) - time(0)).value == Approx(0.5 * saved));
+  // Of a layer: four GEMMs, attention, two norms, the gate and the rotary embedding; the network's ends are small.
+  const GpuModel& gpu = setup.device->gpu();
+  const AttentionFit& attention = *attention_of(setup).fit;
+  const double layer = 4 * gpu.gemm.fixed.value +
+                       std::min(attention.decode.fixed, attention.prefill.fixed).value +
+                       2 * gpu.copy.of[ElementOp::rms_norm]->fixed.value +
+                       gpu.copy.of[ElementOp::silu_mul]->fixed.value + gpu.copy.fixed.value;
+  CHECK(saved > 32 * layer);
+  CHECK(saved < 33 * layer);
+  engine.graphs = false;
+  engine.issue = {};
+  CHECK(time(0.25).value == Approx(time(0).value));
+}
+
 TEST_CASE("layers that verify a tree cost what the engine says, those of a chain do not") {
   const auto longer = [](const std::string& drafts) {
     const auto s = ScenarioText(with_method(R"({"name": "eagle3", )" + drafts + "}")).sweep();

@@ -112,14 +112,14 @@ TEST_CASE("nine in ten of servers drawn from the priors lie within their interva
   CHECK(inside >= 0.83 * all);  // 120 intervals: 0.9 less two and a half standard errors
 }
 
-TEST_CASE("a step and a layer can't be told apart on one network, and can on two", "[once]") {
+TEST_CASE("a step and the overlap of launches can't be told apart on one network, and can on two", "[once]") {
   Engine truth = shipped();
   truth.step = Seconds{0.4e-3};
   truth.step_speculating = Seconds{0.5e-3};
-  truth.layer = Seconds{10e-6};
+  truth.launch_overlap = 0.4;
   std::mt19937 random(3);
   const ServedFit one = fit_served(served(kFour, truth, 0.005, random).points());
-  CHECK(warns(one, "\"step\" and \"layer\" can't be separated"));
+  CHECK(warns(one, "\"step\" and \"launch_overlap\" can't be separated"));
   std::vector<ServedRun> more = kFour;
   for (const double batch : {1.0, 16.0, 64.0}) {
     more.push_back(plain(batch, 600));
@@ -129,9 +129,9 @@ TEST_CASE("a step and a layer can't be told apart on one network, and can on two
   }
   const ServedFit two = fit_served(served(more, truth, 0.005, random).points());
   CHECK_FALSE(warns(two, "can't be separated"));
-  CHECK(term(two, "layer").value == Approx(10e-6).epsilon(0.1));
+  CHECK(term(two, "launch_overlap").value == Approx(0.4).margin(0.05));
   CHECK(term(two, "step").value == Approx(0.4e-3).epsilon(0.1));
-  CHECK(term(two, "layer").learned > term(one, "layer").learned);
+  CHECK(term(two, "launch_overlap").learned > term(one, "launch_overlap").learned);
 }
 
 TEST_CASE("speculative runs of two draft lengths tell what a pass waits from what a step costs", "[once]") {

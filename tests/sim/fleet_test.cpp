@@ -38,6 +38,19 @@ TEST_CASE("a disaggregated request gets its first token once what its layers kee
   CHECK(run.figures.inter_token.mean().value == Approx(run.figures.tpot.mean().value));
 }
 
+TEST_CASE("a front end delays the first and the last token of each request, and no server") {
+  PlainCost cost;
+  const Workload w = poisson(250'000, 100, FixedLength{100}, FixedLength{60});
+  FleetShape shape;
+  const ServingFigures without = Fleet(shape, {}, {}, cost).run(w, 1, {}).figures;
+  shape.front_end = Seconds{3e-3};
+  const ServingFigures with = Fleet(shape, {}, {}, cost).run(w, 1, {}).figures;
+  CHECK((with.ttft.mean() - without.ttft.mean()).value == Approx(3e-3));
+  CHECK((with.e2e.mean() - without.e2e.mean()).value == Approx(3e-3));
+  CHECK(with.tpot.mean() == without.tpot.mean());
+  CHECK(with.fingerprint() == without.fingerprint());
+}
+
 TEST_CASE("an observer learns of the fleet and its KV pools once, before anything is recorded") {
   struct Told : ServingObserver {
     std::vector<std::string> what;

@@ -104,9 +104,11 @@ TEST_CASE("a profile says what its scheduler does by card, how prompts are launc
   CHECK(e.layer_tree.value == Approx(25e-6));
   CHECK(e.layer_rows->value == Approx(9e-6));
   CHECK_FALSE(engine_of(profile(R"(, "ops": {})")).layer_rows);
-  CHECK(mistakes_of_profile(profile(R"(, "ops": {}, "layer": {"value": "-1 us", "kind": "guess", "because": "why"},
-                                       "layer_rows": {"value": "9 us", "kind": "guess", "because": "why"})"))
-            .find("\"layer_rows\" needs a \"layer\" that is not below 0") != std::string::npos);
+  CHECK(mistakes_of_profile(profile(R"(, "ops": {}, "layer": {"value": "-1 us", "kind": "guess", "because": "why"})"))
+            .find("engine.json#/layer/value: ") != std::string::npos);
+  CHECK(
+      mistakes_of_profile(profile(R"(, "ops": {}, "launch_overlap": {"value": 2, "kind": "guess", "because": "why"})"))
+          .find("engine.json#/launch_overlap/value: ") != std::string::npos);
   CHECK(e.cost_of("expert_mlp").fixed->value == Approx(9e-6));
   CHECK(e.scheduler.prompts_apart == true);
   constexpr double kGiB = 1 << 30;

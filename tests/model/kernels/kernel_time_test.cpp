@@ -61,6 +61,19 @@ TEST_CASE("a GEMM that fills one tile takes its FLOP over the peak") {
   CHECK(kernel_time(unit_device(), Gemm{16, 1000, 64}).value == Approx(2 * 16 * 64 * 1000));
 }
 
+TEST_CASE("a kernel above the limit of power takes the geometric mean of its time and that of its energy at the limit") {
+  Device d = unit_device();
+  const Work w{.flops = Flops{300}, .read = Bytes{40}, .written = Bytes{10}};
+  CHECK(at_power_limit(d, w, DType::bf16, Seconds{1}).value == 1);  // nothing is known of its power
+  d.power_watts = 200;
+  d.gpu().power = PowerFit{.idle_watts = 100, .joules_per_flop = 1, .joules_per_byte = 2};
+  // 400 J at 100 W: 4 s. At half the clock the kernel takes 2 s, and half the energy.
+  CHECK(at_power_limit(d, w, DType::bf16, Seconds{1}).value == Approx(2));
+  CHECK(at_power_limit(d, w, DType::fp8, Seconds{1}).value == Approx(std::sqrt(2.5)));
+  CHECK(at_power_limit(d, w, DType::bf16, Seconds{4}).value == 4);
+  CHECK(at_power_limit(d, w, DType::bf16, Seconds{5}).value == 5);
+}
+
 TEST_CASE("a GEMM with one row more than its tile pays a second wave") {
   const double one = kernel_time(unit_device(), Gemm{16, 1000, 64}).value;
   CHECK(kernel_time(unit_device(), Gemm{17, 1000, 64}).value == Approx(2 * one));
