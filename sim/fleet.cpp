@@ -128,11 +128,13 @@ Fleet::Fleet(const FleetShape& shape, const SchedulerLimits& limits, const Draft
 ServingRun Fleet::run(const Workload& workload, std::uint64_t seed, const LatencyTargets& targets,
                       ServingObserver* observer, const std::function<void(std::int64_t)>& progress) {
   if (observer != nullptr) observer->on_start(shape_, limits_);
-  return simulate(workload, seed, ServingFigures(workload.warm_up, targets, to_ticks(shape_.front_end), observer), Until::end, progress);
+  return simulate(workload, seed, ServingFigures(workload.warm_up, targets, to_ticks(shape_.front_end), observer),
+                  Until::end, progress);
 }
 
 ServingRun Fleet::run_while_targets_hold(const Workload& workload, std::uint64_t seed, const LatencyTargets& targets) {
-  return simulate(workload, seed, ServingFigures(workload.warm_up, targets, to_ticks(shape_.front_end)), Until::sure_to_miss, {});
+  return simulate(workload, seed, ServingFigures(workload.warm_up, targets, to_ticks(shape_.front_end)),
+                  Until::sure_to_miss, {});
 }
 
 Ticks Fleet::transfer_time(int prompt_tokens) const {

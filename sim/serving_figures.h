@@ -119,8 +119,8 @@ class ServingFigures {
   static auto members(auto& s) {
     auto& [ttft, tpot, inter_token, e2e, queueing, requests, output_tokens, prompt_tokens, reused_tokens, good_requests,
            all_tokens, steps, preemptions, most_blocks, longest_text, refused, longest_refused, first_arrival, begin,
-           last_arrival, end, warm_up, front_end, targets, late, observer, sequence_steps, decoded, warm_up_tokens, busy, host,
-           block_time, in_system, events] = s;
+           last_arrival, end, warm_up, front_end, targets, late, observer, sequence_steps, decoded, warm_up_tokens,
+           busy, host, block_time, in_system, events] = s;
     return std::tie(ttft, tpot, inter_token, e2e, queueing, requests, output_tokens, prompt_tokens, reused_tokens,
                     good_requests, all_tokens, steps, preemptions, most_blocks, longest_text, refused, longest_refused,
                     first_arrival, begin, last_arrival, end, sequence_steps, decoded, warm_up_tokens, busy, host,

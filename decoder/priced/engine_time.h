@@ -32,8 +32,7 @@ inline Seconds host_base(const Engine& e, Speculation speculation, const StepOut
 // per layer.
 class LayerTime {
  public:
-  LayerTime(const Engine& e, const StepOutline& step)
-      : of_one_row_(e.layer), of_rows_(e.layer_rows.value_or(e.layer)) {
+  LayerTime(const Engine& e, const StepOutline& step) : of_one_row_(e.layer), of_rows_(e.layer_rows.value_or(e.layer)) {
     // Only a tree is committed by copies in the KV cache; a chain is already in place.
     if (std::any_of(step.kinds.begin(), step.kinds.end(), [](const StepOutline::Kind& k) { return k.key == "commit"; }))
       verifying_ = e.layer_tree;

@@ -53,7 +53,8 @@ struct GpuPricer::TimeOf {
     if (fit == nullptr) return launched(gpu_time(device(), k), k);
     // The measured time of a layer of experts holds its launches.
     const Seconds longer = cost.fixed ? *cost.fixed - fit->fixed : Seconds{};
-    return at_power_limit(device(), work(k), k.activations, gpu_time(device(), k)) + longer - pricer.launch_overlap_ * launch_part(device(), k);
+    return at_power_limit(device(), work(k), k.activations, gpu_time(device(), k)) + longer -
+           pricer.launch_overlap_ * launch_part(device(), k);
   }
   Seconds operator()(const CausalConvolution& k) const { return launched(gpu_time(device(), k), k); }
   Seconds operator()(const DeltaRule& k) const { return launched(gpu_time(device(), k), k); }
@@ -63,8 +64,7 @@ struct GpuPricer::TimeOf {
 Seconds GpuPricer::time(const StepOutline::Op& op) {
   const double hits = l2_hit_share(op);
   KindTime& last = times_[at(op.kind)];
-  if (last.l2_hit_share != hits)
-    last = {hits, std::visit(TimeOf{*this, cost(op), hits}, kind(op).kernel)};
+  if (last.l2_hit_share != hits) last = {hits, std::visit(TimeOf{*this, cost(op), hits}, kind(op).kernel)};
   return last.time;
 }
 

@@ -27,7 +27,7 @@ bool hidden_drafts(const E& e, Speculation s) { return speculating(e, s) && draf
 bool exposed_drafts(const E& e, Speculation s) { return speculating(e, s) && !drafts_on_host(e); }
 
 constexpr double us = 1e-6;
-constexpr double kLayer = 10 * us;    // ten kernels, each a microsecond longer or shorter than timed individually
+constexpr double kLayer = 10 * us;  // ten kernels, each a microsecond longer or shorter than timed individually
 constexpr double kOverlap = 0.15;
 
 // key, member, range, what pays it, meaning, whether a profile needs it; prior: when fitted, scale, runs that tell it
@@ -39,7 +39,8 @@ const auto kEngine = std::to_array<EngineField>({
       &E::launch_overlap,
       {-1, 1},
       "device, each kernel of a graph",
-      "share of a kernel's fixed time, its launch and its start, that overlaps the preceding kernel if a graph launches "
+      "share of a kernel's fixed time, its launch and its start, that overlaps the preceding kernel if a graph "
+      "launches "
       "both; negative if kernels of a graph wait longer than kernels timed individually"},
      Prior{with_graphs, kOverlap, "a run of a network with another number of layers, or a speculative run",
            Shape::normal}},

@@ -233,8 +233,7 @@ TEST_CASE("kernels of a graph overlap a share of their launches, those outside g
   // Of a layer: four GEMMs, attention, two norms, the gate and the rotary embedding; the network's ends are small.
   const GpuModel& gpu = setup.device->gpu();
   const AttentionFit& attention = *attention_of(setup).fit;
-  const double layer = 4 * gpu.gemm.fixed.value +
-                       std::min(attention.decode.fixed, attention.prefill.fixed).value +
+  const double layer = 4 * gpu.gemm.fixed.value + std::min(attention.decode.fixed, attention.prefill.fixed).value +
                        2 * gpu.copy.of[ElementOp::rms_norm]->fixed.value +
                        gpu.copy.of[ElementOp::silu_mul]->fixed.value + gpu.copy.fixed.value;
   CHECK(saved > 32 * layer);

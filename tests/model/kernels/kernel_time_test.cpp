@@ -61,7 +61,8 @@ TEST_CASE("a GEMM that fills one tile takes its FLOP over the peak") {
   CHECK(kernel_time(unit_device(), Gemm{16, 1000, 64}).value == Approx(2 * 16 * 64 * 1000));
 }
 
-TEST_CASE("a kernel above the limit of power takes the geometric mean of its time and that of its energy at the limit") {
+TEST_CASE(
+    "a kernel above the limit of power takes the geometric mean of its time and that of its energy at the limit") {
   Device d = unit_device();
   const Work w{.flops = Flops{300}, .read = Bytes{40}, .written = Bytes{10}};
   CHECK(at_power_limit(d, w, DType::bf16, Seconds{1}).value == 1);  // nothing is known of its power
