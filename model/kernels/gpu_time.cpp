@@ -55,8 +55,8 @@ Seconds launch_part(const Device&, const AttentionChoice& choice) {
   return std::min(choice.fit->decode.fixed, choice.fit->prefill.fixed);
 }
 
-// At a clock c (1: full) a kernel takes t / c and its energy is c E, so it stays within the limit from c = sqrt(room t / E)
-// down. Kernels that wait for memory alone are below the limit.
+// At a clock c (1: full) a kernel takes t / c and its energy is c E, so it stays within the limit up to
+// c = sqrt(room t / E). Kernels that wait for memory alone are below the limit.
 Seconds at_power_limit(const Device& d, const Work& w, DType operands, Seconds t) {
   const auto& power = d.gpu().power;
   if (!power) return t;
