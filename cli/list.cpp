@@ -237,6 +237,8 @@ int list(const ListOptions& o, const Common& common) {
   } else if (o.kind == "engines" && !o.name.empty()) {
     const auto engine = catalogue.engine(o.name);
     print(values_of(*engine), engine_fields(), o.json);
+    if (const Table modes = modes_of(*engine); !o.json && modes.rows() > 0)
+      std::cout << "\nModes of a step: in each group the first row that holds.\n" << modes.to_text(at(text_width()));
   } else if (o.kind == "engines") {
     print_all(facts_of_engines(), named([&](const std::string& name) { return catalogue.engine(name); }));
   } else {

@@ -179,9 +179,8 @@ class Ops {
   // The only place where a value may affect the host's control flow. In a live run the value is read and the rule
   // applied; in a priced run the result is the next answer of the script, and after the script's end the usual answer.
   using Rule = std::function<std::vector<int>(std::span<const int>)>;
-  // Notes that the host looks drafts up before the segment, in the text and in `trees` suffix trees, which takes host
-  // time.
-  void look_up(int trees);
+  // Notes that the host looks drafts up before the segment, in so many texts and suffix trees, which takes host time.
+  void look_up(int texts, int trees);
   std::vector<int> decide(std::optional<Tensor> from, const Rule&, const std::vector<int>& usual);
   std::vector<int> fetch(Tensor from);                       // only for text; must not affect ops
   void flush(bool waits = true);                             // ends a segment: one tape and one host read

@@ -13,9 +13,10 @@ std::vector<int> Ops::decide(std::optional<Tensor> from, const Rule& rule, const
   return answers_.emplace_back(rule(from ? backend_.read(*from) : std::vector<int>{}));
 }
 
-void Ops::look_up(int trees) {
-  tape_.looks_up = true;
+void Ops::look_up(int texts, int trees) {
+  tape_.texts += texts;
   tape_.trees += trees;
+  hasher_.hash.add(texts);
   hasher_.hash.add(trees);
 }
 
@@ -60,8 +61,7 @@ void Ops::flush(bool waits) {
     tape_.phases.clear();
     tape_.passes.clear();
     tape_.temps.clear();
-    tape_.looks_up = false;
-    tape_.trees = 0;
+    tape_.texts = tape_.trees = 0;
   }
   backend_.finish(*it->second);
   run.tape = it->second.get();

@@ -24,8 +24,7 @@ struct Tape {
   std::vector<Op> ops;
   std::vector<Phase> phases;  // of each op
   std::vector<Pass> passes;
-  bool looks_up = false;      // whether the host looks drafts up before launching the first op,
-  int trees = 0;              // and in how many suffix trees
+  int texts = 0, trees = 0;   // that the host searches for drafts before it launches the first op
   std::vector<Tensor> temps;  // the full extent of each temporary; ids are in order of first writes
   std::uint64_t hash = 0;
   const Pass& pass(PassRef p) const { return passes[at(p.index)]; }

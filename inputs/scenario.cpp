@@ -10,6 +10,7 @@
 #include "inputs/axes.h"
 #include "inputs/engine_defaults.h"
 #include "inputs/expert_overlap.h"
+#include "inputs/server_options.h"
 #include "methods/table.h"
 
 namespace draftline {
@@ -181,6 +182,7 @@ Scenario read_scenario(Document document, Catalogue& catalogue) {
                                                           [&](const Reader& r) { return catalogue.engine(r); });
   s.methods = all_combinations<MethodChoice>(in.at("method"),
                                              [&](const Reader& r) { return read_method_choice(r, catalogue); });
+  read_server_options(in, s);
   for (const MethodChoice& m : s.methods)  // of an unknown method no key is known
     if (m.in && methods::find(m.in->at("name").text()) != nullptr) m.in->done();
   take_engine_defaults(s);
@@ -205,6 +207,11 @@ Scenario read_scenario(Document document, Catalogue& catalogue) {
 const MethodChoice& autoregressive() {
   static thread_local const MethodChoice choice{};
   return choice;
+}
+
+const std::shared_ptr<const Engine>& Scenario::engine(const Point& p) const {
+  const bool fixed = !serving || serving->choices[p.serving].policy.kind == DraftPolicy::Kind::fixed;
+  return fixed || method(p).spec.is_plain() ? engines[p.engine] : engines_by_batch[p.engine];
 }
 
 std::size_t Scenario::points() const {

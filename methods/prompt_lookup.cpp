@@ -33,7 +33,7 @@ class PromptLookup : public Method {
 
   Proposal propose(Ops& ops, Session& s) override {
     std::vector<int> starts(s.ids.size(), 0);
-    ops.look_up(0);
+    ops.look_up(s.sequences, 0);
     const auto counts = decide_each(
         ops,
         [&](std::size_t i) {

@@ -88,7 +88,7 @@ class SuffixDecoding : public Method {
 
   Proposal propose(Ops& ops, Session& s) override {
     std::vector<std::vector<int>> drafts(s.ids.size());
-    ops.look_up(s.sequences);
+    ops.look_up(0, s.sequences);
     cache_.keep(s.ids);
     const auto counts = decide_each(
         ops,

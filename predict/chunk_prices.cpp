@@ -46,20 +46,22 @@ Seconds shared_time(const StepBreakdown& step) {
 }
 
 // The host issues the same kernels however many tokens they are for.
-const HostTime& ChunkPrices::host_of(bool replayed) {
+const HostTime& ChunkPrices::host_of(Launching how) {
   constexpr int kPromptRows = 256;  // so many that an engine treats them as a prompt, not as drafts
-  std::optional<HostTime>& known = hosts_[replayed ? 1 : 0];
+  std::optional<HostTime>& known = hosts_[static_cast<std::size_t>(how)];
   if (!known) {
-    const StepPrice price = price_(kPromptRows, replayed ? prompt_graphs_ : prompt_graphs_ + 1);
+    std::optional<int> rows;
+    if (how == Launching::captured) rows = prompt_graphs_;
+    if (how == Launching::one_by_one) rows = prompt_graphs_ + 1;
+    const StepPrice price = price_(kPromptRows, rows);
     known = {price.host_alone(), price.host_least()};
   }
   return *known;
 }
 
 HostTime ChunkPrices::extra_host(double rows) {
-  if (replayed(rows)) return {};
-  const HostTime &launched = host_of(false), &graph = host_of(true);
-  return {launched.alone - graph.alone, launched.least - graph.least};
+  const HostTime &with = host_of(launching(rows)), &without = host_of(Launching::as_decoding);
+  return {with.alone - without.alone, with.least - without.least};
 }
 
 ChunkPrices::Prompt& ChunkPrices::prompt(int tokens, std::size_t place) {

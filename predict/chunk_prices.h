@@ -39,8 +39,8 @@ struct HostTime {
 
 class ChunkPrices {
  public:
-  // Prices a prompt of `tokens` tokens in a step of `rows` rows.
-  using PriceOfPrompt = std::function<StepPrice(int tokens, int rows)>;
+  // Prices a prompt of `tokens` tokens in a step of `rows` rows; none: its ops in the mode of a step without prompts.
+  using PriceOfPrompt = std::function<StepPrice(int tokens, std::optional<int> rows)>;
   // `prompt_graphs`: the engine's limit on all rows of a step with prompts (model/engines/engine); none: no limit.
   explicit ChunkPrices(PriceOfPrompt price, std::optional<int> prompt_graphs = {})
       : price_(std::move(price)), prompt_graphs_(prompt_graphs.value_or(std::numeric_limits<int>::max())) {}
@@ -60,9 +60,8 @@ class ChunkPrices {
     return growth(&ChunkPrices::shared_time, others, tokens);
   }
   // The host's side of a step that computes only prompts, with `rows` rows.
-  HostTime host(int rows) { return host_of(replayed(rows)); }
-  // The additional host time of a step with prompts, compared with a step that is replayed as a graph. `rows`: all rows
-  // of the step.
+  HostTime host(int rows) { return host_of(launching(rows)); }
+  // The additional host time of a step with prompts, compared with a step without. `rows`: all rows of the step.
   HostTime extra_host(double rows);
 
  private:
@@ -81,14 +80,16 @@ class ChunkPrices {
   Between between(int tokens);
   Prompt& prompt(int tokens, std::size_t place);
   Seconds growth(Seconds (ChunkPrices::*part)(int rows), const VerifiedRows& others, int tokens);
-  bool replayed(double rows) const { return rows <= prompt_graphs_; }
-  const HostTime& host_of(bool replayed);
+  // How the ops of a step are launched: as without prompts, from graphs for prompts, or one by one.
+  enum class Launching { as_decoding, captured, one_by_one };
+  Launching launching(double rows) const { return rows <= prompt_graphs_ ? Launching::captured : Launching::one_by_one; }
+  const HostTime& host_of(Launching);
   GemmTime gemms_between(int rows);
   static Seconds attention_at(Prompt&, std::size_t context_node);
 
   PriceOfPrompt price_;
   int prompt_graphs_;
-  std::array<std::optional<HostTime>, 2> hosts_;    // [replayed]
+  std::array<std::optional<HostTime>, 3> hosts_;    // by Launching
   std::deque<Prompt> prompts_;                      // for each node, and for one token more
   std::vector<std::optional<Seconds>> gemm_times_;  // by rows
 };

@@ -71,16 +71,17 @@ bool equal(const StepOutline& a, const StepOutline& b) {
   };
   return std::equal(a.segments.begin(), a.segments.end(), b.segments.begin(), b.segments.end(), same) &&
          a.kinds == b.kinds && a.weights == b.weights && a.layers == b.layers && a.verified_rows == b.verified_rows &&
-         a.looks_up == b.looks_up && a.trees == b.trees && a.widest_pass == b.widest_pass;
+         a.texts == b.texts && a.trees == b.trees && a.widest_pass == b.widest_pass;
 }
 
 // The outline on the line through two others; none if there is no line.
 std::optional<StepOutline> extrapolated(const StepOutline& first, const StepOutline& second, int steps) {
   const Extrapolate line{steps};
   StepOutline to = first;
-  if (first.segments.size() != second.segments.size() || first.looks_up != second.looks_up ||
+  if (first.segments.size() != second.segments.size() ||
       !line(to.kinds, first.kinds, second.kinds) || !line(to.weights, first.weights, second.weights) ||
-      !line(to.layers, first.layers, second.layers) || !line(to.trees, first.trees, second.trees) ||
+      !line(to.layers, first.layers, second.layers) || !line(to.texts, first.texts, second.texts) ||
+      !line(to.trees, first.trees, second.trees) ||
       !line(to.verified_rows, first.verified_rows, second.verified_rows) ||
       !line(to.widest_pass, first.widest_pass, second.widest_pass))
     return std::nullopt;

@@ -7,6 +7,7 @@
 
 #include "predict/device_memory.h"
 #include "predict/setup_warnings.h"
+#include "predict/step_modes.h"
 
 namespace draftline {
 
@@ -172,6 +173,8 @@ std::variant<Prediction, std::string> Predictor::at(int batch_size, int prompt_t
   out.request = cycle(*priced_, hit_share_, emitted_->decode_steps(output, out.acceptance_length), own);
   out.throughput_with_prefill = batch_size * output_tokens / out.request.e2e;
   out.warnings = warnings();
+  const auto modes = mode_warnings(setup_, method_.spec, *priced_, hit_share_);
+  out.warnings.insert(out.warnings.end(), modes.begin(), modes.end());
   if (const auto note = emitted_->extrapolated(output); note && !method_.in) out.warnings.push_back(*note);
 
   compare_with_plain(out);

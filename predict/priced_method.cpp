@@ -17,12 +17,14 @@ MeanStep mean_step(const ExpectedStep& price, const MeanContexts& contexts) {
   return {mean.step, price.idle(mean.step), mean.host_idle};
 }
 
-PricedMethod::PricedMethod(std::shared_ptr<RecordedMethod> recorded, Stack targets, std::optional<Stack> drafters)
+PricedMethod::PricedMethod(std::shared_ptr<RecordedMethod> recorded, Stack targets, std::optional<Stack> drafters,
+                           ModeFacts facts)
     : recorded_(std::move(recorded)),
       targets_(std::move(targets)),
       drafters_(std::move(drafters)),
+      facts_(std::move(facts)),
       limits_(engine_limits(engine(), device(), method().speculation())),
-      chunks_([this](int tokens, int rows) { return prompt_price(tokens, rows); }, targets_.engine->prompt_graphs) {}
+      chunks_([this](int tokens, std::optional<int> rows) { return prompt_price(tokens, rows); }, targets_.engine->prompt_graphs) {}
 
 // ---- steps
 
@@ -34,13 +36,32 @@ static Seconds messages(const DrafterDevice& d, int sequences, int drafts, bool 
   return ahead ? std::max(to_target, to_drafter) : to_target + to_drafter;
 }
 
-PlacedStep PricedMethod::placed(int sequences, const StepOutline& outline) const {
+ModeFacts PricedMethod::facts(const StepOutline& outline, int sequences, int hits) const {
+  ModeFacts facts = facts_;
+  facts.looks_up = outline.looks_up();
+  facts.uniform = hits == sequences;
+  facts.sequences = sequences;
+  facts.rows = sequences + hits * (std::max(1, outline.verified_rows) - 1);
+  return facts;
+}
+
+const Engine& PricedMethod::running(const StepOutline& outline, int sequences, int hits) const {
+  const StepMode mode = mode_of(engine(), facts(outline, sequences, hits));
+  const auto known = running_.find(mode);
+  return known != running_.end() ? known->second : running_.emplace(mode, in_mode(engine(), mode)).first->second;
+}
+
+Seconds PricedMethod::time_in(const StepMode& mode, int sequences, double length) const {
+  return StepPrice(recorded_->step(sequences), device(), in_mode(engine(), mode), method().speculation())(length);
+}
+
+PlacedStep PricedMethod::placed(int sequences, const StepOutline& outline, int hits) const {
   const Speculation speculation = method().speculation();
-  if (!drafters_) return StepPrice(outline, device(), engine(), speculation);
+  if (!drafters_) return StepPrice(outline, device(), running(outline, sequences, hits), speculation);
   const bool ahead = method().drafts_ahead() > 0;
   const int drafts = ahead ? method().drafts_ahead() : outline.verified_rows - 1;
   return {
-      StepPrice(outline.part(StepOutline::Part::target), device(), engine(), speculation),
+      StepPrice(outline.part(StepOutline::Part::target), device(), running(outline, sequences, hits), speculation),
       {StepPrice(outline.part(StepOutline::Part::drafter), *drafters_->device, *drafters_->engine, Speculation::off),
        messages(*recorded_->drafter_device, sequences, drafts, ahead), ahead}};
 }
@@ -49,7 +70,7 @@ ExpectedStep PricedMethod::expected_step(int sequences, double hit_share) const 
   ExpectedStep step;
   for (const auto& [hits, share] : binomial(sequences, hit_share)) {
     const StepOutline& outline = recorded_->step(sequences, hits);
-    step.add(share, sequences + hits * (std::max(1, outline.verified_rows) - 1), placed(sequences, outline));
+    step.add(share, sequences + hits * (std::max(1, outline.verified_rows) - 1), placed(sequences, outline, hits));
   }
   return step;
 }
@@ -72,7 +93,8 @@ MeanStep PricedMethod::mean_step(int sequences, double hit_share, int prompt_tok
 }
 
 StepPrice PricedMethod::step_price(int sequences) const {
-  return {recorded_->step(sequences), device(), engine(), method().speculation()};
+  const StepOutline& outline = recorded_->step(sequences);
+  return {outline, device(), running(outline, sequences, sequences), method().speculation()};
 }
 
 std::optional<MixedAttention> PricedMethod::mixed_attention(int sequences, const AttentionChoice& attention) const {
@@ -87,18 +109,20 @@ std::optional<MixedAttention> PricedMethod::mixed_attention(int sequences, const
         launches += std::min(attention.fit->decode.fixed, attention.fit->prefill.fixed);
     }
   const Speculation speculation = method().speculation();
-  StepPrice separate(outline, device(), engine(), speculation);
+  const Engine& engine = running(outline, sequences, sequences);
+  StepPrice separate(outline, device(), engine, speculation);
   for (StepOutline::Kind& kind : outline.kinds)
     if (auto* attends = std::get_if<Attention>(&kind.kernel); attends && kind.phase == Phase::verify)
       attends->widest = std::max(attends->widest, 2);
-  return MixedAttention{StepPrice(outline, device(), engine(), speculation), std::move(separate), launches};
+  return MixedAttention{StepPrice(outline, device(), engine, speculation), std::move(separate), launches};
 }
 
 // ---- prompts
 
-StepPrice PricedMethod::prompt_price(int tokens, int rows) const {
+StepPrice PricedMethod::prompt_price(int tokens, std::optional<int> rows) const {
   const StepOutline& outline = recorded_->prefill(tokens);
-  const Engine prompts = for_prompt(engine(), rows);
+  const Engine& decoding = running(outline, 1, 1);
+  const Engine prompts = rows ? for_prompt(decoding, *rows) : decoding;
   if (!drafters_) return {outline, device(), prompts, Speculation::off};
   return {outline.part(StepOutline::Part::target), device(), prompts, Speculation::off};
 }

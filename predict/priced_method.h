@@ -49,7 +49,8 @@ struct Stack {
 class PricedMethod {
  public:
   // `drafters`: the stack of a drafter that has its own device.
-  PricedMethod(std::shared_ptr<RecordedMethod>, Stack targets, std::optional<Stack> drafters);
+  // `facts`: what the engine's mode depends on, without what its steps say.
+  PricedMethod(std::shared_ptr<RecordedMethod>, Stack targets, std::optional<Stack> drafters, ModeFacts facts = {});
   PricedMethod(const PricedMethod&) = delete;  // its tables of prompts refer to it
 
   const Method& method() const { return recorded_->method(); }
@@ -60,13 +61,16 @@ class PricedMethod {
 
   // `hit_share`: the share of a step's sequences that have drafts (Acceptance::verifying_share).
   std::shared_ptr<const PricedStep> step(int sequences, double hit_share);
+  // What the mode of a step depends on, `hits` of whose sequences have drafts; and its time in a mode if all have.
+  ModeFacts mode_facts(int sequences, int hits) const { return facts(recorded_->step(sequences), sequences, hits); }
+  Seconds time_in(const StepMode&, int sequences, double length) const;
   MeanStep mean_step(int sequences, double hit_share, int prompt_tokens, int output_tokens);
   StepPrice step_price(int sequences) const;  // if every sequence has drafts
   // The mixed attention of a step of `sequences` sequences. None: a mixed step costs the sum of its parts.
   std::optional<MixedAttention> mixed_attention(int sequences, const AttentionChoice&) const;
 
-  StepPrice prompt_price(int tokens,
-                         int rows) const;               // one prompt in a step of `rows` rows, on the target's device
+  // One prompt in a step of `rows` rows, on the target's device; none: in the mode of a step without prompts.
+  StepPrice prompt_price(int tokens, std::optional<int> rows) const;
   Seconds prefill_time(int tokens, int cached_tokens);  // including the drafter's part
   // The times of requests in a full batch. `contexts`: those over which a step is averaged; null: evenly over the
   // output.
@@ -74,7 +78,10 @@ class PricedMethod {
                      const MeanContexts* contexts = nullptr);
 
  private:
-  PlacedStep placed(int sequences, const StepOutline&) const;
+  // The engine in the mode of a step; `hits`: how many of its sequences have drafts.
+  const Engine& running(const StepOutline&, int sequences, int hits) const;
+  ModeFacts facts(const StepOutline&, int sequences, int hits) const;
+  PlacedStep placed(int sequences, const StepOutline&, int hits) const;
   ExpectedStep expected_step(int sequences, double hit_share) const;
   StepPrice drafters_prompt(int tokens) const;
   RequestCycle new_cycle(const LoopedRequests&, double hit_share, int output_tokens, const MeanContexts* contexts);
@@ -82,6 +89,8 @@ class PricedMethod {
   std::shared_ptr<RecordedMethod> recorded_;
   Stack targets_;
   std::optional<Stack> drafters_;
+  ModeFacts facts_;
+  mutable std::map<StepMode, Engine> running_;
   SchedulerLimits limits_;
   ChunkPrices chunks_;
   std::map<std::pair<int, double>, std::shared_ptr<const PricedStep>> steps_;

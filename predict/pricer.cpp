@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "predict/pricer.h"
 
+#include "predict/step_modes.h"
+
 namespace draftline {
 
 std::shared_ptr<PricedMethod> Pricer::of(const Setup& s, const MethodChoice& m) {
@@ -15,7 +17,8 @@ std::shared_ptr<PricedMethod> Pricer::of(const Setup& s, const MethodChoice& m) 
     drafters = Stack{as_served(own->device, *engine), engine};
   }
   auto fresh =
-      std::make_shared<PricedMethod>(recorded, Stack{as_served(s.device, *s.engine), s.engine}, std::move(drafters));
+      std::make_shared<PricedMethod>(recorded, Stack{as_served(s.device, *s.engine), s.engine}, std::move(drafters),
+                                     mode_facts(s, m.spec));
   return methods_[{recorded, s.device, s.engine}] = std::move(fresh);
 }
 

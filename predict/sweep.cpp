@@ -24,7 +24,7 @@ Decoder::FindDrafter Sweep::drafter_finder() {
 Setup Sweep::setup(const Point& p) const {
   const Scenario& s = scenario_;
   return {.device = s.devices[p.device],
-          .engine = s.engines[p.engine],
+          .engine = s.engine(p),
           .transformer = s.transformers[p.transformer],
           .precision = precision_at(s, p),
           .parallel = s.parallel[p.parallel],

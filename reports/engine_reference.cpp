@@ -10,6 +10,9 @@ namespace draftline {
 
 namespace {
 
+Reading reading(const std::vector<std::string>& v) {
+  return Reading::Tree(std::make_shared<const nlohmann::json>(v));
+}
 Reading reading(const std::vector<int>& v) { return Reading::Tree(std::make_shared<const nlohmann::json>(v)); }
 template <class T>
 Reading reading(const T& v) {
@@ -73,12 +76,37 @@ Figures<EngineField, std::monostate> values_of(const Engine& e) {
           F{"meaning", "meaning", "meaning", "", {}, [](const EngineField& f) { return f.meaning; }, ""}};
 }
 
+// "speculating; attention: flashinfer".
+static std::string conditions_of(const ModeRule& rule) {
+  std::string all;
+  for (const ProfileField<ModeRule>& field : mode_rule_fields()) {
+    if (field.key == "mode" || is_default(field, rule)) continue;
+    const std::string value = text_of(field, rule);
+    all += (all.empty() ? "" : "; ") + std::string(field.key) + (value == "yes" ? "" : ": " + value);
+  }
+  return all;
+}
+
+Table modes_of(const Engine& e) {
+  Table table({"rule", "mode", "if", "because"});
+  const auto add = [&](const char* name, const std::vector<ModeRule>& rules) {
+    for (const ModeRule& rule : rules) table.add({name, rule.mode, conditions_of(rule), rule.because});
+  };
+  add("cudagraph_mode", e.modes.cudagraph_mode);
+  add("target", e.modes.target);
+  add("mixed", e.modes.mixed);
+  add("drafter", e.modes.drafter);
+  add("scheduling", e.modes.scheduling);
+  return table;
+}
+
 std::vector<EngineReference> engine_reference() {
   const auto charged = [](const EngineField& f) { return f.charged; };
   return {{"Terms", reference(engine_fields(), std::pair("charged", charged), std::pair("prior", &prior_of))},
           {"Rows of operations", reference(op_fields())},
           {"Limits by card", reference(card_fields())},
           {"Links", reference(link_rule_fields())},
+          {"Modes", reference(mode_rule_fields())},
           {"Padding of experts", reference(padding_fields())}};
 }
 

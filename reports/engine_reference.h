@@ -14,6 +14,9 @@ namespace draftline {
 // What is listed of each value of an engine, which must outlive the result.
 Figures<EngineField, std::monostate> values_of(const Engine&);
 
+// The rules of an engine for the mode of a step; without rows if it has none.
+Table modes_of(const Engine&);
+
 struct EngineReference {
   std::string heading;  // of the page
   Table table;

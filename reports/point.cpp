@@ -2,6 +2,7 @@
 #include "reports/point.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/build_info.h"
@@ -35,6 +36,14 @@ void write_parallelism(JsonWriter& w, const std::vector<Parallelism>& all) {
     w.list("expert_balancedness", values([](const Parallelism& p) { return p.expert_balancedness; }));
 }
 
+// The values of each option, in the order of the engines that have it.
+void write_server_options(JsonWriter& w, const Scenario& s) {
+  std::map<std::string_view, std::vector<std::string>> values;
+  for (const auto& engine : s.engines)
+    for (const ServerOption& o : server_options(*engine, *s.transformers.front())) values[o.key].push_back(o.value);
+  for (const auto& [key, each] : values) w.list(key, each);
+}
+
 // The names of the precisions on each transformer, as "auto" is that of its checkpoint.
 std::vector<std::string> precision_names(const Scenario& s) {
   std::vector<std::string> names;
@@ -56,6 +65,7 @@ void write_resolved(JsonWriter& w, const Scenario& s) {
   w.list("transformer", s.transformers, of_name);
   w.list("precision", precision_names(s));
   w.list("engine", s.engines, [](const auto& e) { return version_of(*e); });
+  write_server_options(w, s);
   w.objects("method", s.methods, [&](const MethodChoice& m) { write_method(w, m); });
   if (!s.serving) w.list("batch_size", s.batch_sizes);
   if (!s.serving) w.member("gpu_memory_utilization", s.gpu_memory_utilization);

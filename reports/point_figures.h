@@ -2,6 +2,7 @@
 // The inputs that identify a point of a scenario: the columns in front of its figures, and its "inputs" in JSON.
 #pragma once
 #include "inputs/scenario.h"
+#include "inputs/server_options.h"
 #include "reports/figure.h"
 
 namespace draftline {
@@ -12,7 +13,9 @@ struct PointOf {
   const MethodChoice& method() const { return scenario.method(point); }
 };
 
-inline std::string version_of(const Engine& e) { return e.name + "-" + e.version; }  // "vllm-0.10"
+inline std::string version_of(const Engine& e) {  // "vllm-0.10", with the server's options
+  return e.name + "-" + e.version + options_text(e);
+}
 
 // Whether methods of the scenario differ in acceptance alone.
 bool differ_in_acceptance(const Scenario& s);

@@ -31,7 +31,7 @@ StepTable::StepTable(Pricer& pricer, const Setup& setup, std::vector<const Metho
       setup_(setup),
       by_drafts_(std::move(by_drafts)),
       chunks_(
-          [this, prompts = pricer.of(setup, prompts)](int tokens, int rows) {
+          [this, prompts = pricer.of(setup, prompts)](int tokens, std::optional<int> rows) {
             const ScopedTimer running(pricing_time_);
             return prompts->prompt_price(tokens, rows);
           },

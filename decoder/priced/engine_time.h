@@ -22,10 +22,19 @@ inline int rows_of_layer(const Kernel& kernel) {
 }
 
 // Host work of a step that does not belong to an op.
+inline Seconds of_step(const Engine& e, Speculation speculation, const StepOutline& step, Seconds plain, Seconds with) {
+  if (speculation == Speculation::off) return plain;
+  return with + e.launches_speculating * e.issue + step.trees * e.search + step.texts * e.look_up;
+}
 inline Seconds host_base(const Engine& e, Speculation speculation, const StepOutline& step) {
-  if (speculation == Speculation::off) return e.step;
-  const Seconds of_step = step.looks_up ? std::max(e.step_searching, e.step_speculating) : e.step_speculating;
-  return of_step + e.launches_speculating * e.issue + step.trees * e.search;
+  return of_step(e, speculation, step, e.step, e.step_speculating);
+}
+
+// The least time of a step whose host work overlaps the device, besides its launches: the host is busy with the next
+// step as long.
+inline Seconds host_between(const Engine& e, Speculation speculation, const StepOutline& step) {
+  if (!e.step_mode().overlapped) return {};
+  return of_step(e, speculation, step, e.step_serial, e.step_serial_speculating);
 }
 
 // The device time that an engine adds to each layer beyond its kernels' own. It is added to the kernel that occurs once
@@ -46,34 +55,50 @@ class LayerTime {
   Seconds of_one_row_, of_rows_, verifying_;
 };
 
-// Host time before an op: its draft pass and its launches.
+// Host time before an op: its draft pass, and its launches or those of graphs.
 class Issue {
  public:
-  explicit Issue(const Engine& e) : engine_(e) {}
+  explicit Issue(const Engine& e) : engine_(e), mode_(e.step_mode()) {}
   void start_segment(std::size_t ops) {
     issued_ = static_cast<double>(ops) * engine_.record;
-    if (engine_.graphs || !engine_.overlap) issued_ += engine_.graph_launch;
+    if (!engine_.overlap || std::max(mode_.target, mode_.drafter) == Graphs::full) issued_ += engine_.graph_launch;
     pass_ = -1;
+    in_graph_ = false;
   }
   Seconds before(int pass, Phase phase, const OpCost& cost) {
     const bool drafts = pass > pass_ && phase == Phase::draft;
+    if (pass > pass_) in_graph_ = false;
     pass_ = std::max(pass, pass_);
     if (drafts) issued_ += engine_.draft_pass;
     waits_ = drafts ? engine_.draft_pass_exposed : Seconds{};
-    if (!engine_.graphs && engine_.overlap) issued_ += (cost.launches + cost.host_launches) * engine_.issue;
+    if (engine_.overlap) issued_ += launching(phase == Phase::draft ? mode_.drafter : mode_.target, cost);
     return issued_;
   }
   // The time that the device (or, without overlap, the single thread) spends on an issued op before running it.
   Seconds exposed(const OpCost& cost) const {
     return engine_.overlap ? waits_ : waits_ + (cost.launches + cost.host_launches) * engine_.issue;
   }
-  void meet() { issued_ = {}; }  // synchronises both clocks at a blocking read inside a segment
+  void meet() {  // synchronises both clocks at a blocking read inside a segment
+    all_ += issued_;
+    issued_ = {};
+  }
   Seconds issued() const { return issued_; }
+  Seconds all() const { return all_; }  // up to the last meet()
 
  private:
+  Seconds launching(Graphs graphs, const OpCost& cost) {
+    if (graphs == Graphs::none) return (cost.launches + cost.host_launches) * engine_.issue;
+    if (graphs == Graphs::full) return {};
+    const bool begins = !in_graph_ && cost.launches > cost.between_graphs;
+    in_graph_ = cost.between_graphs <= 0 && (in_graph_ || begins);
+    return cost.between_graphs * engine_.issue + (begins ? engine_.graph_launch : Seconds{});
+  }
+
   const Engine& engine_;
-  Seconds issued_, waits_;
+  StepMode mode_;
+  Seconds issued_, waits_, all_;
   int pass_ = -1;
+  bool in_graph_ = false;  // whether the last op was in a piece that the next one can join
 };
 
 }  // namespace draftline

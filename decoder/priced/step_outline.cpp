@@ -102,7 +102,7 @@ StepOutline::StepOutline(std::span<const SegmentRun> runs) {
     s.shared_ops = std::make_shared<const std::vector<Op>>(std::move(ops));
     s.spans.reserve(tape.passes.size());
     for (int i = 0; i < count(tape.passes); ++i) s.spans.emplace_back(run, i);
-    looks_up = looks_up || tape.looks_up;
+    texts += tape.texts;
     trees += tape.trees;
     verified_rows = std::max(verified_rows, draftline::verified_rows(run));
     for (const Pass& pass : tape.passes) widest_pass = std::max(widest_pass, pass.rows.widest);
@@ -133,7 +133,7 @@ StepOutline StepOutline::part(Part of) const {
     s.shared_ops = std::move(kept);
   }
   std::erase_if(own.segments, [](const Segment& s) { return s.ops().empty(); });
-  if (of == Part::drafter) own.looks_up = false, own.trees = 0;
+  if (of == Part::drafter) own.texts = own.trees = 0;
   return own;
 }
 

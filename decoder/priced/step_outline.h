@@ -53,8 +53,8 @@ struct StepOutline {
   std::vector<Segment> segments;
   int weights = 0, layers = 0;  // numbers of accessed weights and layers
   int verified_rows = 0;        // per sequence, in the widest verifying pass
-  bool looks_up = false;        // whether the host looks drafts up; `trees`: number of suffix trees
-  int trees = 0;
+  int texts = 0, trees = 0;     // that the host searches for drafts
+  bool looks_up() const { return texts + trees > 0; }
   int widest_pass = 0;        // rows per sequence in the widest pass
   std::size_t bytes() const;  // approximate memory without shared ops
 };

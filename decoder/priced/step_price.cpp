@@ -74,6 +74,7 @@ StepPrice::StepPrice(const StepOutline& outline, const Device& d, const Engine& 
     close(ops, issue.issued());
     issue.meet();
   }
+  if (e.step_mode().overlapped) between_ = host_between(e, speculation, outline) + issue.all();
 }
 
 // On a CPU a network of many layers may have as many shapes as ops.
@@ -183,7 +184,7 @@ Bytes StepPrice::cache_bytes(double length) const {
 Seconds StepPrice::evaluate(const ShapeTimes& times) const {
   Seconds total = base_;
   for (const Segment& segment : segments_) total += longest(segment, times) + sync_;
-  return total;
+  return std::max(total, between_);
 }
 
 Seconds StepPrice::operator()(double length, const PromptsBetween& between) const {
@@ -203,6 +204,7 @@ StepBreakdown StepPrice::breakdown(double length) const {
     for (std::size_t k = 0; k < kKernelKinds; ++k) b.waited[k] += winner->of_kind[k];
     for (std::size_t g = 0; g < winner->counts.size(); ++g) b.waited[shapes_[g].kind] += winner->counts[g] * times[g];
   }
+  if (b.time < between_) b.time = between_, b.waited = {};
   for (const DraftRun& run : draft_runs_)
     b.drafting += longest(run.end, times) - longest(run.begin, times) - run.kernels.at(times);
   for (std::size_t p = 0; p < kPhases; ++p) {

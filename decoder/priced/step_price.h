@@ -112,6 +112,7 @@ class StepPrice {
 
   const Device& device_;
   Seconds base_, sync_, host_alone_, host_least_;
+  Seconds between_;  // the least time, while the host works on the next step
   std::vector<Shape> shapes_;
   std::vector<Segment> segments_;
   std::vector<DraftRun> draft_runs_;

@@ -102,6 +102,8 @@ StepBreakdown walked(const StepOutline& outline, std::span<const SegmentRun> seg
   }
   clocks_meet();
   b.time = host;
+  if (const Seconds least = host_between(e, speculation, outline) + issue.all(); b.time < least)
+    b.time = least, b.waited = {};
   return b;
 }
 

@@ -28,6 +28,13 @@ constexpr auto kOpKeys = std::to_array<std::string_view>({
 // clang-format on
 constexpr std::string_view kDraft = "draft/";
 
+// "overlapped" or "serial".
+std::string_view mode_of_scheduling(const Engine& e, const ModeFacts& facts) {
+  if (e.options.overlap == false) return "serial";
+  const ModeRule* rule = first_rule(e.modes.scheduling, facts, e.options);
+  return rule == nullptr ? "overlapped" : std::string_view(rule->mode);
+}
+
 std::vector<ExpertPadding> read_padding(const Reader& in) {
   std::vector<ExpertPadding> all;
   for (const Reader& rule : in.at("rules").items()) {
@@ -107,6 +114,7 @@ Engine read_engine(Reader in) {
   }
   e.runtime_memory_nvlink = std::max(e.runtime_memory, e.runtime_memory_nvlink);
   if (e.graphs && !e.overlap) in.fail("\"graphs\" are launched beside the host: they need \"overlap\"");
+  if (const auto modes = in.find("modes")) e.modes = read_engine_modes(*modes, e.guesses);
   if (const auto scheduler = in.find("scheduler")) e.scheduler = read_engine_scheduler(*scheduler, e.guesses);
   if (const auto attention = in.find("attention")) e.attention = read_attention_rules(*attention, e.guesses);
   if (const auto links = in.find("links")) e.links = read_engine_links(*links, e.guesses);
@@ -118,9 +126,52 @@ Engine read_engine(Reader in) {
   return e;
 }
 
+StepMode Engine::step_mode() const {
+  if (mode) return *mode;
+  const Graphs all = graphs ? Graphs::full : Graphs::none;
+  return {all, all, all, true};
+}
+
+CudagraphMode captured_by(const Engine& e, const ModeFacts& facts) {
+  if (e.options.enforce_eager || !e.graphs) return {};
+  if (e.options.cudagraph_mode) return *e.options.cudagraph_mode;
+  const CudagraphMode whole{Graphs::full, Graphs::full};
+  const ModeRule* usual = first_rule(e.modes.cudagraph_mode, facts, e.options);
+  return usual == nullptr ? whole : value_named(kCudagraphModes, usual->mode).value_or(whole);
+}
+
+bool is_captured(const Engine& e, int sequences, int rows) {
+  return e.graph_sizes.empty() || (e.graphs_by_sequence ? sequences : rows) <= e.graph_sizes.back();
+}
+
+StepMode mode_of(const Engine& e, const ModeFacts& facts) {
+  StepMode mode{.overlapped = mode_of_scheduling(e, facts) == "overlapped"};
+  const auto most = [&](const std::vector<ModeRule>& rules) { return graphs_of(first_rule(rules, facts, e.options)); };
+  const CudagraphMode captured = captured_by(e, facts);
+  const Graphs mixed = std::min({most(e.modes.target), most(e.modes.mixed), captured.mixed});
+  if (is_captured(e, facts.sequences, facts.rows))
+    mode.target = facts.uniform ? std::min(most(e.modes.target), captured.uniform) : mixed;
+  if (captured.mixed != Graphs::none && is_captured(e, facts.sequences, facts.sequences))
+    mode.drafter = most(e.modes.drafter);
+  mode.prompts = mixed;
+  return mode;
+}
+
+Engine in_mode(Engine e, const StepMode& mode) {
+  e.mode = mode;
+  if (!mode.overlapped) {
+    e.step = std::max(e.step, e.step_serial);
+    e.step_speculating = std::max(e.step_speculating, e.step_serial_speculating);
+  }
+  return e;
+}
+
 Engine for_prompt(const Engine& e, int rows) {
   Engine prompt = e;
-  if (e.prompt_graphs && rows > *e.prompt_graphs) prompt.graphs = false;
+  StepMode mode = e.step_mode();
+  mode.overlapped = false;  // no other step comes before it
+  mode.target = mode.drafter = e.prompt_graphs && rows > *e.prompt_graphs ? Graphs::none : mode.prompts;
+  prompt.mode = mode;
   return prompt;
 }
 

@@ -14,6 +14,7 @@
 #include "model/devices/attention_library.h"
 #include "model/engines/engine_scheduler.h"
 #include "model/engines/link_rule.h"
+#include "model/engines/step_mode.h"
 #include "model/transformers/precision.h"
 
 namespace draftline {
@@ -22,6 +23,7 @@ namespace draftline {
 // operand once.
 struct OpCost {
   double launches = 1, group_launches = 0, host_launches = 0;
+  double between_graphs = 0;  // of the launches, those that piecewise graphs leave out
   double traffic = 1, weight_traffic = 1, cache_traffic = 0, group_traffic = 0;
   Bytes bytes_per_pair = {};
   int waits = 0;
@@ -43,8 +45,9 @@ struct ExpertPadding {
 struct Engine {
   std::string name, version, source;
   std::string family;  // the engine that this is a profile of, "vllm"; of shipped ones the name
-  bool overlap = true, graphs = false;
-  Seconds issue, record, graph_launch, step, step_speculating, step_searching, search;
+  bool overlap = true, graphs = false, graphs_by_sequence = false;
+  Seconds issue, record, graph_launch, step, step_speculating, search, look_up;
+  Seconds step_serial, step_serial_speculating;
   double launches_speculating = 0;
   Seconds layer_tree, draft_pass, draft_pass_exposed, layer;
   std::optional<Seconds> layer_rows;
@@ -58,6 +61,9 @@ struct Engine {
   Bytes runtime_memory, runtime_memory_nvlink;
   std::vector<ExpertPadding> expert_padding;  // the first rule whose conditions hold applies
   EngineScheduler scheduler;
+  EngineModes modes;             // rules for the mode of a step
+  ModeOptions options;           // that a scenario sets
+  std::optional<StepMode> mode;  // of the priced step, by in_mode(); none: as `graphs` says
   std::vector<AttentionRule> attention;  // rules for the attention library; empty: unknown
   EngineLinks links;                     // tensor parallelism: libraries of collectives, and waiting among ranks
   std::map<std::string, OpCost, std::less<>> ops;  // by op key: "linear", "linear.int8", "draft/rms_norm"
@@ -65,11 +71,19 @@ struct Engine {
   // The cost by the most specific row: "attention.verify", then "attention", then the default. While drafting, rows
   // "draft/..." take precedence, because a drafter's code may differ from the target's.
   OpCost cost_of(std::string_view op_key, bool drafting = false) const;
+  StepMode step_mode() const;
 };
 
 Engine read_engine(Reader);
 
-// The engine's profile for a prompt of `rows` rows.
+// The graphs that an engine captures, and the mode in which it runs a step, by its options and rules; and the engine in
+// a mode.
+CudagraphMode captured_by(const Engine&, const ModeFacts&);
+bool is_captured(const Engine&, int sequences, int rows);  // whether a graph is large enough
+StepMode mode_of(const Engine&, const ModeFacts&);
+Engine in_mode(Engine, const StepMode&);
+
+// The engine for a step with prompts that has `rows` rows.
 Engine for_prompt(const Engine&, int rows);
 
 // The op keys that a profile may name, sorted.

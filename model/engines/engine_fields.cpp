@@ -54,7 +54,8 @@ const auto kEngine = std::to_array<EngineField>({
     {{"record", &E::record, kAny, "host, each op",
       "host time to record an op of a step before the step's first launch"}},
     {{"graph_launch", &E::graph_launch, kAny, "host, each pass",
-      "host time to launch a pass as one graph; without `overlap`, to start each segment of a step"}},
+      "host time to launch a graph: a pass, or each piece of a pass in piecewise mode; without `overlap`, to start each "
+      "segment of a step"}},
     {{"sync", &E::sync, kAny, "host, each blocking read", "time of a blocking read of the device's results"}},
     {{"token", &E::token, kAny, "host, each token", "host time of an emitted token, during which the device waits"},
      Prior{always, 0.5 * us, "runs with larger batches"}},
@@ -67,15 +68,23 @@ const auto kEngine = std::to_array<EngineField>({
       "device, memory bandwidth",
       "memory bandwidth of the kernels, as a share of that in the device's fits"},
      Prior{always, 0, "runs with long contexts and large batches", Shape::bandwidth}},
+    {{"step_serial", &E::step_serial, kAny, "host, each step without overlap",
+      "all host time of a step. It replaces `step`, if larger, where the host does not schedule the next step while the "
+      "device computes (\"Modes\"); with overlap, a step takes at least this and its launches"}},
+    {{"step_serial_speculating", &E::step_serial_speculating, kAny, "host, each speculating step without overlap",
+      "the same of `step_speculating`"}},
     // graphs
     {{"graphs", &E::graphs, kAny, "",
-      "a pass is replayed as one graph; otherwise the host launches each kernel, at `issue`"}},
+      "passes are replayed as graphs, by the rules of \"Modes\"; otherwise the host launches each kernel, at `issue`"}},
     {{"overlap", &E::overlap, kAny, "", "host and device work concurrently; otherwise their times add up"}},
     {{"graph_sizes",
       &E::graph_sizes,
       {1},
       "device, each pass",
-      "numbers of rows for which graphs were captured; rows are padded to the next of these numbers"}},
+      "numbers of rows for which graphs were captured; rows are padded to the next of these numbers, and larger passes "
+      "run without graphs"}},
+    {{"graphs_by_sequence", &E::graphs_by_sequence, kAny, "",
+      "a graph is large enough if `graph_sizes` reach the number of sequences, whatever their rows"}},
     {{"prompt_graphs",
       &E::prompt_graphs,
       {0, 1 << 20},
@@ -86,11 +95,10 @@ const auto kEngine = std::to_array<EngineField>({
     {{"step_speculating", &E::step_speculating, kAny, "host, each speculating step",
       "replaces `step` for a step that speculates, at least `step`: all host work if speculation prevents overlap"},
      Prior{.fitted = speculating, .scale = 50 * us, .other_runs = "plain runs", .beyond = &E::step}},
-    {{"step_searching", &E::step_searching, kAny, "host, each step that looks drafts up",
-      "replaces `step_speculating`, if larger, when the host looks drafts up in the text or in suffix trees and can't "
-      "overlap steps"}},
     {{"search", &E::search, kAny, "host, each sequence and step",
       "host time per sequence to search a suffix tree for drafts and to update the tree"}},
+    {{"look_up", &E::look_up, kAny, "host, each sequence and step",
+      "host time per sequence to look drafts up in its text (n-grams)"}},
     {{"launches_speculating", &E::launches_speculating, kNumber, "host, each speculating step",
       "additional kernels outside graphs in a step that speculates (masks), each at `issue`"}},
     {{"draft_pass", &E::draft_pass, kAny, "host, each draft pass",
@@ -125,12 +133,15 @@ const auto kEngine = std::to_array<EngineField>({
 });
 
 using C = OpCost;
-constexpr std::array<ProfileField<C>, 10> kOp{{
+constexpr std::array<ProfileField<C>, 11> kOp{{
     {"launches", &C::launches, kNumber, "", "kernels launched for the op; 0: fused into a neighbour"},
     {"group_launches", &C::group_launches, kNumber, "",
      "additional kernels if query heads share key heads (`repeat_kv`)"},
     {"host_launches", &C::host_launches, kNumber, "",
      "host work without a kernel (views, small tensors on the CPU), in launches"},
+    {"between_graphs", &C::between_graphs, kNumber, "",
+     "of `launches`, those that piecewise graphs leave to the host, with its other work in launches; the next op begins "
+     "another graph"},
     {"traffic", &C::traffic, kNumber, "", "ratio of moved to logical bytes, without weights and cache"},
     {"weight_traffic", &C::weight_traffic, kNumber, "",
      "ratio of moved to logical bytes of weights (dequantisation writes and reads them again)"},
@@ -166,6 +177,20 @@ constexpr std::array<ProfileField<Link>, 5> kLink{{
     {"below", &Link::below, kAny, "", "only for messages smaller than this; `up_to`: at most this size"},
     {"switched", &Link::switched, kAny, "", "only if NVLink connects every pair of devices"},
     {"compute_capability", &Link::compute_capability, kAny, "", "only on devices with this capability"},
+}};
+
+using Mode = ModeRule;
+constexpr std::array<ProfileField<Mode>, 10> kMode{{
+    {"mode", &Mode::mode, kAny, "", "the mode if all conditions of the row hold", true},
+    {"methods", &Mode::methods, kAny, "", "only for these methods, as the engine names them"},
+    {"attention", &Mode::attention, kAny, "", "only with these attention libraries"},
+    {"speculating", &Mode::speculating, kAny, "", "only if the step speculates, or only if not"},
+    {"looks_up", &Mode::looks_up, kAny, "", "only if the host looks drafts up, or only if not"},
+    {"recurrent", &Mode::recurrent, kAny, "", "only for networks with recurrent states, or only for others"},
+    {"experts", &Mode::experts, kAny, "", "only for networks with experts, or only for others"},
+    {"lengths_by_batch", &Mode::lengths_by_batch, kAny, "", "only if the draft length changes with the batch, or only if not"},
+    {"requested", &Mode::requested, kAny, "", "only if the server's options ask for overlap, or ask for none"},
+    {"refuses", &Mode::refuses, kAny, "", "the engine refuses options that ask for another mode"},
 }};
 
 using Padding = ExpertPadding;
@@ -231,6 +256,7 @@ const EngineField& engine_field(const EngineField::Member& member) {
 std::span<const ProfileField<OpCost>> op_fields() { return engine_rows::kOp; }
 std::span<const ProfileField<CardLimits>> card_fields() { return engine_rows::kCard; }
 std::span<const ProfileField<LinkRule>> link_rule_fields() { return engine_rows::kLink; }
+std::span<const ProfileField<ModeRule>> mode_rule_fields() { return engine_rows::kMode; }
 std::span<const ProfileField<ExpertPadding>> padding_fields() { return engine_rows::kPadding; }
 
 }  // namespace draftline

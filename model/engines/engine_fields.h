@@ -41,6 +41,7 @@ const EngineField& engine_field(const EngineField::Member&);    // engine_field(
 std::span<const ProfileField<OpCost>> op_fields();              // of a row of "ops"
 std::span<const ProfileField<CardLimits>> card_fields();        // of a row of "scheduler/cards"
 std::span<const ProfileField<LinkRule>> link_rule_fields();     // of a row of "links/all_reduce/rules"
+std::span<const ProfileField<ModeRule>> mode_rule_fields();     // of a row of a list in "modes"
 std::span<const ProfileField<ExpertPadding>> padding_fields();  // of a row of "expert_padding/rules", except its format
 
 }  // namespace draftline

@@ -20,6 +20,10 @@ void read(const Reader& in, const ValueRange& range, std::vector<int>& to) {
     to.push_back(n);
   }
 }
+void read(const Reader& in, const ValueRange&, std::vector<std::string>& to) {
+  to.clear();
+  for (const Reader& item : in.items()) to.push_back(item.text());
+}
 
 std::string text(bool v) { return v ? "yes" : "no"; }
 std::string text(int v) { return std::to_string(v); }
@@ -33,6 +37,11 @@ std::string text(const std::vector<int>& v) {
     if (i == kFew && v.size() > kFew + 1) return all + "..., " + std::to_string(v.back());
     all += std::to_string(v[i]);
   }
+  return v.empty() ? "none" : all;
+}
+std::string text(const std::vector<std::string>& v) {
+  std::string all;
+  for (const std::string& one : v) all += (all.empty() ? "" : ", ") + one;
   return v.empty() ? "none" : all;
 }
 

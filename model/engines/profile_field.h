@@ -26,8 +26,9 @@ struct ProfileField {
   using Of = Owner;
   template <class... Values>
   using MemberOf = std::variant<Values Owner::*...>;
-  using Member = MemberOf<bool, int, double, Seconds, Bytes, std::string, std::vector<int>, std::optional<int>,
-                          std::optional<Seconds>, std::optional<Bytes>>;
+  using Member = MemberOf<bool, int, double, Seconds, Bytes, std::string, std::vector<int>,
+                          std::vector<std::string>, std::optional<bool>, std::optional<int>, std::optional<Seconds>,
+                          std::optional<Bytes>>;
 
   std::string_view key;
   Member member;
@@ -44,6 +45,7 @@ void read(const Reader&, const ValueRange&, int&);
 void read(const Reader&, const ValueRange&, double&);
 void read(const Reader&, const ValueRange&, std::string&);
 void read(const Reader&, const ValueRange&, std::vector<int>&);  // ascending numbers
+void read(const Reader&, const ValueRange&, std::vector<std::string>&);
 template <int S, int B, int F>
 void read(const Reader& in, const ValueRange& range, Quantity<S, B, F>& to) {
   to = in.quantity<Quantity<S, B, F>>(range.least);
@@ -58,6 +60,7 @@ std::string text(int);
 std::string text(double);
 std::string text(const std::string&);
 std::string text(const std::vector<int>&);
+std::string text(const std::vector<std::string>&);
 template <int S, int B, int F>
 std::string text(Quantity<S, B, F> v) {
   return to_text(v);
@@ -83,6 +86,8 @@ template <>
 inline constexpr std::string_view unit<std::string> = "name";
 template <>
 inline constexpr std::string_view unit<std::vector<int>> = "counts";
+template <>
+inline constexpr std::string_view unit<std::vector<std::string>> = "names";
 template <class T>
 inline constexpr std::string_view unit<std::optional<T>> = unit<T>;
 

@@ -45,6 +45,39 @@ TEST_CASE("an engine that verifies chains alone gets a chain, unless the scenari
   CHECK(notes.size() == 3);
 }
 
+TEST_CASE("options of a server are words of its engine, and lists of them are alternatives") {
+  const auto options = [](const std::string& engine, const std::string& more, const std::string& method) {
+    return R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": )" + engine + ", " + more +
+           R"(, "method": )" + method + "}";
+  };
+  const std::string plain = R"({"name": "autoregressive"})",
+                    ngram = R"({"name": "prompt_lookup", "draft_length": 3, "acceptance": {"rate": 0.5}})";
+  const auto sweep = ScenarioText(options(R"(["vllm-0.19", "vllm-0.10"])",
+                                          R"("cudagraph_mode": ["PIECEWISE", "NONE"], "async_scheduling": false)",
+                                          plain))
+                         .sweep();
+  const auto& engines = sweep->scenario().engines;
+  REQUIRE(engines.size() == 4);
+  CHECK(engines[1]->version == "0.19");
+  CHECK(engines[1]->options.cudagraph_mode == CudagraphMode{});
+  CHECK(engines[2]->options.overlap == false);
+  const auto wrong = [&](const std::string& engine, const std::string& more, const std::string& method) {
+    return ScenarioText(options(engine, more, method)).mistakes();
+  };
+  CHECK(starts_with(wrong(R"("sglang-0.5")", R"("enforce_eager": true)", plain),
+                    "#/enforce_eager: is an option of vLLM, which sglang 0.5 does not have"));
+  CHECK(starts_with(wrong(R"("vllm-0.19")", R"("disable_overlap_schedule": true)", plain),
+                    "#/disable_overlap_schedule: is an option of SGLang"));
+  CHECK(starts_with(wrong(R"("vllm-0.19")", R"("cudagraph_mode": "HALF")", plain), "#/cudagraph_mode"));
+  CHECK(starts_with(wrong(R"("vllm-0.19")", R"("enforce_eager": true, "cudagraph_mode": "FULL")", plain),
+                    "#/cudagraph_mode: \"enforce_eager\" turns graphs off"));
+  CHECK(starts_with(wrong(R"("vllm-0.19")", R"("async_scheduling": true)", ngram),
+                    "#/async_scheduling: vllm 0.19 does not overlap scheduling with prompt_lookup"));
+  CHECK(wrong(R"("vllm-0.19")", R"("async_scheduling": true)", plain) == "none");
+  CHECK(starts_with(wrong(R"("vllm-0.10")", R"("async_scheduling": true)", plain),
+                    "#/async_scheduling: vllm 0.10 does not overlap scheduling: leave"));
+}
+
 TEST_CASE("an engine that divides draft networks does so where the scenario is silent and the heads allow it") {
   const auto shards = [](const std::string& engine, const std::string& ranks, const std::string& draft) {
     const ScenarioText text(R"({"device": "h100-sxm", "transformer": "llama-2-7b", "engine": ")" + engine +

@@ -119,8 +119,10 @@ TEST_CASE("a profile says what its scheduler does by card, how prompts are launc
   CHECK(!e.scheduler.on(Bytes{24 * kGiB}, "rtx-4090").max_num_batched_tokens);
   Engine graphs = e;
   graphs.graphs = true;
-  CHECK(for_prompt(graphs, 512).graphs);
-  CHECK_FALSE(for_prompt(graphs, 513).graphs);
+  CHECK(for_prompt(graphs, 512).step_mode().target == Graphs::full);
+  CHECK(for_prompt(graphs, 513).step_mode().target == Graphs::none);
+  graphs.mode = StepMode{.target = Graphs::full, .prompts = Graphs::piecewise};
+  CHECK(for_prompt(graphs, 512).step_mode().target == Graphs::piecewise);
   CHECK(contains(
       mistakes_of_profile(profile(R"(, "ops": {}, "scheduler": {"kind": "guess", "because": "why", "prompts": "alone",
     "cards": [{"max_num_seqs": 0, "gpu": "h100"}]})")),

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inputs/server_options.h"
+
+#include <algorithm>
+#include <array>
+
+#include "inputs/axes.h"
+#include "methods/table.h"
+
+namespace draftline {
+
+namespace {
+
+constexpr std::string_view kEager = "enforce_eager", kGraphMode = "cudagraph_mode", kAsync = "async_scheduling",
+                           kNoOverlap = "disable_overlap_schedule";
+
+struct Word {
+  std::string_view key, family, title;
+};
+constexpr std::array<Word, 4> kWords{{{kEager, "vllm", "vLLM"},
+                                      {kGraphMode, "vllm", "vLLM"},
+                                      {kAsync, "vllm", "vLLM"},
+                                      {kNoOverlap, "sglang", "SGLang"}}};
+
+ModeFacts facts_of(const MethodSpec& m, const Engine& e, const TransformerShape& target) {
+  return {.method = std::string(engine_name(m, e)),
+          .speculating = !m.is_plain(),
+          .recurrent = target.delta_net() != nullptr,
+          .experts = target.experts() != nullptr};
+}
+
+bool is_overlapped(const Engine& e, const ModeFacts& facts) { return mode_of(e, facts).overlapped; }
+
+// Notes where an option belongs to another engine.
+bool is_known(const Reader& in, const Word& word, const Scenario& s) {
+  for (const auto& e : s.engines)
+    if (e && e->family != word.family) {
+      in.fail("is an option of " + std::string(word.title) + ", which " + e->name + " " + e->version +
+              " does not have");
+      return false;
+    }
+  return true;
+}
+
+// Notes a method with which an engine refuses the overlap that the options ask for.
+void refuse_overlap(const Reader& in, const Scenario& s) {
+  if (s.transformers.empty() || !s.transformers.front()) return;
+  for (const auto& e : s.engines)
+    for (const MethodChoice& m : s.methods) {
+      if (!e || !e->options.overlap.value_or(false)) continue;
+      const ModeRule* rule =
+          first_rule(e->modes.scheduling, facts_of(m.spec, *e, *s.transformers.front()), e->options);
+      if (rule == nullptr || !rule->refuses) continue;
+      in.fail(e->name + " " + e->version + " does not overlap scheduling" +
+              (m.spec.is_plain() ? "" : " with " + std::string(m.spec.name())) + ": leave the option out");
+      return;
+    }
+}
+
+using Engines = std::vector<std::shared_ptr<const Engine>>;
+
+// Each engine with each value of an option.
+template <class T, class Set>
+void multiply(Engines& engines, const std::vector<T>& values, Set set) {
+  Engines all;
+  for (const auto& e : engines)
+    for (const T& value : values) {
+      if (!e) continue;
+      auto with = std::make_shared<Engine>(*e);
+      set(with->options, value);
+      all.push_back(std::move(with));
+    }
+  engines = std::move(all);
+}
+
+}  // namespace
+
+std::string_view engine_name(const MethodSpec& m, const Engine& e) {
+  const methods::EngineNames names = m.entry().engines;
+  if (e.family == "vllm") return names.vllm;
+  if (e.family == "sglang") return names.sglang;
+  if (e.family == "tensorrt-llm") return names.tensorrt_llm;
+  return e.family == "llama.cpp" ? names.llama_cpp : "";
+}
+
+void read_server_options(const Reader& scenario, Scenario& s) {
+  const auto flag = [](const Reader& r) { return r.boolean(); };
+  for (const Word& word : kWords) {
+    const auto in = scenario.find(word.key);
+    if (!in || !is_known(*in, word, s)) continue;
+    if (word.key == kGraphMode) {
+      multiply(s.engines,
+               alternatives<CudagraphMode>(*in, [](const Reader& r) { return r.value_in(kCudagraphModes); }),
+               [](ModeOptions& o, CudagraphMode mode) { o.cudagraph_mode = mode; });
+      for (const auto& e : s.engines)
+        if (e->options.enforce_eager && e->options.cudagraph_mode != CudagraphMode{}) {
+          in->fail("\"enforce_eager\" turns graphs off: leave one of them out");
+          break;
+        }
+      continue;
+    }
+    multiply(s.engines, alternatives<char>(*in, flag), [&](ModeOptions& o, char on) {
+      if (word.key == kEager) o.enforce_eager = on != 0;
+      else o.overlap = (word.key == kNoOverlap) != (on != 0);
+    });
+    if (word.key != kEager) refuse_overlap(*in, s);
+  }
+  for (const auto& e : s.engines) {
+    auto varying = e ? std::make_shared<Engine>(*e) : nullptr;
+    if (varying) varying->options.lengths_by_batch = true;
+    s.engines_by_batch.push_back(std::move(varying));
+  }
+}
+
+std::string options_text(const Engine& e) {
+  std::string all;
+  const ModeOptions& o = e.options;
+  if (o.enforce_eager) all += ", " + std::string(kEager);
+  if (o.cudagraph_mode) all += ", " + std::string(text(*o.cudagraph_mode));
+  if (o.overlap && e.family == "sglang") all += *o.overlap ? ", overlap schedule" : ", " + std::string(kNoOverlap);
+  else if (o.overlap) all += ", " + std::string(*o.overlap ? "" : "no ") + std::string(kAsync);
+  return all;
+}
+
+std::vector<ServerOption> server_options(const Engine& e, const TransformerShape& target) {
+  std::vector<ServerOption> all;
+  const ModeFacts plain = facts_of(MethodSpec(), e, target);
+  const auto yes_no = [](bool v) { return std::string(v ? "true" : "false"); };
+  for (const Word& word : kWords) {
+    if (e.family != word.family) continue;
+    if (word.key == kEager) all.push_back({word.key, yes_no(e.options.enforce_eager)});
+    if (word.key == kGraphMode) all.push_back({word.key, std::string(text(captured_by(e, plain)))});
+    if (word.key == kAsync) all.push_back({word.key, yes_no(is_overlapped(e, plain))});
+    if (word.key == kNoOverlap) all.push_back({word.key, yes_no(!is_overlapped(e, plain))});
+  }
+  return all;
+}
+
+}  // namespace draftline
