@@ -125,13 +125,12 @@ std::string options_text(const Engine& e) {
 std::vector<ServerOption> server_options(const Engine& e, const TransformerShape& target) {
   std::vector<ServerOption> all;
   const ModeFacts plain = facts_of(MethodSpec(), e, target);
-  const auto yes_no = [](bool v) { return std::string(v ? "true" : "false"); };
   for (const Word& word : kWords) {
     if (e.family != word.family) continue;
-    if (word.key == kEager) all.push_back({word.key, yes_no(e.options.enforce_eager)});
-    if (word.key == kGraphMode) all.push_back({word.key, std::string(text(captured_by(e, plain)))});
-    if (word.key == kAsync) all.push_back({word.key, yes_no(is_overlapped(e, plain))});
-    if (word.key == kNoOverlap) all.push_back({word.key, yes_no(!is_overlapped(e, plain))});
+    if (word.key == kEager) all.push_back({word.key, e.options.enforce_eager});
+    if (word.key == kGraphMode) all.push_back({word.key, text(captured_by(e, plain))});
+    if (word.key == kAsync) all.push_back({word.key, is_overlapped(e, plain)});
+    if (word.key == kNoOverlap) all.push_back({word.key, !is_overlapped(e, plain)});
   }
   return all;
 }

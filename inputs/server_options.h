@@ -5,7 +5,7 @@
 #pragma once
 #include <string>
 #include <string_view>
-#include <utility>
+#include <variant>
 #include <vector>
 
 #include "inputs/scenario.h"
@@ -25,7 +25,7 @@ std::string options_text(const Engine&);
 // Every option that the engine has, with the value that holds for plain decoding of the network.
 struct ServerOption {
   std::string_view key;
-  std::string value;
+  std::variant<bool, std::string_view> value;
 };
 std::vector<ServerOption> server_options(const Engine&, const TransformerShape&);
 

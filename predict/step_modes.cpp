@@ -7,6 +7,8 @@ namespace draftline {
 
 namespace {
 
+constexpr double kNoted = 0.01;  // share of a step; less is not worth a sentence
+
 std::string in_graphs(Graphs g) {
   return g == Graphs::piecewise ? "in piecewise CUDA graphs" : g == Graphs::none ? "without CUDA graphs" : "in one CUDA graph";
 }
@@ -39,8 +41,9 @@ std::vector<std::string> mode_warnings(const Setup& s, const MethodSpec& m, Pric
   const StepMode plain = mode_of(e, of_plain), mode = mode_of(e, facts);
   std::vector<std::string> all;
   const auto add = [&](const std::string& what, const ModeRule* rule, StepMode better) {
-    const Seconds cost = method.time_in(mode, sequences, length) - method.time_in(better, sequences, length);
-    all.push_back(e.name + " " + e.version + " " + what + because(rule) + ": " + to_text(cost) + " of a step");
+    const Seconds time = method.time_in(mode, sequences, length), cost = time - method.time_in(better, sequences, length);
+    if (cost > kNoted * time)
+      all.push_back(e.name + " " + e.version + " " + what + because(rule) + ": " + to_text(cost) + " of a step");
   };
   StepMode better = mode;
   if (mode.target < plain.target) {

@@ -88,13 +88,18 @@ TEST_CASE("warnings name a mode that a method changes, its cause and its cost") 
   on_l40s.replace(on_l40s.find("h100-sxm"), 8, "l40s");
   CHECK(contains(warnings(on_l40s), "verifies in piecewise CUDA graphs (FlashInfer"));
   CHECK(contains(warnings(on_l40s), " of a step"));
-  const std::string ngram = R"({"name": "prompt_lookup", "draft_length": 3, "acceptance": {"mean_length": 1.2)";
+  const std::string ngram = R"({"name": "prompt_lookup", "draft_length": 3, "acceptance": {"rate": 0.4)";
+  const auto with_recurrence = [&](const std::string& method) {
+    std::string scenario = vllm(R"("batch_size": 4)", method);
+    return scenario.replace(scenario.find("llama-3.1-8b"), 12, "qwen3.5-9b");
+  };
   CHECK(contains(warnings(vllm("", ngram + "}}")), "does not schedule the next step while the device computes"));
-  CHECK(contains(warnings(vllm(R"("batch_size": 4)", ngram + R"(, "hit_share": 0.5}})")),
+  CHECK(contains(warnings(with_recurrence(ngram + R"(, "hit_share": 0.5}})")),
                  "verifies in piecewise CUDA graphs where some sequence has no drafts"));
   CHECK(contains(warnings(vllm("", R"({"name": "draft_model", "draft": "llama-3.2-1b", "draft_length": 3,
                                         "acceptance": {"rate": 0.7}})")),
-                 "drafts without CUDA graphs"));
+                 "asynchronous scheduling is off by default with a draft model"));
+  CHECK(contains(warnings(vllm(R"("cudagraph_mode": "FULL_DECODE_ONLY")", eagle3(3))), "drafts without CUDA graphs"));
 }
 
 TEST_CASE("a schedule of lengths has its own mode in loads") {

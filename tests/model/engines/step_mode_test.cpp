@@ -96,7 +96,6 @@ TEST_CASE("vllm-0.19: full graphs unless attention has none for several rows, an
   CHECK(mode_of(e, facts("eagle3")) == StepMode{Graphs::full, Graphs::piecewise, Graphs::piecewise, true});
   CHECK(mode_of(e, facts("eagle3", "flashinfer")).target == Graphs::piecewise);
   CHECK(mode_of(e, facts("", "flashinfer")).target == Graphs::full);
-  CHECK(mode_of(e, facts("draft_model")).drafter == Graphs::none);
   CHECK_FALSE(mode_of(e, facts("draft_model")).overlapped);
   CHECK_FALSE(mode_of(e, facts("ngram")).overlapped);
   ModeFacts some = facts("ngram");
