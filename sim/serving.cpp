@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "predict/device_memory.h"
+#include "predict/step_modes.h"
 #include "sim/fleet_cost.h"
 #include "sim/serving_checks.h"
 #include "sim/serving_warnings.h"
@@ -44,7 +45,7 @@ std::shared_ptr<MethodPrices> ServingSweep::prices(const Point& p, const Setup& 
   what.prompt = what.output = what.batch = what.serving = 0;
   if (priced_ != what) prices_.clear();
   priced_ = what;
-  auto& known = prices_[stages];
+  auto& known = prices_[{stages, setup.engine.get()}];
   if (!known) {
     known = std::make_shared<MethodPrices>();
     const MethodChoice& method = scenario().method(p);
@@ -190,6 +191,19 @@ static void note_devices(const Scenario& scenario, const ServingPoint& point, co
   if (target && drafter) out.power_watts = own ? (each.targets * *target + *drafter) / each.all() : *target;
 }
 
+// At the mean batch of the first run.
+std::vector<std::string> ServingSweep::warnings_of_modes(const Point& p, const ServingPoint& point,
+                                                         const ServingResult& r) {
+  const MethodChoice& method = scenario().method(p);
+  Setup busy = point.setup;
+  const double running = r.runs.front().figures.mean_in_system() / r.servers;
+  busy.batch_size = std::clamp(to_int(std::lround(std::min(running, 1.0 * r.batch_limit))), 1, r.batch_limit) *
+                    busy.parallel.attention_replicas;
+  const auto priced = sweep_.pricer().of(busy, method);
+  return mode_warnings(busy, method.spec, *priced,
+                       method.acceptance.verifying_share({method.spec, priced->method()}));
+}
+
 ServingResult ServingSweep::serve(const Point& p, const Options& o) {
   const Serving& serving = *scenario().serving;
   const auto point = prepare(p);
@@ -202,6 +216,8 @@ ServingResult ServingSweep::serve(const Point& p, const Options& o) {
     out.runs.push_back(
         point->run(seed_of_replication(o.seed, i), serving.targets, i == 0 ? o.observer : nullptr, o.progress));
   out.warnings = serving_warnings(serving.choices[p.serving], *point, scenario().method(p).spec, out);
+  const auto modes = warnings_of_modes(p, *point, out);
+  out.warnings.insert(out.warnings.end(), modes.begin(), modes.end());
   if (o.oracle && point->fleet.parts == 1 && point->drafting.lengths.size() > 1 &&
       point->drafting.outcomes != nullptr && !point->outcomes.by_length()) {
     point->drafting.policy.kind = DraftPolicy::Kind::oracle;

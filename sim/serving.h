@@ -55,6 +55,7 @@ class ServingSweep {
   std::unique_ptr<ServingPoint> prepare(const Point&);   // throws InputErrors if it can't run
   // The upper end of the 90 % interval of a server's step, over its prediction, with `in_flight` requests of the
   // workload's mean lengths; none: the error is unknown.
+  std::vector<std::string> warnings_of_modes(const Point&, const ServingPoint&, const ServingResult&);
   std::optional<double> slowest_step(const Point&, const ServingPoint&, double in_flight);
 
  private:
@@ -70,7 +71,7 @@ class ServingSweep {
   std::map<std::tuple<std::size_t, std::size_t, std::size_t, int, bool, bool>, DraftOutcomes> outcomes_;
   // The prices of the last method and device, by pipeline stages, which neighbouring points share.
   std::optional<Point> priced_;
-  std::map<int, std::shared_ptr<MethodPrices>> prices_;
+  std::map<std::pair<int, const Engine*>, std::shared_ptr<MethodPrices>> prices_;  // by stages and engine
 };
 
 }  // namespace draftline
