@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <array>
 
+#include "core/quantity_text.h"
 #include "inputs/axes.h"
 #include "methods/table.h"
+#include "model/engines/engine_fields.h"
 
 namespace draftline {
 
@@ -67,7 +69,7 @@ void multiply(Engines& engines, const std::vector<T>& values, Set set) {
     for (const T& value : values) {
       if (!e) continue;
       auto with = std::make_shared<Engine>(*e);
-      set(with->options, value);
+      set(*with, value);
       all.push_back(std::move(with));
     }
   engines = std::move(all);
@@ -91,7 +93,7 @@ void read_server_options(const Reader& scenario, Scenario& s) {
     if (word.key == kGraphMode) {
       multiply(s.engines,
                alternatives<CudagraphMode>(*in, [](const Reader& r) { return r.value_in(kCudagraphModes); }),
-               [](ModeOptions& o, CudagraphMode mode) { o.cudagraph_mode = mode; });
+               [](Engine& with, CudagraphMode mode) { with.options.cudagraph_mode = mode; });
       for (const auto& e : s.engines)
         if (e->options.enforce_eager && e->options.cudagraph_mode != CudagraphMode{}) {
           in->fail("\"enforce_eager\" turns graphs off: leave one of them out");
@@ -99,12 +101,15 @@ void read_server_options(const Reader& scenario, Scenario& s) {
         }
       continue;
     }
-    multiply(s.engines, alternatives<char>(*in, flag), [&](ModeOptions& o, char on) {
-      if (word.key == kEager) o.enforce_eager = on != 0;
-      else o.overlap = (word.key == kNoOverlap) != (on != 0);
+    multiply(s.engines, alternatives<char>(*in, flag), [&](Engine& with, char on) {
+      if (word.key == kEager) with.options.enforce_eager = on != 0;
+      else with.options.overlap = (word.key == kNoOverlap) != (on != 0);
     });
     if (word.key != kEager) refuse_overlap(*in, s);
   }
+  if (const auto speed = scenario.find("host_speed"))
+    multiply(s.engines, alternatives<double>(*speed, [](const Reader& r) { return r.number(0.05, 20); }),
+             [](Engine& with, double v) { with = with_host_speed(std::move(with), v); });
   for (const auto& e : s.engines) {
     auto varying = e ? std::make_shared<Engine>(*e) : nullptr;
     if (varying) varying->options.lengths_by_batch = true;
@@ -119,6 +124,7 @@ std::string options_text(const Engine& e) {
   if (o.cudagraph_mode) all += ", " + std::string(text(*o.cudagraph_mode));
   if (o.overlap && e.family == "sglang") all += *o.overlap ? ", overlap schedule" : ", " + std::string(kNoOverlap);
   else if (o.overlap) all += ", " + std::string(*o.overlap ? "" : "no ") + std::string(kAsync);
+  if (o.host_speed != 1) all += ", host_speed " + significant(o.host_speed, 3);
   return all;
 }
 
@@ -132,6 +138,7 @@ std::vector<ServerOption> server_options(const Engine& e, const TransformerShape
     if (word.key == kAsync) all.push_back({word.key, is_overlapped(e, plain)});
     if (word.key == kNoOverlap) all.push_back({word.key, !is_overlapped(e, plain)});
   }
+  if (e.options.host_speed != 1) all.push_back({"host_speed", e.options.host_speed});
   return all;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The options of a server that change the mode of its steps (model/engines/step_mode), as a scenario gives them in the
 // engine's own words: vLLM's "enforce_eager", "cudagraph_mode" and "async_scheduling", SGLang's
-// "disable_overlap_schedule".
+// "disable_overlap_schedule"; and "host_speed", of any engine.
 #pragma once
 #include <string>
 #include <string_view>
@@ -25,7 +25,7 @@ std::string options_text(const Engine&);
 // Every option that the engine has, with the value that holds for plain decoding of the network.
 struct ServerOption {
   std::string_view key;
-  std::variant<bool, std::string_view> value;
+  std::variant<bool, double, std::string_view> value;
 };
 std::vector<ServerOption> server_options(const Engine&, const TransformerShape&);
 

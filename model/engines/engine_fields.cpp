@@ -247,6 +247,14 @@ void EngineField::set_fitted_value(Engine& e, double v) const {
 }
 
 std::span<const EngineField> engine_fields() { return engine_rows::kEngine; }
+Engine with_host_speed(Engine e, double speed) {
+  for (const EngineField& field : engine_fields())
+    if (const auto* time = std::get_if<Seconds Engine::*>(&field.member);
+        time != nullptr && field.charged.starts_with("host"))
+      e.**time = (1 / speed) * e.**time;
+  e.options.host_speed *= speed;
+  return e;
+}
 const EngineField& engine_field(std::string_view key) {
   return engine_rows::found([&](const EngineField& f) { return f.key == key; });
 }

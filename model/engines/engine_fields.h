@@ -36,6 +36,8 @@ struct EngineField : ProfileField<Engine> {
 };
 
 std::span<const EngineField> engine_fields();
+// The engine on a host whose cores are `speed` times as fast: every time that the host is charged.
+Engine with_host_speed(Engine, double speed);
 const EngineField& engine_field(std::string_view key);          // throws Bug if there is none
 const EngineField& engine_field(const EngineField::Member&);    // engine_field(&Engine::step)
 std::span<const ProfileField<OpCost>> op_fields();              // of a row of "ops"

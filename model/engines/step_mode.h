@@ -47,6 +47,7 @@ struct ModeOptions {
   std::optional<CudagraphMode> cudagraph_mode;
   std::optional<bool> overlap;    // vLLM: async_scheduling; SGLang: not disable_overlap_schedule
   bool lengths_by_batch = false;  // the draft length changes with the batch
+  double host_speed = 1;          // of a core, relative to that of the profile's host (with_host_speed)
   bool operator==(const ModeOptions&) const = default;
 };
 

@@ -74,6 +74,12 @@ TEST_CASE("options of a server are words of its engine, and lists of them are al
   CHECK(starts_with(wrong(R"("vllm-0.19")", R"("async_scheduling": true)", ngram),
                     "#/async_scheduling: vllm 0.19 does not overlap scheduling with prompt_lookup"));
   CHECK(wrong(R"("vllm-0.19")", R"("async_scheduling": true)", plain) == "none");
+  const auto slow = ScenarioText(options(R"("vllm-0.19")", R"("host_speed": [1, 0.5])", plain)).sweep();
+  const auto& hosts = slow->scenario().engines;
+  REQUIRE(hosts.size() == 2);
+  CHECK(hosts[1]->issue == 2.0 * hosts[0]->issue);
+  CHECK(hosts[1]->step_serial == 2.0 * hosts[0]->step_serial);
+  CHECK(hosts[1]->layer == hosts[0]->layer);
   CHECK(starts_with(wrong(R"("vllm-0.10")", R"("async_scheduling": true)", plain),
                     "#/async_scheduling: vllm 0.10 does not overlap scheduling: leave"));
 }
