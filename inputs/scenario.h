@@ -36,8 +36,8 @@ struct Scenario {
   std::vector<Parallelism> parallel;  // the product of "tensor_parallel", "data_parallel_attention", "expert_parallel"
   std::vector<std::shared_ptr<const TransformerShape>> transformers;
   std::vector<PrecisionChoice> precisions;  // before the checkpoint's formats are applied: see precision_at()
-  std::vector<std::shared_ptr<const Engine>> engines;             // with the server's options (inputs/server_options)
-  std::vector<std::shared_ptr<const Engine>> engines_by_batch;    // the same with draft lengths that change by batch
+  std::vector<std::shared_ptr<const Engine>> engines;           // with the server's options (inputs/server_options)
+  std::vector<std::shared_ptr<const Engine>> engines_by_batch;  // the same with draft lengths that change by batch
   std::vector<MethodChoice> methods;
   std::vector<std::vector<MethodChoice>> methods_of_engine;    // with each engine's defaults (inputs/engine_defaults)
   std::vector<int> prompt_tokens, output_tokens, batch_sizes;  // at least 1, 2 and 1

@@ -50,8 +50,7 @@ void refuse_overlap(const Reader& in, const Scenario& s) {
   for (const auto& e : s.engines)
     for (const MethodChoice& m : s.methods) {
       if (!e || !e->options.overlap.value_or(false)) continue;
-      const ModeRule* rule =
-          first_rule(e->modes.scheduling, facts_of(m.spec, *e, *s.transformers.front()), e->options);
+      const ModeRule* rule = first_rule(e->modes.scheduling, facts_of(m.spec, *e, *s.transformers.front()), e->options);
       if (rule == nullptr || !rule->refuses) continue;
       in.fail(e->name + " " + e->version + " does not overlap scheduling" +
               (m.spec.is_plain() ? "" : " with " + std::string(m.spec.name())) + ": leave the option out");
@@ -91,8 +90,7 @@ void read_server_options(const Reader& scenario, Scenario& s) {
     const auto in = scenario.find(word.key);
     if (!in || !is_known(*in, word, s)) continue;
     if (word.key == kGraphMode) {
-      multiply(s.engines,
-               alternatives<CudagraphMode>(*in, [](const Reader& r) { return r.value_in(kCudagraphModes); }),
+      multiply(s.engines, alternatives<CudagraphMode>(*in, [](const Reader& r) { return r.value_in(kCudagraphModes); }),
                [](Engine& with, CudagraphMode mode) { with.options.cudagraph_mode = mode; });
       for (const auto& e : s.engines)
         if (e->options.enforce_eager && e->options.cudagraph_mode != CudagraphMode{}) {

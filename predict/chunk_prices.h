@@ -82,7 +82,9 @@ class ChunkPrices {
   Seconds growth(Seconds (ChunkPrices::*part)(int rows), const VerifiedRows& others, int tokens);
   // How the ops of a step are launched: as without prompts, from graphs for prompts, or one by one.
   enum class Launching { as_decoding, captured, one_by_one };
-  Launching launching(double rows) const { return rows <= prompt_graphs_ ? Launching::captured : Launching::one_by_one; }
+  Launching launching(double rows) const {
+    return rows <= prompt_graphs_ ? Launching::captured : Launching::one_by_one;
+  }
   const HostTime& host_of(Launching);
   GemmTime gemms_between(int rows);
   static Seconds attention_at(Prompt&, std::size_t context_node);

@@ -78,10 +78,9 @@ bool equal(const StepOutline& a, const StepOutline& b) {
 std::optional<StepOutline> extrapolated(const StepOutline& first, const StepOutline& second, int steps) {
   const Extrapolate line{steps};
   StepOutline to = first;
-  if (first.segments.size() != second.segments.size() ||
-      !line(to.kinds, first.kinds, second.kinds) || !line(to.weights, first.weights, second.weights) ||
-      !line(to.layers, first.layers, second.layers) || !line(to.texts, first.texts, second.texts) ||
-      !line(to.trees, first.trees, second.trees) ||
+  if (first.segments.size() != second.segments.size() || !line(to.kinds, first.kinds, second.kinds) ||
+      !line(to.weights, first.weights, second.weights) || !line(to.layers, first.layers, second.layers) ||
+      !line(to.texts, first.texts, second.texts) || !line(to.trees, first.trees, second.trees) ||
       !line(to.verified_rows, first.verified_rows, second.verified_rows) ||
       !line(to.widest_pass, first.widest_pass, second.widest_pass))
     return std::nullopt;

@@ -24,7 +24,8 @@ PricedMethod::PricedMethod(std::shared_ptr<RecordedMethod> recorded, Stack targe
       drafters_(std::move(drafters)),
       facts_(std::move(facts)),
       limits_(engine_limits(engine(), device(), method().speculation())),
-      chunks_([this](int tokens, std::optional<int> rows) { return prompt_price(tokens, rows); }, targets_.engine->prompt_graphs) {}
+      chunks_([this](int tokens, std::optional<int> rows) { return prompt_price(tokens, rows); },
+              targets_.engine->prompt_graphs) {}
 
 // ---- steps
 

@@ -16,9 +16,8 @@ std::shared_ptr<PricedMethod> Pricer::of(const Setup& s, const MethodChoice& m) 
     const auto& engine = own->engine ? own->engine : s.engine;
     drafters = Stack{as_served(own->device, *engine), engine};
   }
-  auto fresh =
-      std::make_shared<PricedMethod>(recorded, Stack{as_served(s.device, *s.engine), s.engine}, std::move(drafters),
-                                     mode_facts(s, m.spec));
+  auto fresh = std::make_shared<PricedMethod>(recorded, Stack{as_served(s.device, *s.engine), s.engine},
+                                              std::move(drafters), mode_facts(s, m.spec));
   return methods_[{recorded, s.device, s.engine}] = std::move(fresh);
 }
 

@@ -10,7 +10,9 @@ namespace {
 constexpr double kNoted = 0.01;  // share of a step; less is not worth a sentence
 
 std::string in_graphs(Graphs g) {
-  return g == Graphs::piecewise ? "in piecewise CUDA graphs" : g == Graphs::none ? "without CUDA graphs" : "in one CUDA graph";
+  return g == Graphs::piecewise ? "in piecewise CUDA graphs"
+         : g == Graphs::none    ? "without CUDA graphs"
+                                : "in one CUDA graph";
 }
 
 std::string because(const ModeRule* rule) {
@@ -41,7 +43,8 @@ std::vector<std::string> mode_warnings(const Setup& s, const MethodSpec& m, Pric
   const StepMode plain = mode_of(e, of_plain), mode = mode_of(e, facts);
   std::vector<std::string> all;
   const auto add = [&](const std::string& what, const ModeRule* rule, StepMode better) {
-    const Seconds time = method.time_in(mode, sequences, length), cost = time - method.time_in(better, sequences, length);
+    const Seconds time = method.time_in(mode, sequences, length),
+                  cost = time - method.time_in(better, sequences, length);
     if (cost > kNoted * time)
       all.push_back(e.name + " " + e.version + " " + what + because(rule) + ": " + to_text(cost) + " of a step");
   };
@@ -52,7 +55,8 @@ std::vector<std::string> mode_warnings(const Setup& s, const MethodSpec& m, Pric
       add("verifies more rows than the largest graph has, " + std::to_string(e.graph_sizes.back()), nullptr, better);
     } else {
       const ModeRule* rule = first_rule(facts.uniform ? e.modes.target : e.modes.mixed, facts, e.options);
-      add("verifies " + in_graphs(mode.target) + (facts.uniform ? "" : " where some sequence has no drafts"), rule, better);
+      add("verifies " + in_graphs(mode.target) + (facts.uniform ? "" : " where some sequence has no drafts"), rule,
+          better);
     }
   }
   if (mode.drafter == Graphs::none && mode.target != Graphs::none) {
@@ -63,8 +67,8 @@ std::vector<std::string> mode_warnings(const Setup& s, const MethodSpec& m, Pric
   if (!mode.overlapped && plain.overlapped) {
     better = mode;
     better.overlapped = true;
-    add("does not schedule the next step while the device computes",
-        first_rule(e.modes.scheduling, facts, e.options), better);
+    add("does not schedule the next step while the device computes", first_rule(e.modes.scheduling, facts, e.options),
+        better);
   }
   return all;
 }

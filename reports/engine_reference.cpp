@@ -10,9 +10,7 @@ namespace draftline {
 
 namespace {
 
-Reading reading(const std::vector<std::string>& v) {
-  return Reading::Tree(std::make_shared<const nlohmann::json>(v));
-}
+Reading reading(const std::vector<std::string>& v) { return Reading::Tree(std::make_shared<const nlohmann::json>(v)); }
 Reading reading(const std::vector<int>& v) { return Reading::Tree(std::make_shared<const nlohmann::json>(v)); }
 template <class T>
 Reading reading(const T& v) {

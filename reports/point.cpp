@@ -40,7 +40,8 @@ void write_parallelism(JsonWriter& w, const std::vector<Parallelism>& all) {
 void write_server_options(JsonWriter& w, const Scenario& s) {
   std::map<std::string_view, std::vector<nlohmann::json>> values;
   for (const auto& engine : s.engines)
-    for (const ServerOption& o : server_options(*engine, *s.transformers.front())) values[o.key].push_back(std::visit([](auto v) { return nlohmann::json(v); }, o.value));
+    for (const ServerOption& o : server_options(*engine, *s.transformers.front()))
+      values[o.key].push_back(std::visit([](auto v) { return nlohmann::json(v); }, o.value));
   for (const auto& [key, each] : values) w.list(key, each);
 }
 

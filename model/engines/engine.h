@@ -61,9 +61,9 @@ struct Engine {
   Bytes runtime_memory, runtime_memory_nvlink;
   std::vector<ExpertPadding> expert_padding;  // the first rule whose conditions hold applies
   EngineScheduler scheduler;
-  EngineModes modes;             // rules for the mode of a step
-  ModeOptions options;           // that a scenario sets
-  std::optional<StepMode> mode;  // of the priced step, by in_mode(); none: as `graphs` says
+  EngineModes modes;                     // rules for the mode of a step
+  ModeOptions options;                   // that a scenario sets
+  std::optional<StepMode> mode;          // of the priced step, by in_mode(); none: as `graphs` says
   std::vector<AttentionRule> attention;  // rules for the attention library; empty: unknown
   EngineLinks links;                     // tensor parallelism: libraries of collectives, and waiting among ranks
   std::map<std::string, OpCost, std::less<>> ops;  // by op key: "linear", "linear.int8", "draft/rms_norm"

@@ -54,7 +54,8 @@ const auto kEngine = std::to_array<EngineField>({
     {{"record", &E::record, kAny, "host, each op",
       "host time to record an op of a step before the step's first launch"}},
     {{"graph_launch", &E::graph_launch, kAny, "host, each pass",
-      "host time to launch a graph: a pass, or each piece of a pass in piecewise mode; without `overlap`, to start each "
+      "host time to launch a graph: a pass, or each piece of a pass in piecewise mode; without `overlap`, to start "
+      "each "
       "segment of a step"}},
     {{"sync", &E::sync, kAny, "host, each blocking read", "time of a blocking read of the device's results"}},
     {{"token", &E::token, kAny, "host, each token", "host time of an emitted token, during which the device waits"},
@@ -69,7 +70,8 @@ const auto kEngine = std::to_array<EngineField>({
       "memory bandwidth of the kernels, as a share of that in the device's fits"},
      Prior{always, 0, "runs with long contexts and large batches", Shape::bandwidth}},
     {{"step_serial", &E::step_serial, kAny, "host, each step without overlap",
-      "all host time of a step. It replaces `step`, if larger, where the host does not schedule the next step while the "
+      "all host time of a step. It replaces `step`, if larger, where the host does not schedule the next step while "
+      "the "
       "device computes (\"Modes\"); with overlap, a step takes at least this and its launches"}},
     {{"step_serial_speculating", &E::step_serial_speculating, kAny, "host, each speculating step without overlap",
       "the same of `step_speculating`"}},
@@ -140,7 +142,8 @@ constexpr std::array<ProfileField<C>, 11> kOp{{
     {"host_launches", &C::host_launches, kNumber, "",
      "host work without a kernel (views, small tensors on the CPU), in launches"},
     {"between_graphs", &C::between_graphs, kNumber, "",
-     "of `launches`, those that piecewise graphs leave to the host, with its other work in launches; the next op begins "
+     "of `launches`, those that piecewise graphs leave to the host, with its other work in launches; the next op "
+     "begins "
      "another graph"},
     {"traffic", &C::traffic, kNumber, "", "ratio of moved to logical bytes, without weights and cache"},
     {"weight_traffic", &C::weight_traffic, kNumber, "",
@@ -188,7 +191,8 @@ constexpr std::array<ProfileField<Mode>, 10> kMode{{
     {"looks_up", &Mode::looks_up, kAny, "", "only if the host looks drafts up, or only if not"},
     {"recurrent", &Mode::recurrent, kAny, "", "only for networks with recurrent states, or only for others"},
     {"experts", &Mode::experts, kAny, "", "only for networks with experts, or only for others"},
-    {"lengths_by_batch", &Mode::lengths_by_batch, kAny, "", "only if the draft length changes with the batch, or only if not"},
+    {"lengths_by_batch", &Mode::lengths_by_batch, kAny, "",
+     "only if the draft length changes with the batch, or only if not"},
     {"requested", &Mode::requested, kAny, "", "only if the server's options ask for overlap, or ask for none"},
     {"refuses", &Mode::refuses, kAny, "", "the engine refuses options that ask for another mode"},
 }};
@@ -251,7 +255,7 @@ Engine with_host_speed(Engine e, double speed) {
   for (const EngineField& field : engine_fields())
     if (const auto* time = std::get_if<Seconds Engine::*>(&field.member);
         time != nullptr && field.charged.starts_with("host"))
-      e.**time = (1 / speed) * e.**time;
+      e.** time = (1 / speed) * e.**time;
   e.options.host_speed *= speed;
   return e;
 }

@@ -26,9 +26,8 @@ struct ProfileField {
   using Of = Owner;
   template <class... Values>
   using MemberOf = std::variant<Values Owner::*...>;
-  using Member = MemberOf<bool, int, double, Seconds, Bytes, std::string, std::vector<int>,
-                          std::vector<std::string>, std::optional<bool>, std::optional<int>, std::optional<Seconds>,
-                          std::optional<Bytes>>;
+  using Member = MemberOf<bool, int, double, Seconds, Bytes, std::string, std::vector<int>, std::vector<std::string>,
+                          std::optional<bool>, std::optional<int>, std::optional<Seconds>, std::optional<Bytes>>;
 
   std::string_view key;
   Member member;

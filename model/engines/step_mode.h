@@ -83,7 +83,7 @@ struct EngineModes {
 };
 
 const ModeRule* first_rule(const std::vector<ModeRule>&, const ModeFacts&, const ModeOptions&);  // null: none holds
-Graphs graphs_of(const ModeRule*);  // full without a rule
+Graphs graphs_of(const ModeRule*);                                                               // full without a rule
 
 // Reads "modes" of a profile. Names of rows that are guesses are added to `guesses`.
 EngineModes read_engine_modes(const Reader&, std::vector<std::string>& guesses);

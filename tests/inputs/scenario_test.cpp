@@ -52,10 +52,10 @@ TEST_CASE("options of a server are words of its engine, and lists of them are al
   };
   const std::string plain = R"({"name": "autoregressive"})",
                     ngram = R"({"name": "prompt_lookup", "draft_length": 3, "acceptance": {"rate": 0.5}})";
-  const auto sweep = ScenarioText(options(R"(["vllm-0.19", "vllm-0.10"])",
-                                          R"("cudagraph_mode": ["PIECEWISE", "NONE"], "async_scheduling": false)",
-                                          plain))
-                         .sweep();
+  const auto sweep =
+      ScenarioText(options(R"(["vllm-0.19", "vllm-0.10"])",
+                           R"("cudagraph_mode": ["PIECEWISE", "NONE"], "async_scheduling": false)", plain))
+          .sweep();
   const auto& engines = sweep->scenario().engines;
   REQUIRE(engines.size() == 4);
   CHECK(engines[1]->version == "0.19");

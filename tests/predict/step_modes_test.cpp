@@ -17,8 +17,7 @@ std::string vllm(const std::string& more, const std::string& method = R"({"name"
          (more.empty() ? "" : ", " + more) + "}";
 }
 std::string eagle3(int drafts) {
-  return R"({"name": "eagle3", "draft_length": )" + std::to_string(drafts) +
-         R"(, "acceptance": {"mean_length": 1.5}})";
+  return R"({"name": "eagle3", "draft_length": )" + std::to_string(drafts) + R"(, "acceptance": {"mean_length": 1.5}})";
 }
 
 // The host's time of a step alone, of the given mode.

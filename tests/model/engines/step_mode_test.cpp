@@ -77,9 +77,7 @@ TEST_CASE("mistakes in rows of modes are noted at their places") {
   const auto mistakes = [](const std::string& modes) {
     try {
       with_modes(modes);
-    } catch (const InputErrors& e) {
-      return std::string(e.what());
-    }
+    } catch (const InputErrors& e) { return std::string(e.what()); }
     return std::string("none");
   };
   CHECK(contains(mistakes(R"({"target": [{"mode": "HALF", "kind": "guess", "because": "why"}]})"),
