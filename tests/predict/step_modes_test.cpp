@@ -37,7 +37,7 @@ TEST_CASE("piecewise graphs cost a replay for each piece and the launches betwee
   const auto s = ScenarioText(vllm("")).sweep();
   const Engine& e = *s->scenario().engines.front();
   const Seconds full = host(*s, {Graphs::full, Graphs::full}), pieces = host(*s, {Graphs::piecewise, Graphs::full});
-  // A pass has a piece before each attention and one behind the last; between two, the cache is written and attended to.
+  // A piece before each attention and one behind the last; between two, the cache is written, then attended to.
   CHECK((pieces - full).value ==
         Approx((kLayers * e.graph_launch + kLayers * 2 * e.issue).value + e.graph_launch.value).epsilon(1e-9));
   const Seconds eager = host(*s, {});
