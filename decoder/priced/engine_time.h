@@ -67,8 +67,10 @@ class Issue {
   }
   Seconds before(int pass, Phase phase, const OpCost& cost) {
     const bool drafts = pass > pass_ && phase == Phase::draft;
-    if (pass > pass_) in_graph_ = false;
-    pass_ = std::max(pass, pass_);
+    // An op is of no pass before the first attention of one: this attention shows that a piece ended on the way.
+    if (phase != phase_ || (pass > pass_ && pass_ >= 0 && phase == passing_)) in_graph_ = false;
+    phase_ = phase;
+    if (pass > pass_) pass_ = pass, passing_ = phase;
     if (drafts) issued_ += engine_.draft_pass;
     waits_ = drafts ? engine_.draft_pass_exposed : Seconds{};
     if (engine_.overlap) issued_ += launching(phase == Phase::draft ? mode_.drafter : mode_.target, cost);
@@ -98,6 +100,7 @@ class Issue {
   StepMode mode_;
   Seconds issued_, waits_, all_;
   int pass_ = -1;
+  Phase phase_ = Phase::commit, passing_ = Phase::commit;  // of the last op, and of pass_
   bool in_graph_ = false;  // whether the last op was in a piece that the next one can join
 };
 
