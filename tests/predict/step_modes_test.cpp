@@ -9,7 +9,7 @@ namespace draftline {
 
 namespace {
 
-constexpr int kLayers = 32;  // of Llama-3.1-8B
+constexpr int kLlamaLayers = 32;  // of Llama-3.1-8B
 
 std::string vllm(const std::string& more, const std::string& method = R"({"name": "autoregressive"})",
                  const std::string& engine = "vllm-0.19") {
@@ -39,7 +39,7 @@ TEST_CASE("piecewise graphs cost a replay for each piece and the launches betwee
   const Seconds full = host(*s, {Graphs::full, Graphs::full}), pieces = host(*s, {Graphs::piecewise, Graphs::full});
   // A piece before each attention and one behind the last; between two, the cache is written, then attended to.
   CHECK((pieces - full).value ==
-        Approx((kLayers * e.graph_launch + kLayers * 2 * e.issue).value + e.graph_launch.value).epsilon(1e-9));
+        Approx((kLlamaLayers * e.graph_launch + kLlamaLayers * 2 * e.issue).value + e.graph_launch.value).epsilon(1e-9));
   const Seconds eager = host(*s, {});
   CHECK(eager > pieces);
 }
