@@ -68,12 +68,13 @@ class Issue {
   Seconds before(int pass, Phase phase, const OpCost& cost) {
     const bool drafts = pass > pass_ && phase == Phase::draft;
     // An op is of no pass before the first attention of one: this attention shows that a piece ended on the way.
-    if (phase != phase_ || (pass > pass_ && pass_ >= 0 && phase == passing_)) in_graph_ = false;
-    phase_ = phase;
-    if (pass > pass_) pass_ = pass, passing_ = phase;
+    const bool drafter = phase == Phase::draft;
+    if (drafter != drafter_ || (pass > pass_ && pass_ >= 0 && drafter == of_drafter_)) in_graph_ = false;
+    drafter_ = drafter;
+    if (pass > pass_) pass_ = pass, of_drafter_ = drafter;
     if (drafts) issued_ += engine_.draft_pass;
     waits_ = drafts ? engine_.draft_pass_exposed : Seconds{};
-    if (engine_.overlap) issued_ += launching(phase == Phase::draft ? mode_.drafter : mode_.target, cost);
+    if (engine_.overlap) issued_ += launching(drafter ? mode_.drafter : mode_.target, cost);
     return issued_;
   }
   // The time that the device (or, without overlap, the single thread) spends on an issued op before running it.
@@ -100,7 +101,7 @@ class Issue {
   StepMode mode_;
   Seconds issued_, waits_, all_;
   int pass_ = -1;
-  Phase phase_ = Phase::commit, passing_ = Phase::commit;  // of the last op, and of pass_
+  bool drafter_ = false, of_drafter_ = false;  // whether the last op, and pass_, are the drafter's
   bool in_graph_ = false;  // whether the last op was in a piece that the next one can join
 };
 
