@@ -66,9 +66,8 @@ class Issue {
     in_graph_ = false;
   }
   Seconds before(int pass, Phase phase, const OpCost& cost) {
-    const bool drafts = pass > pass_ && phase == Phase::draft;
+    const bool drafter = phase == Phase::draft, drafts = drafter && pass > pass_;
     // An op is of no pass before the first attention of one: this attention shows that a piece ended on the way.
-    const bool drafter = phase == Phase::draft;
     if (drafter != drafter_ || (pass > pass_ && pass_ >= 0 && drafter == of_drafter_)) in_graph_ = false;
     drafter_ = drafter;
     if (pass > pass_) pass_ = pass, of_drafter_ = drafter;
@@ -102,7 +101,7 @@ class Issue {
   Seconds issued_, waits_, all_;
   int pass_ = -1;
   bool drafter_ = false, of_drafter_ = false;  // whether the last op, and pass_, are the drafter's
-  bool in_graph_ = false;  // whether the last op was in a piece that the next one can join
+  bool in_graph_ = false;                      // whether the last op was in a piece that the next one can join
 };
 
 }  // namespace draftline

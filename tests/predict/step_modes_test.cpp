@@ -38,8 +38,9 @@ TEST_CASE("piecewise graphs cost a replay for each piece and the launches betwee
   const Engine& e = *s->scenario().engines.front();
   const Seconds full = host(*s, {Graphs::full, Graphs::full}), pieces = host(*s, {Graphs::piecewise, Graphs::full});
   // A piece before each attention and one behind the last; between two, the cache is written, then attended to.
-  CHECK((pieces - full).value ==
-        Approx((kLlamaLayers * e.graph_launch + kLlamaLayers * 2 * e.issue).value + e.graph_launch.value).epsilon(1e-9));
+  CHECK(
+      (pieces - full).value ==
+      Approx((kLlamaLayers * e.graph_launch + kLlamaLayers * 2 * e.issue).value + e.graph_launch.value).epsilon(1e-9));
   const Seconds eager = host(*s, {});
   CHECK(eager > pieces);
 }
