@@ -165,7 +165,8 @@ ValidationCell CellComparison::result() {
   cell.speedup =
       compared(cell.acceptance_length * cell.plain.predicted / cell.step.predicted, ratios, cell.acceptance_length);
   const KnownErrors errors = known_errors(*setup_.device);
-  if (const auto interval = prediction_interval(errors, method.predicted, &plain)) {
+  const UncertainStep baseline(plain);
+  if (const auto interval = prediction_interval(errors, method.predicted, &baseline)) {
     cell.step.interval = interval->step_time.of(cell.step.predicted);
     cell.speedup.interval = interval->speedup.of(cell.speedup.predicted);
   }

@@ -54,6 +54,24 @@ std::vector<EngineTerm> terms_of(const Engine& e, const Device& d, Speculation s
   return all;
 }
 
+Interval interval_of(const EngineTerm& term, const Engine& e) {
+  const double value = term.field->fitted_value(e);
+  if (const auto fit = e.intervals.find(term.field->key); fit != e.intervals.end()) {
+    const double below = term.field->value(e) - value;
+    const Interval known{fit->second.low - below, fit->second.high - below};
+    if (known.low <= value && value <= known.high) return known;
+  }
+  return {std::min(value, term.at(-kNinety)), std::max(value, term.at(kNinety))};
+}
+
+Engine with_term(const Engine& shipped, const EngineField& field, double value) {
+  Engine e = shipped;
+  field.set_fitted_value(e, value);
+  for (const EngineField& other : engine_fields())
+    if (other.adds_to(field)) other.set_fitted_value(e, other.fitted_value(shipped));
+  return e;
+}
+
 Engine with_terms(const Engine& shipped, std::span<const EngineTerm> terms, std::span<const double> deviations) {
   Engine e = shipped;
   for (std::size_t i = 0; i < terms.size(); ++i) {

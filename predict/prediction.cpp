@@ -25,6 +25,12 @@ StepBreakdown mean_step(const StepPrice& price, int prompt_tokens, int output_to
   return mean;
 }
 
+void Caveats::note(const Prediction& p) {
+  for (const std::string& warning : p.warnings)
+    if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) warnings.push_back(warning);
+  if (no_interval.empty()) no_interval = p.no_interval;
+}
+
 std::optional<Mistake> mistake(Recordings& recordings, const Setup& s, const MethodChoice& m) try {
   if (const Trace* trace = m.acceptance.trace())
     if (auto why = trace->wrong_target(*s.transformer)) return Mistake{"/acceptance", *std::move(why)};
@@ -41,7 +47,8 @@ std::variant<Prediction, std::string> predict(Pricer& pricer, const Setup& s, co
   return Predictor(pricer, s, m).at(s.batch_size, s.prompt_tokens, s.output_tokens);
 }
 
-Predictor::Predictor(Pricer& pricer, const Setup& s, const MethodChoice& m) : setup_(s), method_(m) {
+Predictor::Predictor(Pricer& pricer, const Setup& s, const MethodChoice& m, Intervals intervals)
+    : setup_(s), method_(m), intervals_(intervals) {
   refuses_setup_ = refuses_sharing(*s.device, *s.transformer, s.parallel);
   if (refuses_setup_) return;
   try {
@@ -61,6 +68,7 @@ Predictor::Predictor(Pricer& pricer, const Setup& s, const MethodChoice& m) : se
       latent != nullptr && latent->dims.indexer) {  // nobody measured how tokens are chosen and read
     errors_.of[KernelKind::attention].reset();
     errors_.plain_attention.reset();
+    errors_.why[KernelKind::attention] = "sparse attention was not measured";
   }
   warnings_ = setup_warnings(s, method_.spec, attention, fits);
 }
@@ -100,10 +108,33 @@ std::optional<std::string> Predictor::refuses(const Prediction& p) const {
   return lacks_memory(priced_->recorded(), taken, setup_);
 }
 
+// `plain`: the plain step, null if it is the step itself.
+void Predictor::add_interval(Prediction& out, const StepBreakdown* plain) {
+  if (out.drafter) {  // the known errors are those of the target's device
+    out.no_interval = "no interval: unknown errors of the drafter's own device";
+    return;
+  }
+  if (const auto why = missing_error(errors_, out.breakdown, plain)) {
+    out.no_interval = *why;
+    return;
+  }
+  const int sequences = setup_.replica_sequences();
+  const double context = setup_.prompt_tokens + setup_.output_tokens / 2.0;
+  const auto mine = priced_->term_effects(sequences, context, out.acceptance_length);
+  const UncertainStep step(out.breakdown, mine);
+  if (plain == nullptr) {
+    out.interval = prediction_interval(errors_, step, nullptr);
+    return;
+  }
+  const auto base = plain_->term_effects(sequences, context, 1);
+  const UncertainStep baseline(*plain, base);
+  out.interval = prediction_interval(errors_, step, &baseline);
+}
+
 void Predictor::compare_with_plain(Prediction& out) {
   if (!plain_) {
     out.speedup = out.speedup_with_prefill = 1;
-    out.interval = prediction_interval(errors_, out.breakdown, nullptr);
+    if (intervals_ == Intervals::computed) add_interval(out, nullptr);
     return;
   }
   const int sequences = setup_.replica_sequences();
@@ -111,8 +142,7 @@ void Predictor::compare_with_plain(Prediction& out) {
   step.time += sequences * setup_.engine->token;
   out.speedup = out.throughput / throughput(step, 1);
   out.speedup_with_prefill = cycle(*plain_, 1, setup_.output_tokens - 1, nullptr).e2e / out.request.e2e;
-  // The errors are those of the target's device.
-  if (!out.drafter) out.interval = prediction_interval(errors_, out.breakdown, &step);
+  if (intervals_ == Intervals::computed) add_interval(out, &step);
 }
 
 std::vector<std::string> Predictor::warnings() const {

@@ -3,6 +3,7 @@
 // throughput that follows from the acceptance length. Assumptions (docs/explanation/prediction.md): the batch stays
 // full, and the contexts of its sequences grow together.
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -38,14 +39,24 @@ struct Prediction {
   std::optional<DrafterUse> drafter;
   Work work;  // FLOP and bytes of a step in the middle of the output, on each device
   std::optional<PredictionInterval> interval;
+  std::string no_interval;            // the reason if there is none, as a sentence
   std::vector<std::string> warnings;  // setup_warnings()
+};
+
+// What should be read before the figures of several predictions are used.
+struct Caveats {
+  std::vector<std::string> warnings;  // each once
+  std::string no_interval;            // of the first prediction without an interval; "": all have one
+  void note(const Prediction&);
 };
 
 // Predicts one method on one setup, at any batch size and lengths. Results that depend on neither are computed once.
 class Predictor {
  public:
-  Predictor(Pricer&, const Setup&, const MethodChoice&);  // the pricer must outlive it
-  Predictor(const Predictor&) = delete;                   // its parts refer to each other
+  enum class Intervals : std::uint8_t { computed, left_out };  // they cost as much as several prices of a step
+  Predictor(Pricer&, const Setup&, const MethodChoice&,
+            Intervals = Intervals::computed);  // the pricer must outlive it
+  Predictor(const Predictor&) = delete;        // its parts refer to each other
 
   // The prediction, or the reason why this point can't run: the text is longer than the transformer's positions, or it
   // does not fit in device memory, or there is a mistake().
@@ -54,6 +65,7 @@ class Predictor {
  private:
   void add_memory(Prediction&, const PricedStep&);
   void compare_with_plain(Prediction&);
+  void add_interval(Prediction&, const StepBreakdown* plain);
   RequestCycle cycle(PricedMethod&, double hit_share, double decode_steps, const MeanContexts*) const;
   std::optional<std::string> refuses(const Prediction&) const;
   std::vector<std::string> warnings() const;
@@ -63,6 +75,7 @@ class Predictor {
 
   Setup setup_;  // at the last batch size and lengths
   const MethodChoice method_;
+  const Intervals intervals_;
   std::optional<std::string> refuses_setup_, refuses_drafter_;
   std::shared_ptr<PricedMethod> priced_, plain_;  // plain_: plain decoding, the baseline
   std::optional<EmittedTokens> emitted_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <utility>
 
 namespace draftline {
@@ -43,11 +44,32 @@ static std::optional<RatioInterval> error_of_gemms(const GpuModel& gpu, const Ch
   return widest;
 }
 
+// Why the error of one of these fits is unknown; "" if it is known of all.
+static std::string why_unknown(std::initializer_list<const Origin*> origins) {
+  for (const Origin* o : origins)
+    if (!o->borrowed_from.empty()) return "the fit is that of " + o->borrowed_from;
+  for (const Origin* o : origins)
+    if (!o->interval) return "too few measured points";
+  return {};
+}
+static std::string why_unknown(const GpuModel& gpu, const ChosenFits& fits) {
+  const std::string formats = "these formats were not measured";
+  for (const ChosenGemmFit& chosen : fits.target)
+    if (chosen.guess) return formats;
+  if (fits.draft && fits.draft->guess) return "the drafter's formats were not measured";
+  if (std::string why = why_unknown({&gpu.gemm.origin}); !why.empty()) return why;
+  for (const ChosenGemmFit& chosen : fits.target)
+    if (std::string why = why_unknown({&chosen.fit.origin}); !why.empty()) return why;
+  return fits.draft ? why_unknown({&fits.draft->fit.origin}) : "";
+}
+
 static KnownErrors known_errors_of(const CpuModel& cpu) {
   KnownErrors errors;
   errors.of[KernelKind::gemm] = error_of(cpu.gemm.origin);
   errors.of[KernelKind::attention] = errors.plain_attention = error_of(cpu.attention.origin);
   errors.of[KernelKind::elementwise] = error_of(cpu.elements.origin);
+  errors.why[KernelKind::gemm] = why_unknown({&cpu.gemm.origin});
+  errors.why[KernelKind::attention] = why_unknown({&cpu.attention.origin});
   return errors;
 }
 
@@ -65,6 +87,14 @@ static KnownErrors known_errors_of(const GpuModel& gpu, const ChosenFits& fits, 
   const ExpertFit* experts = fits.experts->fit;
   errors.experts_as_gemm = experts == nullptr;
   if (experts != nullptr && !fits.experts->guess) errors.of[KernelKind::experts] = error_of(experts->origin);
+  errors.why[KernelKind::gemm] = why_unknown(gpu, fits);
+  errors.why[KernelKind::attention] = why_unknown({&fit.decode.origin, &fit.prefill.origin});
+  if (errors.why[KernelKind::attention].empty())
+    errors.why[KernelKind::attention] = "the engine's library was not measured";
+  if (gpu.delta_net) errors.why[KernelKind::recurrence] = why_unknown({&gpu.delta_net->origin});
+  if (experts != nullptr)
+    errors.why[KernelKind::experts] =
+        fits.experts->guess ? "these formats were not measured" : why_unknown({&experts->origin});
   return errors;
 }
 
@@ -84,33 +114,102 @@ static EnumArray<KernelKind, double, kKernelKinds> shares_of(const StepBreakdown
   return shares;
 }
 
-std::optional<PredictionInterval> prediction_interval(const KnownErrors& known, const StepBreakdown& step,
-                                                      const StepBreakdown* baseline) {
-  // Plain steps have one row a sequence. Drafting has too, but how much of a step's attention is drafting's, it doesn't
-  // say: a speculative step's errs as that of few rows does, which nobody measured.
-  auto plain = known.of;
+namespace {
+
+using KindShares = EnumArray<KernelKind, double, kKernelKinds>;
+using KindErrors = EnumArray<KernelKind, std::optional<RatioInterval>, kKernelKinds>;
+
+// Plain steps have one row a sequence. Drafting has too, but how much of a step's attention is drafting's, it doesn't
+// say: a speculative step's errs as that of few rows does, which nobody measured.
+KindErrors plain_errors(const KnownErrors& known) {
+  KindErrors plain = known.of;
   plain[KernelKind::attention] = known.plain_attention;
-  const auto& errors = baseline == nullptr ? plain : known.of;
+  return plain;
+}
+
+// Sums of squares, of independent errors.
+struct Spread {
+  double shorter = 0, longer = 0;  // of the step, as shares of it
+  double lower = 0, higher = 0;    // of the speedup, logarithms
+};
+
+// The speedup is lower if this step takes longer or the plain step less time. Both are factors, hence logarithms.
+void add_kernels(Spread& spread, std::size_t kind, const KindShares& mine, const RatioInterval& error,
+                 const KindShares& base, const std::optional<RatioInterval>& base_error) {
+  spread.shorter += square(mine[kind] * (error.low - 1));
+  spread.longer += square(mine[kind] * (error.high - 1));
+  const auto stretch = [](double share, double f) { return square(std::log(1 + share * (f - 1))); };
+  if (!base_error) return;
+  spread.lower += stretch(mine[kind], error.high) + stretch(base[kind], base_error->low);
+  spread.higher += stretch(mine[kind], error.low) + stretch(base[kind], base_error->high);
+}
+
+constexpr double kLeastShare = 0.02;  // of a step, which no term shortens to nothing
+
+// A term moves this step and the plain step together: what it does to their ratio is one error.
+void add_term(Spread& spread, const TermEffect& effect, const UncertainStep& mine, const UncertainStep* base) {
+  const auto factor = [](const UncertainStep& s, Seconds change) {
+    return std::max(kLeastShare, 1 + change / s.step.time);
+  };
+  const auto moved = [&](Seconds TermEffect::*end) {
+    double plain = 1;
+    if (base != nullptr)
+      for (const TermEffect& same : base->effects)
+        if (same.field == effect.field) plain = factor(*base, same.*end);
+    return std::pair(factor(mine, effect.*end), plain);
+  };
+  const auto low = moved(&TermEffect::at_low), high = moved(&TermEffect::at_high);
+  const auto [least, most] = std::minmax({1.0, low.first, high.first});
+  spread.shorter += square(1 - least);
+  spread.longer += square(most - 1);
+  if (base == nullptr) return;
+  const auto [lowest, highest] =
+      std::minmax({0.0, std::log(low.second / low.first), std::log(high.second / high.first)});
+  spread.lower += square(lowest);
+  spread.higher += square(highest);
+}
+
+}  // namespace
+
+std::optional<std::string> missing_error(const KnownErrors& known, const StepBreakdown& step,
+                                         const StepBreakdown* baseline) {
+  const KindErrors plain = plain_errors(known);
+  const KindErrors& errors = baseline == nullptr ? plain : known.of;
   const auto mine = shares_of(step, known.experts_as_gemm),
-             base = baseline == nullptr ? decltype(mine){} : shares_of(*baseline, known.experts_as_gemm);
-  for (const KernelKind k : {KernelKind::gemm, KernelKind::attention, KernelKind::experts, KernelKind::recurrence})
-    if ((!errors[k] && mine[k] > 0) || (!plain[k] && base[k] > 0)) return std::nullopt;
-  double shorter = 0, longer = 0, lower = 0, higher = 0, covered = 0;  // all but the last are sums of squares
+             base = baseline == nullptr ? KindShares{} : shares_of(*baseline, known.experts_as_gemm);
+  constexpr std::pair<KernelKind, const char*> kNeeded[] = {{KernelKind::gemm, "GEMMs"},
+                                                            {KernelKind::attention, "attention"},
+                                                            {KernelKind::experts, "experts"},
+                                                            {KernelKind::recurrence, "recurrences"}};
+  std::string kinds;
+  for (const auto& [k, name] : kNeeded)
+    if ((!errors[k] && mine[k] > 0) || (!plain[k] && base[k] > 0))
+      kinds +=
+          (kinds.empty() ? "" : ", ") + std::string(name) + (known.why[k].empty() ? "" : " (" + known.why[k] + ")");
+  if (kinds.empty()) return std::nullopt;
+  return "no interval: unknown errors of " + kinds;
+}
+
+std::optional<PredictionInterval> prediction_interval(const KnownErrors& known, const UncertainStep& mine,
+                                                      const UncertainStep* baseline) {
+  if (missing_error(known, mine.step, baseline == nullptr ? nullptr : &baseline->step)) return std::nullopt;
+  const KindErrors plain = plain_errors(known);
+  const KindErrors& errors = baseline == nullptr ? plain : known.of;
+  const auto shares = shares_of(mine.step, known.experts_as_gemm),
+             base = baseline == nullptr ? KindShares{} : shares_of(baseline->step, known.experts_as_gemm);
+  Spread spread;
+  double covered = 0;
   for (std::size_t k = 0; k < kKernelKinds; ++k) {
     if (!errors[k]) continue;  // plain steps' error is known then too
-    covered += mine[k];
-    shorter += square(mine[k] * (errors[k]->low - 1));
-    longer += square(mine[k] * (errors[k]->high - 1));
-    if (baseline == nullptr) continue;
-    // The speedup is lower if this step takes longer or the plain step less time. Both are factors, hence logarithms.
-    const auto stretch = [](double share, double f) { return square(std::log(1 + share * (f - 1))); };
-    if (!plain[k]) continue;
-    lower += stretch(mine[k], errors[k]->high) + stretch(base[k], plain[k]->low);
-    higher += stretch(mine[k], errors[k]->low) + stretch(base[k], plain[k]->high);
+    covered += shares[k];
+    add_kernels(spread, k, shares, *errors[k], base, baseline == nullptr ? std::nullopt : plain[k]);
   }
-  const RatioInterval time{1 - std::sqrt(shorter), 1 + std::sqrt(longer)};
-  return PredictionInterval{
-      time, {1 / time.high, 1 / time.low}, {std::exp(-std::sqrt(lower)), std::exp(std::sqrt(higher))}, covered};
+  for (const TermEffect& effect : mine.effects) add_term(spread, effect, mine, baseline);
+  const RatioInterval time{std::max(1e-3, 1 - std::sqrt(spread.shorter)), 1 + std::sqrt(spread.longer)};
+  return PredictionInterval{time,
+                            {1 / time.high, 1 / time.low},
+                            {std::exp(-std::sqrt(spread.lower)), std::exp(std::sqrt(spread.higher))},
+                            covered};
 }
 
 }  // namespace draftline

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// 90 % intervals of predicted steps, from the errors of the device's fits on held-out shapes
-// (docs/explanation/prediction.md, "Intervals"). All kernels of a kind are assumed to have the same relative error, and
-// errors of different kinds to be independent. Host time and kinds without a known error are assumed to be exact.
+// 90 % intervals of predicted steps (docs/explanation/prediction.md, "Intervals"), from the errors of the device's fits
+// on held-out shapes and from the terms of the engine's profile. All kernels of a kind are assumed to have the same
+// relative error; errors of different kinds and of different terms are assumed to be independent.
 #pragma once
 #include <optional>
+#include <span>
+#include <string>
 
 #include "core/interval.h"
 #include "decoder/priced/step_breakdown.h"
 #include "model/devices/attention_library.h"
 #include "model/kernels/operand_fits.h"
+#include "predict/term_effects.h"
 
 namespace draftline {
 
@@ -18,6 +21,7 @@ struct KnownErrors {
       of;                                        // by kind of kernel; none: unknown, or the fit is transferred
   std::optional<RatioInterval> plain_attention;  // for one row per sequence; `of` covers any number of rows
   bool experts_as_gemm = true;                   // experts have the coefficients of GEMMs, and their error
+  EnumArray<KernelKind, std::string, kKernelKinds> why{};  // why an error is unknown: "the fit is borrowed from h200"
 };
 // The known errors for a network served in this precision. The error of products is the widest error of the fits that
 // price them, which always include that for 16 bits; it is unknown if one of these fits is a guess for its operands.
@@ -34,9 +38,20 @@ struct PredictionInterval {
   double covers;          // share of the step time that waits for kernels with a known error, 0 to 1
 };
 
-// The interval of a step; none if either step waits for GEMMs, attention or experts whose error is unknown. `baseline`:
-// a step of plain decoding; null if `step` itself is plain decoding, with a speedup of exactly 1.
-std::optional<PredictionInterval> prediction_interval(const KnownErrors&, const StepBreakdown&,
-                                                      const StepBreakdown* baseline);
+// A step, and what the terms of the engine's profile can add to it.
+struct UncertainStep {
+  UncertainStep(const StepBreakdown& s, std::span<const TermEffect> e = {}) : step(s), effects(e) {}
+  const StepBreakdown& step;
+  std::span<const TermEffect> effects;
+};
+
+// The interval of a step; none if there is a missing_error(). `baseline`: a step of plain decoding; null if the step
+// itself is plain decoding, with a speedup of exactly 1.
+std::optional<PredictionInterval> prediction_interval(const KnownErrors&, const UncertainStep&,
+                                                      const UncertainStep* baseline);
+
+// Why a step has no interval: "the error of experts is unknown (the fit is borrowed from h200)". None if the errors of
+// all GEMMs, attention, experts and recurrences are known for which the step or the baseline waits.
+std::optional<std::string> missing_error(const KnownErrors&, const StepBreakdown&, const StepBreakdown* baseline);
 
 }  // namespace draftline

@@ -98,6 +98,11 @@ StepPrice PricedMethod::step_price(int sequences) const {
   return {outline, device(), running(outline, sequences, sequences), method().speculation()};
 }
 
+std::vector<TermEffect> PricedMethod::term_effects(int sequences, double context, double tokens) {
+  if (!effects_) effects_.emplace(targets_.device, targets_.engine, method().speculation());
+  return effects_->of(recorded_->step(sequences), sequences, context, tokens);
+}
+
 std::optional<MixedAttention> PricedMethod::mixed_attention(int sequences, const AttentionChoice& attention) const {
   if (attention.layout != HeadLayout::swapped) return std::nullopt;
   StepOutline outline = recorded_->step(sequences);

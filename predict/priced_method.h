@@ -13,6 +13,7 @@
 #include "predict/mean_contexts.h"
 #include "predict/recorded_method.h"
 #include "predict/request_cycle.h"
+#include "predict/term_effects.h"
 
 namespace draftline {
 
@@ -66,6 +67,8 @@ class PricedMethod {
   Seconds time_in(const StepMode&, int sequences, double length) const;
   MeanStep mean_step(int sequences, double hit_share, int prompt_tokens, int output_tokens);
   StepPrice step_price(int sequences) const;  // if every sequence has drafts
+  // What the engine's terms can change in such a step, in which each sequence emits `tokens` tokens.
+  std::vector<TermEffect> term_effects(int sequences, double context, double tokens);
   // The mixed attention of a step of `sequences` sequences. None: a mixed step costs the sum of its parts.
   std::optional<MixedAttention> mixed_attention(int sequences, const AttentionChoice&) const;
 
@@ -93,6 +96,7 @@ class PricedMethod {
   mutable std::map<StepMode, Engine> running_;
   SchedulerLimits limits_;
   ChunkPrices chunks_;
+  std::optional<TermEffects> effects_;  // none before they are needed
   std::map<std::pair<int, double>, std::shared_ptr<const PricedStep>> steps_;
   std::map<std::tuple<int, double, int, int>, MeanStep> means_;
   std::map<std::pair<int, int>, Seconds> prefills_;

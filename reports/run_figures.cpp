@@ -141,6 +141,9 @@ const Figures<Outcome>& run_figures() {
       {"interval_covers", "interval_covers", "", "", predicted,
        of([](P p) { return p.interval ? Reading(p.interval->covers) : Reading(); }),
        "share of the step that consists of kernels whose error is known"},
+      {"no_interval", "no_interval", "", "", {},
+       of([](P p) { return p.no_interval.empty() ? Reading() : Reading(p.no_interval); }),
+       "the reason why the point has no 90 % interval", {}, kNotPinned},
       {"warnings", "", "", "", {},
        of([](P p) {
          if (p.warnings.empty()) return Reading();

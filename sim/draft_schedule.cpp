@@ -17,7 +17,7 @@ DraftSchedule::DraftSchedule(Pricer& pricer, const Setup& s, const MethodChoice&
   for (int k = 1; k <= longest; ++k) {
     const auto spec = m.spec.with_draft_length(k, *s.transformer);
     if (!spec) break;
-    lengths_.emplace_back(pricer, s, MethodChoice{*spec, acceptance, m.drafter_device});
+    lengths_.emplace_back(pricer, s, MethodChoice{*spec, acceptance, m.drafter_device}, Predictor::Intervals::left_out);
   }
 }
 

@@ -87,6 +87,21 @@ void read_op_costs(Reader ops, Engine& engine) {
   }
 }
 
+// The 90 % interval of a fitted value. The values of terms without a prior are not varied, so their bounds are for
+// people alone.
+static void read_interval(const EngineField& field, const Reader& entry, Engine& e) {
+  const auto low = entry.find("low"), high = entry.find("high");
+  if (!field.prior || !low || !high) return;
+  Engine ends = e;
+  const auto value_of = [&](const Reader& bound) {
+    read_value(field, bound, ends);
+    return field.value(ends);
+  };
+  const Interval interval{value_of(*low), value_of(*high)};
+  if (interval.low > interval.high) high->fail("is below \"low\"");
+  e.intervals[std::string(field.key)] = interval;
+}
+
 Engine read_engine(Reader in) {
   Engine e;
   e.name = in.at("name").text();
@@ -105,7 +120,7 @@ Engine read_engine(Reader in) {
   for (const EngineField& field : engine_fields())
     if (const auto entry = in.find(field.key)) {
       read_value(field, entry->at("value"), e);
-      for (const std::string_view bound : {"low", "high"}) entry->find(bound);  // of a fit, for people
+      read_interval(field, *entry, e);
       noted(*entry, field.key);
     }
   if (const auto padding = in.find("expert_padding")) {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/interval.h"
 #include "core/quantity.h"
 #include "core/reader.h"
 #include "model/devices/attention_library.h"
@@ -68,6 +69,7 @@ struct Engine {
   EngineLinks links;                     // tensor parallelism: libraries of collectives, and waiting among ranks
   std::map<std::string, OpCost, std::less<>> ops;  // by op key: "linear", "linear.int8", "draft/rms_norm"
   std::vector<std::string> guesses;                // names of values that were not measured: "sync", "ops/commit"
+  std::map<std::string, Interval, std::less<>> intervals;  // 90 % intervals of values, by key, in base units
   // The cost by the most specific row: "attention.verify", then "attention", then the default. While drafting, rows
   // "draft/..." take precedence, because a drafter's code may differ from the target's.
   OpCost cost_of(std::string_view op_key, bool drafting = false) const;

@@ -243,9 +243,8 @@ std::string EngineField::title() const {
 bool EngineField::adds_to(const EngineField& other) const {
   return prior && prior->beyond && other.member == Member(prior->beyond);
 }
-double EngineField::fitted_value(const Engine& e) const {
-  return engine_rows::number_of(*this, const_cast<Engine&>(e)) - engine_rows::below(*this, e).value;
-}
+double EngineField::value(const Engine& e) const { return engine_rows::number_of(*this, const_cast<Engine&>(e)); }
+double EngineField::fitted_value(const Engine& e) const { return value(e) - engine_rows::below(*this, e).value; }
 void EngineField::set_fitted_value(Engine& e, double v) const {
   engine_rows::number_of(*this, e) = engine_rows::below(*this, e).value + v;
 }

@@ -32,6 +32,7 @@ struct EngineField : ProfileField<Engine> {
   bool adds_to(const EngineField&) const;  // whether its prior applies to the excess over that field
   // The value to which a prior applies, in base units. Throws Bug unless it is a time, bytes or a number.
   double fitted_value(const Engine&) const;
+  double value(const Engine&) const;  // the whole value, in base units
   void set_fitted_value(Engine&, double) const;
 };
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
+#include "core/text_file.h"
 #include "tests/core/messages.h"
 #include "tests/inputs/scenario_text.h"
 
@@ -17,6 +19,11 @@ StepBreakdown step(double time, double gemm, double attention, double elementwis
   return {.time = Seconds{time},
           .waited = {Seconds{gemm}, Seconds{attention}, Seconds{experts}, Seconds{elementwise}, Seconds{}},
           .drafting = {}};
+}
+std::optional<PredictionInterval> against(const KnownErrors& known, const StepBreakdown& s,
+                                          const StepBreakdown& plain) {
+  const UncertainStep baseline(plain);
+  return prediction_interval(known, s, &baseline);
 }
 KnownErrors errors(RatioInterval gemm, RatioInterval attention) {
   return {.of = {gemm, attention}, .plain_attention = attention};
@@ -93,12 +100,12 @@ TEST_CASE("experts with a fit of their own err by themselves, and a relative's f
 TEST_CASE("a speedup is as uncertain as its two steps together") {
   // A baseline that is all host, a step that is all GEMM: the step's factor alone.
   const StepBreakdown host = step(1, 0, 0), products = step(1, 1, 0);
-  const auto whole = prediction_interval(errors({0.8, 1.25}, {0.9, 1.1}), products, &host);
+  const auto whole = against(errors({0.8, 1.25}, {0.9, 1.1}), products, host);
   REQUIRE(whole);
   CHECK(whole->speedup.low == Approx(0.8));
   CHECK(whole->speedup.high == Approx(1.25));
   // Half of this step and all of that one is GEMM, half or twice as long: logarithms of 1.5 and 0.5, of 0.75 and 2.
-  const auto part = prediction_interval(errors({0.5, 2}, {0.9, 1.1}), step(1, 0.5, 0), &products);
+  const auto part = against(errors({0.5, 2}, {0.9, 1.1}), step(1, 0.5, 0), products);
   REQUIRE(part);
   CHECK(part->speedup.low == Approx(std::exp(-std::hypot(std::log(1.5), std::log(0.5)))));
   CHECK(part->speedup.high == Approx(std::exp(std::hypot(std::log(0.75), std::log(2)))));
@@ -108,9 +115,9 @@ TEST_CASE("an interval is absent where the error of a GEMM or an attention in it
   KnownErrors e = errors({0.8, 1.25}, {0.9, 1.1});
   e.of[1] = e.plain_attention = std::nullopt;
   const StepBreakdown products = step(1, 1, 0), both = step(1, 0.9, 0.1);
-  CHECK(prediction_interval(e, products, &products));
-  CHECK_FALSE(prediction_interval(e, both, &products));
-  CHECK_FALSE(prediction_interval(e, products, &both));
+  CHECK(against(e, products, products));
+  CHECK_FALSE(against(e, both, products));
+  CHECK_FALSE(against(e, products, both));
   Device d = h100();
   CHECK(predicted(d, "vllm", kPlain).interval);
   d.gpu().gemm.origin.interval.reset();
@@ -123,12 +130,110 @@ TEST_CASE("an interval is absent where the error of a GEMM or an attention in it
   CHECK_FALSE(predicted(d, "vllm", kPlain).interval);
 }
 
+TEST_CASE("terms of the engine add their effects to those of the kernels, in quadrature") {
+  // 10 s: 8 of GEMM, half as long again: 4; a term that may add 3 s or save 1: sqrt(4^2 + 3^2) = 5.
+  const StepBreakdown s = step(10, 8, 0);
+  const TermEffect term{&engine_field("step"), Seconds{-1}, Seconds{3}};
+  const auto i = prediction_interval(errors({1, 1.5}, {1, 1}), UncertainStep(s, {&term, 1}), nullptr);
+  REQUIRE(i);
+  CHECK(i->step_time.high == Approx(1.5));
+  CHECK(i->step_time.low == Approx(0.9));
+}
+
+TEST_CASE("a term that moves a step and the plain step alike leaves their speedup alone") {
+  const KnownErrors exact = errors({1, 1}, {1, 1});
+  const StepBreakdown s = step(10, 0, 0), plain = step(5, 0, 0);
+  const auto speedup = [&](Seconds mine, Seconds base) {
+    const TermEffect a{&engine_field("step"), {}, mine}, b{&engine_field("step"), {}, base};
+    const UncertainStep baseline(plain, {&b, 1});
+    return prediction_interval(exact, UncertainStep(s, {&a, 1}), &baseline)->speedup;
+  };
+  CHECK(speedup(Seconds{2}, Seconds{1}).low == Approx(1));  // a fifth of both
+  CHECK(speedup(Seconds{2}, Seconds{1}).high == Approx(1));
+  CHECK(speedup(Seconds{1}, Seconds{1}).high == Approx(1.2 / 1.1));  // the plain step grows by a fifth, the other half
+  CHECK(speedup(Seconds{1}, Seconds{1}).low == Approx(1));
+  CHECK(speedup(Seconds{10}, Seconds{}).low == Approx(0.5));  // a term of speculation alone
+}
+
+TEST_CASE("the effect of a term is that of a profile with the term at the end of its interval") {
+  const Device d = h100();
+  for (const std::string engine : {"vllm", "hf-eager", "sglang"})
+    for (const std::string& method : {kPlain, kEagle}) {
+      const auto s = ScenarioText(R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": ")" + engine +
+                                  R"(", "prompt_tokens": 256, "output_tokens": 2, "method": )" + method + "}")
+                         .sweep();
+      Setup setup = s->setup({});
+      const MethodChoice& m = s->scenario().methods[0];
+      for (const int batch : {1, 32}) {
+        setup.batch_size = batch;
+        const auto own = s->pricer().of(setup, m);
+        const double tokens = 2;
+        const auto time = [&](const Engine& e) {
+          Setup other = setup;
+          other.engine = outliving(e);
+          const Seconds t = s->pricer().of(other, m)->step_price(batch)(256);
+          return t + batch * tokens * e.token;
+        };
+        const auto effects = own->term_effects(batch, 256, tokens);
+        CHECK(!effects.empty());
+        for (const TermEffect& effect : effects) {
+          INFO(engine << " " << method << " " << batch << " " << effect.field->key);
+          const Interval ends = interval_of(engine_term(effect.field->key, *setup.engine, d), *setup.engine);
+          const Engine low = with_term(*setup.engine, *effect.field, ends.low),
+                       high = with_term(*setup.engine, *effect.field, ends.high);
+          CHECK(effect.at_low.value == Approx((time(low) - time(*setup.engine)).value).margin(1e-12));
+          CHECK(effect.at_high.value == Approx((time(high) - time(*setup.engine)).value).margin(1e-12));
+        }
+      }
+    }
+}
+
+TEST_CASE("a fitted value has the interval of its fit, an edited one that of the prior") {
+  const Device d = h100();
+  const auto engine_of = [&](const std::string& draft_pass) {
+    nlohmann::json profile = nlohmann::json::parse(read_text_file(kData / "engines/vllm-0.19.json"));
+    profile["draft_pass"] = nlohmann::json::parse(draft_pass);
+    return read_engine(Document::from_text(profile.dump(), "e.json").root());
+  };
+  const auto ends = [&](const Engine& e) { return interval_of(engine_term("draft_pass", e, d), e); };
+  const std::string fit = R"("low": "190 us", "high": "220 us", "kind": "guess", "because": "a test"})";
+  const Interval fitted = ends(engine_of(R"({"value": "200 us", )" + fit)),
+                 edited = ends(engine_of(R"({"value": "300 us", )" + fit)),
+                 guess = ends(engine_of(R"({"value": "300 us", "kind": "guess", "because": "a test"})"));
+  CHECK(fitted.low == Approx(190e-6));
+  CHECK(fitted.high == Approx(220e-6));
+  CHECK(edited.low == guess.low);
+  CHECK(guess.high == Approx(300e-6 * std::pow(3, 1.645)));
+}
+
+TEST_CASE("a step on a shipped profile is never exact, and neither is its speedup") {
+  const Device d = h100();
+  for (const std::string engine : {"vllm", "sglang", "tensorrt-llm", "llama.cpp"}) {
+    const Prediction p = predicted(d, engine, kEagle);
+    INFO(engine);
+    if (!p.interval) {
+      CHECK(starts_with(p.no_interval, "no interval: "));
+      continue;
+    }
+    CHECK(p.no_interval.empty());
+    CHECK(p.interval->step_time.high > 1.02);
+    CHECK(p.interval->speedup.low < 0.98);
+  }
+}
+
+TEST_CASE("a step without an interval says which errors are unknown, and why") {
+  Device d = h100();
+  d.gpu().gemm.origin.borrowed_from = "a100-sxm";
+  CHECK(predicted(d, "vllm", kPlain).no_interval ==
+        "no interval: unknown errors of GEMMs (the fit is that of a100-sxm)");
+}
+
 TEST_CASE("attention of one row and of several err by intervals of their own") {
   // All of it is attention: a plain step by that of one row, a speculative one by the other; their speedup by both.
   KnownErrors e = errors({0.9, 1.1}, {0.5, 2});
   e.plain_attention = RatioInterval{0.8, 1.25};
   const StepBreakdown s = step(2, 0, 2);
-  const auto plain = prediction_interval(e, s, nullptr), verify = prediction_interval(e, s, &s);
+  const auto plain = prediction_interval(e, s, nullptr), verify = against(e, s, s);
   REQUIRE((plain && verify));
   CHECK(plain->step_time.high == Approx(1.25));
   CHECK(verify->step_time.high == Approx(2));
@@ -202,12 +307,10 @@ TEST_CASE("an interval holds its prediction and widens with the device's") {
     }
 }
 
-TEST_CASE("a host that is never waited for leaves the kernels' error, one that hides them leaves less") {
-  const auto width = [](const Prediction& p) { return p.interval->step_time.high - p.interval->step_time.low; };
+TEST_CASE("kernels with known errors are a smaller part of a step whose host is slower") {
   const Device d = h100();
   const Prediction graphs = predicted(d, "vllm", kPlain), eager = predicted(d, "hf-eager", kPlain);
   CHECK(eager.breakdown.host() / eager.step_time > graphs.breakdown.host() / graphs.step_time);
-  CHECK(width(eager) < width(graphs));
   CHECK(eager.interval->covers < graphs.interval->covers);
 }
 
