@@ -57,6 +57,10 @@ void print_summary(std::ostream& out, const ServedFit& fit) {
         << significant(100 * quantile(sizes, 1), 2) << " % at worst, " << signed_percent(mean) << " on average\n";
   };
   said("As shipped,", &FittedRun::shipped);
+  const auto known = std::ranges::count_if(fit.runs, [](const FittedRun& r) { return r.inside.has_value(); });
+  if (known > 0)
+    out << std::ranges::count_if(fit.runs, [](const FittedRun& r) { return r.inside.value_or(false); }) << " of "
+        << known << (known == 1 ? " run lies" : " runs lie") << " inside the 90 % interval of the shipped profile\n";
   said("Fitted to all others,", &FittedRun::left_out);
 }
 

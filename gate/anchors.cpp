@@ -86,9 +86,9 @@ std::optional<double> first_figure(const std::vector<PointFigures>& points, cons
   return std::nullopt;
 }
 
-std::vector<double> errors_of_figures(const Anchor& a, const fs::path& data, std::vector<std::string>& notes) {
+std::vector<double> errors_of_figures(const Anchor& a, const fs::path& data, Anchored& out) {
   const Answer now = answer(a.question, data);
-  notes = now.notes;
+  out.notes = now.notes;
   const auto points = figures_of(Json::parse(now.document));
   std::vector<double> errors;
   std::vector<std::string> mistakes;
@@ -105,6 +105,11 @@ std::vector<double> errors_of_figures(const Anchor& a, const fs::path& data, std
   for (const MeasuredFigure& m : a.measured) {
     const double whole = m.of ? find(m.at, *m.of) : 1;
     errors.push_back(find(m.at, m.figure) / whole / m.value - 1);
+    const auto here = points_at(points, m.at);
+    const auto low = first_figure(here, m.figure + ".low"), high = first_figure(here, m.figure + ".high");
+    if (a.question.verb != "run" || m.of || !low || !high) continue;
+    ++out.coverage.known;
+    if (*low <= m.value && m.value <= *high) ++out.coverage.inside;
   }
   if (!mistakes.empty()) throw InputErrors(std::move(mistakes));
   return errors;
@@ -165,14 +170,13 @@ AnchorFile read_anchors(const fs::path& file, const fs::path& reference) {
 }
 
 Anchored predict(const Anchor& a, const fs::path& data) {
-  Anchored out{a.group, {}, a.pinned_median, {}, {}};
+  Anchored out{a.group, {}, a.pinned_median, {}, {}, {}};
   std::error_code error;
   if (a.needs && !fs::exists(*a.needs, error)) {
     out.left_out = "needs " + a.needs->generic_string() + " of the reference data";
     return out;
   }
-  out.errors =
-      summarize(a.device.empty() ? errors_of_figures(a, data, out.notes) : errors_of_points(a, data, out.notes));
+  out.errors = summarize(a.device.empty() ? errors_of_figures(a, data, out) : errors_of_points(a, data, out.notes));
   return out;
 }
 

@@ -34,12 +34,18 @@ struct AnchorFile {
   std::vector<Anchor> anchors;
 };
 
+// The cells with a 90 % interval, and those of them whose measurement lies inside it.
+struct Coverage {
+  std::size_t known = 0, inside = 0;
+};
+
 struct Anchored {
   std::string group;
   ErrorSummary errors;  // of predicted / measured - 1
   std::optional<double> pinned_median;
   std::optional<std::string> left_out;  // why the anchor was left out
   std::vector<std::string> notes;       // Answer::notes
+  Coverage coverage = {};               // of an anchor with the verb "run"
   bool alert() const;                   // whether the median has grown by at least 0.02 and by at least a tenth
 };
 

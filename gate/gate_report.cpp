@@ -69,10 +69,13 @@ std::string in_markdown(const std::string& text) {
 }
 
 Table anchors_table(const std::vector<Anchored>& anchors, const Safe& safe) {
-  Table table({"anchor", "cells", "median error", "at the pin", "largest", "note"});
+  Table table({"anchor", "cells", "median error", "at the pin", "largest", {"in 90 %", "", false, true}, "note"});
+  const auto inside = [](const Coverage& c) {  // their interval
+    return c.known == 0 ? "" : std::to_string(c.inside) + " of " + std::to_string(c.known);
+  };
   for (const Anchored& a : anchors)
     table.add({safe(a.group), a.errors.cells, percent_cell(a.errors.median), percent_cell(a.pinned_median),
-               percent_cell(a.errors.largest),
+               percent_cell(a.errors.largest), inside(a.coverage),
                a.left_out  ? safe(*a.left_out)
                : a.alert() ? std::string("ALERT: further from the measurement")
                            : std::string()});
@@ -206,6 +209,8 @@ void write_gate_json(std::ostream& out, const GateReport& r) {
     w.member("max_abs_error", a.errors.largest);
     w.member("pinned_median_abs_error", a.pinned_median);
     w.member("alert", a.alert());
+    w.member("with_interval", a.coverage.known);
+    w.member("inside_interval", a.coverage.inside);
     if (a.left_out) w.member("left_out", *a.left_out);
   });
   w.end_object();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "predict/prediction_interval.h"
 #include "predict/served_warnings.h"
 
 namespace draftline {
@@ -54,6 +55,18 @@ Seconds predicted_time(const ServedPoint& p, const Engine& profile) {
   const Seconds step = method.step_price(p.setup.replica_sequences())(p.run.context) +
                        p.setup.batch_size * p.run.tokens_per_step * profile.token;
   return p.run.steps * step + prompts_time(p, profile);
+}
+
+// The 90 % interval of a step of a run over its prediction; none: an error is unknown.
+static std::optional<RatioInterval> step_interval(const ServedPoint& p, const Engine& profile) {
+  PricedMethod method = priced_by(p, *p.method, profile);
+  const int sequences = p.setup.replica_sequences();
+  const StepBreakdown step = method.step_price(sequences).breakdown(p.run.context);
+  const auto effects = method.term_effects(sequences, p.run.context, p.run.tokens_per_step);
+  const UncertainStep uncertain(step, effects);
+  const KnownErrors errors = known_errors(*p.setup.device, p.setup.precision, attention_of(p.setup));
+  const auto interval = prediction_interval(errors, uncertain, p.run.speculates() ? &uncertain : nullptr);
+  return interval ? std::optional(interval->step_time) : std::nullopt;
 }
 
 // No engine is so far off, by its priors least of all: the runs are of another unit.
@@ -112,8 +125,12 @@ ServedFit fit_served(const std::vector<ServedPoint>& points) {
     out.terms.push_back({t, t.at(fit.at[i]), t.at(fit.at[i] - wide), t.at(fit.at[i] + wide), fit.learned(i)});
   }
   const auto left = errors_left_out(predicted_by(shipped), measured, terms.size());
-  for (std::size_t i = 0; i < points.size(); ++i)
-    out.runs.push_back({std::expm1(before[i] - measured[i]), std::expm1(fit.errors[i]), std::expm1(left[i])});
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const auto interval = step_interval(points[i], shipped);
+    const double ratio = std::exp(measured[i] - before[i]);
+    out.runs.push_back({std::expm1(before[i] - measured[i]), std::expm1(fit.errors[i]), std::expm1(left[i]),
+                        interval ? std::optional(interval->low <= ratio && ratio <= interval->high) : std::nullopt});
+  }
   for (std::string& w : warnings_of(points, terms, fit)) out.warnings.push_back(std::move(w));
   return out;
 }

@@ -3,6 +3,7 @@
 // file is not changed. docs/recipes/your_server.md describes the form, its priors and its limits.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ struct FittedTerm {
 };
 struct FittedRun {
   double shipped, fitted, left_out;  // predicted / measured - 1; left_out: by the fit to all other runs
+  std::optional<bool> inside;        // the 90 % interval under the shipped profile; none: it has no interval
 };
 struct ServedFit {
   Engine engine;  // the shipped one with fitted values

@@ -232,6 +232,7 @@ TEST_CASE("anchors report and never fail") {
   Anchored anchor, absent;
   anchor.group = "measured";
   anchor.errors = summarize({0.2, 0.3});
+  anchor.coverage = {2, 1};
   anchor.pinned_median = 0.1;
   absent.group = "elsewhere";
   absent.left_out = "needs a file";
@@ -241,6 +242,7 @@ TEST_CASE("anchors report and never fail") {
   CHECK(contains(text, "ALERT: further from the measurement"));
   CHECK(contains(text, "needs a file"));
   CHECK(contains(text, "25.0 %"));
+  CHECK(contains(text, "1 of 2"));
   CHECK(contains(gate_markdown(r), "### Predictions compared with measurements"));
 }
 
