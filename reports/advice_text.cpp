@@ -6,6 +6,7 @@
 #include <set>
 
 #include "reports/advise_figures.h"
+#include "reports/certainty.h"
 #include "reports/point.h"
 #include "reports/verdict.h"
 
@@ -123,16 +124,19 @@ Table batch_table(const Advice& a) {
   return table;
 }
 
-Table ranking_table(const Scenario& s, const std::vector<Advice>& advices, const std::vector<std::size_t>& order) {
+Table ranking_table(const Scenario& s, const std::vector<Advice>& advices, const std::vector<std::size_t>& order,
+                    RowNotes& notes) {
   const PointInputs inputs(s, Format::table, {"batch_size", "prompt_tokens"});
   const std::vector<int> common = common_batches(advices, order);
   const auto columns = ranking_figures(shown_batches(advices), common.empty() ? 0 : common.back());
   std::vector<Table::Column> titles = inputs.titles();
   add_titles(titles, columns);
+  titles.emplace_back("notes", "", false, true);
   Table table(std::move(titles));
   for (const std::size_t i : order) {
     std::vector<Cell> row = inputs.cells(advices[i].point);
     add_cells(row, columns, advices[i]);
+    row.emplace_back(notes.mark(advices[i].caveats));
     table.add(std::move(row));
   }
   return table;
@@ -144,8 +148,13 @@ std::vector<std::string> verdict_on_setup(const Scenario& s, const std::vector<A
   std::string verdict = verdict_sentence(s, a) + ".";
   verdict.front() = static_cast<char>(std::toupper(byte_of(verdict.front())));
   std::vector<std::string> all{verdict};
-  for (std::string more : {gain_sentence(s, a), assumption_sentence(s, advices, order, best)})
-    if (!more.empty()) all.push_back(std::move(more));
+  const std::string assumption = assumption_sentence(s, advices, order, best);
+  for (const std::string& more : {gain_sentence(s, a), load_gain_sentence(a), assumption})
+    if (!more.empty()) all.push_back(more);
+  const std::vector<std::string> close = certainty_sentences(a);
+  all.insert(all.end(), close.begin(), close.end());
+  if (!close.empty()) all.push_back("To settle it: " + settling_command(s, a, !assumption.empty()));
+  for (const std::string& line : lines_of(a.caveats)) all.push_back(line);
   if (alone) all.push_back("Setup: " + setup_text(s, a.point) + ".");
   if (s.prompt_tokens.size() > 1)
     all.push_back("Batch sizes and gains apply to the first of " + std::to_string(s.prompt_tokens.size()) +

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "reports/row_notes.h"
 #include "reports/table.h"
 #include "sim/advice.h"
 
@@ -15,7 +16,9 @@ std::string subject(const Scenario&, const Point&);  // "eagle3 with 3 drafts on
 std::vector<std::string> reasons_of(const Scenario&, const Advice&);
 Table batch_table(const Advice&);
 // The methods in the order of reports/verdict's ranking(), with the speedups of their requests at a few batches.
-Table ranking_table(const Scenario&, const std::vector<Advice>&, const std::vector<std::size_t>& ranking);
+// `notes`: gets the warnings of the rows.
+Table ranking_table(const Scenario&, const std::vector<Advice>&, const std::vector<std::size_t>& ranking,
+                    RowNotes& notes);
 // The recommendation for a setup and its gain. `best`: the setup's best advice; `alone`: there is no other setup.
 std::vector<std::string> verdict_on_setup(const Scenario&, const std::vector<Advice>&,
                                           const std::vector<std::size_t>& ranking, std::size_t best, bool alone);

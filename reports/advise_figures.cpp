@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "reports/certainty.h"
+
 namespace draftline {
 
 namespace {
@@ -17,6 +19,11 @@ std::string batches_text(const Advice& a) {
   for (const Stretch<int>& s : a.pays_at)
     text += (text.empty() ? "" : ", ") + std::to_string(s.from) + (s.to > s.from ? "-" + std::to_string(s.to) : "");
   return text.empty() ? "none" : text;
+}
+
+Reading interval_text(const BatchAdvice& b) {
+  const auto i = request_interval(b);
+  return i ? Reading(significant(i->low) + " to " + significant(i->high)) : Reading();
 }
 
 }  // namespace
@@ -36,11 +43,15 @@ const Figures<Advice>& advise_figures() {
       {"skipped", "", "", "", {}, [](A a) { return a.obstacle ? Reading(*a.obstacle) : Reading(); },
        "the reason why there is no advice"},
       {"largest_batch", "", "", "", {}, of([](A a) { return a.largest_batch; }), "largest batch that fits the device"},
+      {"verdict", "", "", "", {}, of([](A a) { return name_of(a.verdict()); }),
+       "`pays` if it surely pays at a batch below, or at `batch_at_load`; else `too close to say` or `does not pay`"},
+      {"batch_at_load", "", "", "", {}, of([](A a) { return Reading(a.batch_at_load); }),
+       "sequences of a server with plain decoding under the workload, by Little's law; absent without one"},
       {"pays_to_batch", "", "", "", {}, of([](A a) { return a.pays_to_batch(); }),
        "largest batch at which the latency of requests falls, prompts included; 0 if there is none"},
       {"gain", "", "", "", predicted, of([](A a) { return a.gain; }),
-       "geometric mean of the speedup of requests over the batches below, with 1 where speculation is slower and is "
-       "switched off"},
+       "geometric mean of the speedup of requests over the batches below, or the speedup at `batch_at_load`; 1 where "
+       "speculation is slower and is switched off"},
       {"kv_pool_lost", "", "", "", predicted, of([](A a) { return a.pool_lost; }),
        "share of the plain server's KV pool that speculation takes for a drafter, its cache and more verified rows"},
       {"rate", "", "", "", {}, of([](A a) { return pays_to_some_load(a) ? Reading() : Reading(nullptr); }),
@@ -102,8 +113,14 @@ Figures<BatchAdvice, Advice> batch_figures(const Advice& advice) {
        "step of the method, drafting included"},
       {"speedup", "", "decode speedup", "", predicted, [](B b) { return b.speedup; },
        "throughput over that of plain decoding"},
-      {"speedup_with_prefill", "", "request speedup", "", predicted, [](B b) { return b.request_speedup; },
+      {"speedup_with_prefill", "", "request speedup", "", predicted,
+       [](B b) { return Reading(b.request_speedup, request_interval(b)); },
        "speedup of a request, its prompt included"},
+      {"", "", "90 %", "", {}, interval_text,
+       "90 % interval of the request speedup"},
+      {"verdict", "", "verdict", "", {}, [](B b) { return name_of(verdict_on(b)); },
+       "`pays`, `does not pay`, or `too close to say`: the interval contains 1, or there is none and the speedup is "
+       "within a factor of 1.34 of 1"},
       {"break_even_acceptance_length", "", "break-even", "tokens", predicted, [](B b) { return b.break_even_length; },
        "tokens that a step must emit for a speedup of 1: its cost in plain steps",
        {}, {.was = "acceptance_length_needed"}},
@@ -176,6 +193,7 @@ Figures<Advice, Scenario> ranking_figures(const std::vector<int>& batches, int c
       // clang-format off
       {"", "", "pays at batch", "", {}, [](A a) { return batches_text(a); },
        "batches at which requests gain (`pays_at`)"},
+      {"", "", "verdict", "", {}, [](A a) { return name_of(a.verdict()); }, "`verdict`"},
       // clang-format on
   };
   for (const int batch : batches)

@@ -6,9 +6,11 @@
 
 #include "reports/advice_text.h"
 #include "reports/advise_figures.h"
+#include "reports/certainty.h"
 #include "reports/page/chart_set.h"
 #include "reports/paragraph.h"
 #include "reports/point.h"
+#include "reports/setting_text.h"
 #include "reports/verdict.h"
 
 namespace draftline {
@@ -45,7 +47,11 @@ void write_text(const Output& to, const Scenario& s, const std::vector<Advice>& 
   }
   if (best.size() > kMostSetups) out << "... and on " << best.size() - kMostSetups << " other setups: see the table.\n";
   if (best.empty()) out << "No method can run.\n";
-  if (order.size() > 1) out << "\n" << kRankingTitle << ":\n" << ranking_table(s, advices, order).to_text(to.width);
+  if (order.size() > 1) {
+    RowNotes notes;
+    out << "\n" << kRankingTitle << ":\n" << ranking_table(s, advices, order, notes).to_text(to.width);
+    for (const std::string& line : notes.lines()) out << line << "\n";
+  }
   for (std::size_t i = 0; i < advices.size(); ++i)
     if (every || best.empty() || i == best.front()) put_reasons(to, s, advices[i]);
   const std::size_t skipped = advices.size() - order.size();
@@ -73,6 +79,7 @@ void show_charts(Page& page, const Scenario& s, const std::vector<Advice>& advic
       charts.add(setup_text(s, advices[i].point), method_text(s, advices[i].point),
                  {.x = to_double(b.batch_size),
                   .y = b.request_speedup,
+                  .interval = request_interval(b),
                   .label = significant(b.acceptance_length) + " tokens per step, break-even " +
                            significant(b.break_even_length)});
   for (const Chart& chart : charts.charts()) page.show(chart);
@@ -94,10 +101,15 @@ void write_page(const Output& to, const Scenario& s, const std::vector<Advice>& 
     page->say("... and on " + std::to_string(best.size() - kMostSetups) + " other setups: see the table.");
   if (best.empty()) page->say("No method can run.");
   show_charts(*page, s, advices, order);
-  if (!order.empty()) page->show(ranking_table(s, advices, order));
+  if (!order.empty()) {
+    RowNotes notes;
+    page->show(ranking_table(s, advices, order, notes));
+    for (const std::string& line : notes.lines()) page->say(line);
+  }
   for (const Advice& a : advices) {
     page->heading(subject(s, a.point));
     for (const std::string& reason : reasons_of(s, a)) page->say(reason);
+    for (const std::string& line : lines_of(a.caveats)) page->say(line);
     if (!a.obstacle) page->show(batch_table(a));
   }
   page->say(s.note);
@@ -115,6 +127,7 @@ void write_json(const Output& to, const Scenario& s, const std::vector<Advice>& 
     inputs.write(w, a.point);
     write_members(w, advise_figures(), a);
     if (a.obstacle) return;
+    write_caveats(w, a.caveats);
     const auto of_batch = batch_figures(a);
     w.objects("pays_at", a.pays_at, [&](const Stretch<int>& s) { write_members(w, stretch_figures(), s); });
     w.objects("batches", a.batches, [&](const BatchAdvice& b) { write_members(w, of_batch, b); });

@@ -109,15 +109,39 @@ std::optional<std::string> llama_cpp_flags(const MethodSpec& method) {
 const EngineOptions* options_of(const Engine& engine) {
   using Request = const SpeculationRequest&;
   using Settings = std::optional<nlohmann::ordered_json>;
+  // Lengths by batch: vllm/config/speculative.py has them in the wheel of 0.24.0 and not in that of 0.23.0, and
+  // vllm/config/vllm.py of 0.24.0 then replaces FULL_AND_PIECEWISE graphs by PIECEWISE ones.
   static const std::array all{
-      EngineOptions{"vllm", "vLLM", "--speculative-config '", "'", "vllm", "\"model\"", "vLLM of May 2026 or later",
-                    [](Request r) -> Settings { return vllm_settings(r.method, r.schedule, r.ranks); }},
-      EngineOptions{"sglang", "SGLang", "", "", "sglang", "--speculative-draft-model-path", "",
-                    [](Request r) -> Settings { return sglang_flags(r.method, r.running); }},
-      EngineOptions{"tensorrt-llm", "TensorRT-LLM", "speculative_config: ", "", "tensorrt_llm", "\"speculative_model\"",
-                    "", [](Request r) -> Settings { return tensorrt_llm_settings(r.method, r.most_sequences); }},
-      EngineOptions{"llama.cpp", "llama.cpp", "", "", "llama_cpp", "--spec-draft-model", "",
-                    [](Request r) -> Settings { return llama_cpp_flags(r.method); }},
+      EngineOptions{.family = "vllm",
+                    .title = "vLLM",
+                    .before = "--speculative-config '",
+                    .after = "'",
+                    .json_key = "vllm",
+                    .weights = "model",
+                    .settings = [](Request r) -> Settings { return vllm_settings(r.method, r.schedule, r.ranks); },
+                    .command = vllm_command,
+                    .lengths_since = "0.24",
+                    .lengths_price = "Its price: vLLM then replays decode steps as piecewise CUDA graphs, not as whole "
+                                     "ones. A published server fell from 59.6 to 50.0 tokens/s at batch 1, and stalled "
+                                     "around the batch at which the length changes (vLLM issue 49548)."},
+      EngineOptions{.family = "sglang",
+                    .title = "SGLang",
+                    .json_key = "sglang",
+                    .weights = "--speculative-draft-model-path",
+                    .settings = [](Request r) -> Settings { return sglang_flags(r.method, r.running); },
+                    .command = sglang_command},
+      EngineOptions{.family = "tensorrt-llm",
+                    .title = "TensorRT-LLM",
+                    .json_key = "tensorrt_llm",
+                    .weights = "speculative_model",
+                    .settings = [](Request r) -> Settings { return tensorrt_llm_settings(r.method, r.most_sequences); },
+                    .command = tensorrt_llm_command},
+      EngineOptions{.family = "llama.cpp",
+                    .title = "llama.cpp",
+                    .json_key = "llama_cpp",
+                    .weights = "--spec-draft-model",
+                    .settings = [](Request r) -> Settings { return llama_cpp_flags(r.method); },
+                    .command = llama_cpp_command},
   };
   const auto found = std::ranges::find_if(all, [&](const EngineOptions& o) { return o.family == engine.family; });
   return found == all.end() ? nullptr : &*found;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "inputs/scenario.h"
+#include "reports/launch_line.h"
 #include "sim/draft_schedule.h"
 
 namespace draftline {
@@ -44,13 +45,15 @@ struct SpeculationRequest {
 
 // How an engine's options are written: a row of the table in the source is all that an engine needs.
 struct EngineOptions {
-  std::string_view family;            // Engine::family of its profiles
-  std::string_view title;             // "vLLM"
-  std::string_view before, after;     // around the settings on a command line
-  std::string_view json_key;          // of the settings in JSON
-  std::string_view weights;           // the option that has the drafter's weights
-  std::string_view lengths_by_batch;  // the versions that take a schedule; "": none
+  std::string_view family;                   // Engine::family of its profiles
+  std::string_view title;                    // "vLLM"
+  std::string_view before = {}, after = {};  // around the settings of lengths by batch
+  std::string_view json_key;                 // of the settings in JSON
+  std::string_view weights;                  // the option that has the drafter's weights
   std::optional<nlohmann::ordered_json> (*settings)(const SpeculationRequest&);  // an object, or flags as a string
+  std::string (*command)(const Launch&, const std::string& settings);            // which starts a server
+  std::string_view lengths_since = {};  // the first version that takes lengths by batch; "": none
+  std::string_view lengths_price = {};  // what they cost
 };
 const EngineOptions* options_of(const Engine&);  // null: its options are not known here
 

@@ -11,6 +11,7 @@
 #include "reports/page/page.h"
 #include "reports/plan_figures.h"
 #include "reports/point.h"
+#include "reports/row_notes.h"
 
 namespace draftline {
 
@@ -124,6 +125,7 @@ void write_json(const Output& to, const Scenario& s, const std::vector<Options>&
   w.objects("results", all, [&](const PlannedFleet& one) {
     inputs.write(w, one.option.point);
     write_members(w, figures, one);
+    write_caveats(w, one.option.caveats);
   });
   w.end_object();
   w.finish();
@@ -214,6 +216,7 @@ std::vector<std::string> recommendation(Options options, const Scenario& s) {
                          : std::to_string(std::lround(best.cost_with_spare)) + " devices";
   std::vector<std::string> lines{chosen + ".", bears + "."};
   if (const std::string slow = slow_steps(best); !slow.empty()) lines.push_back(slow);
+  for (const std::string& line : lines_of(best.caveats)) lines.push_back(line);
   const auto votes = votes_of(options);
   const auto runs = count(best.runs);
   if (runs == 1) {
@@ -269,7 +272,8 @@ ChartSet fleet_charts(const std::vector<Options>& loads, const Scenario& s) {
   return charts;
 }
 
-void write_page(const Output& to, const Scenario& s, const std::vector<Options>& loads, const Table& table) {
+void write_page(const Output& to, const Scenario& s, const std::vector<Options>& loads, const Table& table,
+                const RowNotes& notes) {
   const auto page = page_of(to, s);
   for (const Options& of_load : loads)
     for (const std::string& sentence : recommendation(of_load, s)) page->say(sentence);
@@ -278,6 +282,7 @@ void write_page(const Output& to, const Scenario& s, const std::vector<Options>&
   if (to.format == Format::html) page->say(charts.left_out());
   if (loads.empty()) page->say("No option meets the targets.");
   page->show(table);
+  for (const std::string& line : notes.lines()) page->say(line);
   page->say(s.note);
   page->finish();
 }
@@ -293,14 +298,17 @@ void write_plan(const Output& to, const Scenario& s, std::vector<FleetOption> op
   const auto columns = columns_of(plan_figures(), s, to.format);
   std::vector<Table::Column> titles = inputs.titles();
   add_titles(titles, columns);
+  titles.emplace_back("notes", "", false, true);
+  RowNotes notes;
   Table table(std::move(titles));
   for (const Options& of_load : loads)
     for (const PlannedFleet& one : planned(of_load)) {
       std::vector<Cell> row = inputs.cells(one.option.point);
       add_cells(row, columns, one);
+      row.emplace_back(to.format == Format::csv ? text_of(one.option.caveats) : notes.mark(one.option.caveats));
       table.add(std::move(row));
     }
-  if (to.format != Format::csv) return write_page(to, s, loads, table);
+  if (to.format != Format::csv) return write_page(to, s, loads, table, notes);
   out << table.to_csv();
   finish_stream(out);
 }

@@ -21,6 +21,7 @@ static double apart(const Outcome& o) {
 void RunReport::note(const Outcome& o) {
   const auto& p = std::get<Prediction>(o.result);
   warn(p.warnings);
+  if (!p.no_interval.empty()) warn({p.no_interval});
   if (!farthest_ || apart(o) > apart(*farthest_)) farthest_ = o;
   if (!p.interval) return;
   step_times_.push_back(p.interval->step_time);

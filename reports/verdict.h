@@ -33,8 +33,12 @@ std::string assumption_sentence(const Scenario&, const std::vector<Advice>&, con
                                 std::size_t advice);
 // "h100-sxm, TP 2, llama-3.1-8b in bf16, vllm-0.19, 256 tokens out"
 std::string setup_text(const Scenario&, const Point&);
-// Lines of text: the best draft lengths by batch, of each prompt length where they differ, and settings of the engine.
-std::string schedule_text(const Scenario&, const Advice&);
+// What requests gain at the load of the scenario; "" without a workload.
+std::string load_gain_sentence(const Advice&);
+// The fixed draft length that the verdict recommends: the method's own, or where that gains at no batch the best at
+// small batches. None of a method without a chain.
+std::optional<int> advised_length(const Advice&);
+bool pays_at_some_length(const Advice&);
 
 // The members of a verdict in JSON.
 void write_verdict(JsonWriter&, const PointInputs&, const Scenario&, const Advice&);

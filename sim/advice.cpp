@@ -33,6 +33,7 @@ BatchAdvice at_batch(int batch, const Prediction& with, const Prediction& plain)
   a.batch_size = batch;
   a.speedup = with.speedup;
   a.request_speedup = with.speedup_with_prefill;
+  if (with.interval) a.interval = with.interval->speedup;
   a.acceptance_length = with.acceptance_length;
   a.break_even_length = with.acceptance_length / with.speedup;
   a.plain_step = plain.step_time;
@@ -67,6 +68,26 @@ int largest_batch(Predictor& predictor, Setup s) {
   return low;
 }
 
+// The sequences of a server with plain decoding under this workload, at most `largest`; none without a rate.
+std::optional<int> batch_under(const ServingChoice& choice, Predictor& plain, Setup s, int largest) {
+  const int servers = std::max(1, choice.fleet.replicas);
+  if (const int loop = choice.workload.arrivals.concurrency; loop > 0)
+    return std::clamp((loop + servers - 1) / servers, 1, largest);
+  const double rate = mean_rate(choice.workload) / servers;
+  if (rate <= 0) return std::nullopt;
+  const auto keeps_up = [&](int batch) {  // Little's law: a batch of requests leaves in the time of one
+    s.batch_size = batch;
+    const auto p = predicted(plain, s);
+    return p && rate * p->request.e2e.value <= batch;
+  };
+  int low = 0, high = largest;  // low does not keep up
+  while (high - low > 1) {
+    const int middle = low + (high - low) / 2;
+    (keeps_up(middle) ? high : low) = middle;
+  }
+  return std::max(1, high);
+}
+
 // Batches between which changes are looked for: those that are reported, powers of two, and the largest.
 std::vector<int> looked_at(const std::vector<int>& reported, int largest) {
   std::set<int> all{largest};
@@ -78,6 +99,21 @@ std::vector<int> looked_at(const std::vector<int>& reported, int largest) {
 
 }  // namespace
 
+Verdict verdict_on(const BatchAdvice& b) {
+  const RatioInterval i = b.interval.value_or(RatioInterval{1 / kUnknownError, kUnknownError});
+  if (b.request_speedup * i.low >= 1) return Verdict::pays;
+  return b.request_speedup * i.high < 1 ? Verdict::does_not_pay : Verdict::too_close;
+}
+
+Verdict Advice::verdict() const {
+  const auto any = [&](Verdict v) {
+    return std::ranges::any_of(batches, [&](const BatchAdvice& b) {
+      return (!batch_at_load || b.batch_size == batch_at_load) && verdict_on(b) == v;
+    });
+  };
+  return any(Verdict::pays) ? Verdict::pays : any(Verdict::too_close) ? Verdict::too_close : Verdict::does_not_pay;
+}
+
 Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, LoadAdvisor* load, std::uint64_t seed) {
   const Scenario& scenario = sweep.scenario();
   Recordings& recordings = sweep.recordings();
@@ -85,7 +121,9 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
   out.point = point_at(scenario, index);
   const MethodChoice& m = scenario.method(out.point);
   Setup s = sweep.setup(out.point);
-  Predictor predictor(sweep.pricer(), s, m), plain(sweep.pricer(), s, autoregressive());
+  using enum Predictor::Intervals;
+  Predictor predictor(sweep.pricer(), s, m, left_out), with_intervals(sweep.pricer(), s, m, computed),
+      plain(sweep.pricer(), s, autoregressive(), left_out);
   const auto at = [&](int batch) {
     s.batch_size = batch;
     return predicted(predictor, s);
@@ -104,6 +142,9 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
   std::vector<int> reported;
   std::copy_if(batches.begin(), batches.end(), std::back_inserter(reported),
                [&](int batch) { return at(batch).has_value(); });
+  if (scenario.serving) out.batch_at_load = batch_under(scenario.serving->choices.front(), plain, s, out.largest_batch);
+  if (out.batch_at_load && std::ranges::find(reported, *out.batch_at_load) == reported.end())
+    reported.insert(std::ranges::upper_bound(reported, *out.batch_at_load), *out.batch_at_load);
   if (reported.empty()) reported = {out.largest_batch};  // no requested batch size fits
   out.pays_at = stretches(
       looked_at(reported, out.largest_batch), [&](int batch) { return at(batch)->speedup_with_prefill >= 1; },
@@ -111,14 +152,18 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
   std::optional<Predictor> sharded;
   if (const auto choice = recordings.with_sharded_draft(s, m)) sharded.emplace(sweep.pricer(), s, *choice);
   for (const int batch : reported) {
-    const auto prediction = at(batch);
+    s.batch_size = batch;
+    const auto prediction = predicted(with_intervals, s);
     BatchAdvice a = at_batch(batch, *prediction, *predicted(plain, s));
+    out.caveats.note(*prediction);
     if (sharded)
       if (const auto p = predicted(*sharded, s)) a.sharded_speedup = p->speedup;
     out.batches.push_back(a);
   }
-  for (const BatchAdvice& b : out.batches)
-    out.gain *= std::pow(std::max(1.0, b.request_speedup), 1.0 / to_double(out.batches.size()));
+  for (const BatchAdvice& b : out.batches) {
+    const double share = !out.batch_at_load ? 1.0 / to_double(out.batches.size()) : b.batch_size == out.batch_at_load;
+    out.gain *= std::pow(std::max(1.0, b.request_speedup), share);
+  }
   out.draft_length = recordings.chain_length(s, m);
   DraftSchedule lengths(sweep.pricer(), s, m);
   for (const int prompt : lengths.knows_lengths() ? scenario.prompt_tokens : std::vector<int>{}) {

@@ -3,6 +3,7 @@
 // each batch size, and the costs that reduce the gain. It pays where requests, their prompts included, are faster.
 #pragma once
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -33,8 +34,15 @@ struct BatchAdvice {
   double break_even_length = 0;  // the acceptance length at which a step pays for itself
   Seconds plain_step, step;
   StepLosses losses;
+  std::optional<RatioInterval> interval;  // 90 %, of the decode speedup, and of the requests' speedup at its widest
   std::optional<double> sharded_speedup;  // if the draft network is divided among the ranks; none if it can't be
 };
+
+// Whether requests are faster: undecided where the 90 % interval of their speedup contains 1 or, without an interval,
+// where the speedup is nearer to 1 than kUnknownError.
+enum class Verdict : std::uint8_t { pays, does_not_pay, too_close };
+inline constexpr double kUnknownError = 1.34;  // 90 % of published speedups are within this factor, blind
+Verdict verdict_on(const BatchAdvice&);
 
 struct Advice {
   Point point;                          // with the first batch size of the scenario
@@ -44,11 +52,17 @@ struct Advice {
   // The batch sizes at which requests are faster. With a mixture of experts there may be several stretches: with few
   // sequences, more rows read more experts; with many, all of these are read anyway.
   std::vector<Stretch<int>> pays_at;
-  double gain = 1;  // of requests: geometric mean over `batches`; 1 where speculation is off, because it loses
+  // Of requests: geometric mean over `batches`, or that at `batch_at_load`; 1 where speculation is off, because it
+  // loses.
+  double gain = 1;
   // The share, 0 to 1, by which speculation reduces the plain server's KV pool; none if the weights leave no memory for
   // a pool.
   std::optional<double> pool_lost;
   std::vector<BatchAdvice> batches;
+  Caveats caveats;  // of the predictions of `batches`
+  // The sequences of a server under the scenario's workload, if it has one: of a closed loop its requests in flight,
+  // else those of plain decoding at this rate. It is one of `batches`, and the gain is that at this size.
+  std::optional<int> batch_at_load;
   std::optional<int> draft_length;  // length of the method's chain, given or default; none: it drafts no chain
   // The best draft lengths by prompt, then batch size; empty if the method drafts no chain of fixed length.
   std::vector<BestLength> best;
@@ -56,6 +70,7 @@ struct Advice {
   std::optional<LoadAdvice> rate;  // none if advice on load was not requested, or if no KV pool fits
 
   int pays_to_batch() const { return pays_at.empty() ? 0 : pays_at.back().to; }  // 0: it never pays
+  Verdict verdict() const;  // `pays` if it surely pays at a batch, `too_close` if it does at none but may at one
   bool pays_at_every_batch() const { return pays_at == std::vector<Stretch<int>>{{1, largest_batch}}; }
   bool pays_at_batch(int batch) const {
     return std::ranges::any_of(pays_at, [&](const auto& s) { return s.from <= batch && batch <= s.to; });

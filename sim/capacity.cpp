@@ -151,7 +151,9 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
   option.capacity = capacity.rate;
   option.capacity_at_least = capacity.at_least;
   const double in_flight = (option.load * mean_e2e(option)) / (option.replicas * point->fleet.stages);
-  option.slowest_step = sweep.slowest_step(option.point, *point, in_flight);
+  StepOutlook outlook = sweep.outlook(option.point, *point, in_flight);
+  option.slowest_step = outlook.slowest;
+  option.caveats = std::move(outlook.caveats);
   if (option.slowest_step)
     option.replicas_if_slowest =
         replicas_if_slower(*option.slowest_step, option.replicas, replications, *point, targets, seed);

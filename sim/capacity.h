@@ -37,6 +37,7 @@ struct FleetOption {
   std::optional<double> slowest_step;
   // The replicas that meet the targets if all steps are longer by this factor; none: even twice as many do not.
   std::optional<int> replicas_if_slowest;
+  Caveats caveats;                      // of such a step
   std::vector<FleetRun> runs;           // the whole workload on this fleet, one run per replication
   std::vector<ReplicationFleet> alone;  // for each replication separately
   PerSecond fleet_capacity() const { return replicas * capacity; }

@@ -225,15 +225,18 @@ ServingResult ServingSweep::serve(const Point& p, const Options& o) {
   return out;
 }
 
-std::optional<double> ServingSweep::slowest_step(const Point& p, const ServingPoint& point, double in_flight) {
+StepOutlook ServingSweep::outlook(const Point& p, const ServingPoint& point, double in_flight) {
   Setup setup = point.setup;
   setup.batch_size = std::clamp(to_int(in_flight), 1, point.limits.max_num_seqs * point.fleet.parts);
   setup.prompt_tokens = std::max(1, to_int(std::lround(mean_prompt(point.workload))));
   setup.output_tokens = std::max(2, to_int(std::lround(mean_output(point.workload))));
   const auto outcome = predict(sweep_.pricer(), setup, scenario().method(p));
-  const auto* predicted = std::get_if<Prediction>(&outcome);
-  if (predicted == nullptr || !predicted->interval) return std::nullopt;
-  return predicted->interval->step_time.high;
+  StepOutlook out;
+  if (const auto* predicted = std::get_if<Prediction>(&outcome)) {
+    if (predicted->interval) out.slowest = predicted->interval->step_time.high;
+    out.caveats.note(*predicted);
+  }
+  return out;
 }
 
 ServingOutcome ServingSweep::at(std::size_t index, const Options& o) {

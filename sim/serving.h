@@ -33,6 +33,12 @@ struct ServingOutcome {
   std::variant<ServingResult, std::string> result;  // the string is the reason why the point was skipped
 };
 
+// How far the steps of a server may be from their prediction.
+struct StepOutlook {
+  std::optional<double> slowest;  // upper end of the 90 % interval, over the prediction; none: the error is unknown
+  Caveats caveats;
+};
+
 // Each thread needs its own.
 class ServingSweep {
  public:
@@ -53,10 +59,10 @@ class ServingSweep {
   };
   ServingOutcome at(std::size_t index, const Options&);  // contains the reason if the point can't run
   std::unique_ptr<ServingPoint> prepare(const Point&);   // throws InputErrors if it can't run
-  // The upper end of the 90 % interval of a server's step, over its prediction, with `in_flight` requests of the
-  // workload's mean lengths; none: the error is unknown.
+  // Warnings on modes of steps that the run's policy brings.
   std::vector<std::string> warnings_of_modes(const Point&, const ServingPoint&, const ServingResult&);
-  std::optional<double> slowest_step(const Point&, const ServingPoint&, double in_flight);
+  // A server's step with `in_flight` requests of the workload's mean lengths.
+  StepOutlook outlook(const Point&, const ServingPoint&, double in_flight);
 
  private:
   ServingResult serve(const Point&, const Options&);

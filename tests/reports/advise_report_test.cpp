@@ -7,10 +7,12 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "core/text_file.h"
 #include "reports/engine_settings.h"
 #include "reports/verdict.h"
 #include "sim/advice_sweep.h"
 #include "tests/catch.h"
+#include "tests/core/fresh_folder.h"
 #include "tests/core/messages.h"
 
 namespace draftline {
@@ -110,7 +112,7 @@ TEST_CASE("a method without a schedule has its own setting, in text and in JSON"
     return nlohmann::json::parse(a.text(Format::json)).at("verdicts")[0].at("settings")[0];
   };
   const Answered suffix = of(R"("name": "suffix_decoding", "acceptance": {"mean_length": 4})", "vllm");
-  CHECK(contains(suffix.text(Format::table), R"(  vLLM: --speculative-config '{"method":"suffix"}')"));
+  CHECK(contains(suffix.text(Format::table), R"(  vLLM: vllm serve MODEL --speculative-config '{"method":"suffix"}')"));
   CHECK(settings(suffix).at("vllm").at("method") == "suffix");
   const Answered tree =
       of(R"("name": "eagle3", "tree": {"top_k": 4, "passes": 4, "nodes": 15}, "acceptance": {"mean_length": 3})",
@@ -145,8 +147,8 @@ TEST_CASE("a chain of the method's own length has the settings that one of a giv
   CHECK(!best_of(R"("draft_model", "draft": "llama-3.2-1b")").empty());
   CHECK(best_of(R"("mcsd", "draft": "llama-3.2-1b", "widths": [1, 1, 1])").empty());  // a chain that widths give
   CHECK(best_of(R"("suffix_decoding")").empty());
-  CHECK(contains(text_of(R"("gemma4_assistant")", "vllm"), "Add the drafter's weights: \"model\"."));
-  CHECK(!contains(text_of(R"("mtp")", "vllm"), "Add the drafter's weights"));
+  CHECK(contains(text_of(R"("gemma4_assistant")", "vllm"), R"("model":"DRAFTER")"));
+  CHECK(!contains(text_of(R"("mtp")", "vllm"), "DRAFTER"));
 }
 
 TEST_CASE("methods are ranked setup by setup, each with its own settings", "[once]") {
@@ -155,7 +157,8 @@ TEST_CASE("methods are ranked setup by setup, each with its own settings", "[onc
   REQUIRE(order.size() == 10);
   for (std::size_t i = 0; i < order.size(); ++i) CHECK(a.advices[order[i]].point.precision == (i < 5 ? 0 : 1));
   const std::string text = a.text(Format::table);
-  CHECK(count(text, "  vLLM: --speculative-config ") == 2);
+  CHECK(count(text, "  vLLM: vllm serve MODEL ") == 2);
+  CHECK(count(text, " --quantization fp8 ") == 1);
   CHECK(contains(text, "tok/s at 64"));
 }
 
@@ -321,17 +324,145 @@ TEST_CASE("a verdict names the acceptance that it assumes, where the scenario as
   CHECK(!contains(Answered(kMany).text(Format::table), "assumed"));
 }
 
-TEST_CASE("a gain of less than 3 % is advised in the schedule and the setting as in the verdict") {
+TEST_CASE("a gain that its interval does not tell from a loss is too close to say, with what would settle it") {
   const Answered a(R"({"name": "eagle3", "draft_length": 1, "acceptance": {"rate": 0.10}})");
   const Advice& advice = a.advices.front();
   REQUIRE(advice.pays_to_batch() >= 4);
   REQUIRE(advice.batches.front().request_speedup < 1.03);
+  CHECK(advice.verdict() == Verdict::too_close);
   CHECK(advice.schedule.front().draft_length == 1);
   const std::string text = a.text(Format::table);
-  CHECK(starts_with(text, "Use eagle3, k = 1, up to batch "));
+  CHECK(starts_with(text, "Too close to say whether eagle3, k = 1, pays.\n"));
+  CHECK(contains(text, "Too close to say at "));
+  CHECK(contains(text, "; a step needs "));
+  CHECK(contains(text,
+                 "To settle it: draftline calibrate --served plain.json speculating.json --engine vllm "
+                 "--device h100-sxm --transformer llama-3.1-8b --engine-out mine.json"));
   CHECK(contains(text, "--speculative-config"));
   CHECK(!contains(text, "No setting of vllm"));
-  CHECK(!contains(text, "other draft lengths"));  // there are none
+  const auto verdict = nlohmann::json::parse(a.text(Format::json)).at("verdicts")[0];
+  CHECK(verdict.at("certainty") == "too close to say");
+  CHECK(contains(verdict.at("settles").get<std::string>(), "draftline calibrate --served"));
+}
+
+TEST_CASE("verdicts have three values, by the interval or, without one, by a margin") {
+  const auto verdict = [](double speedup, std::optional<RatioInterval> interval) {
+    BatchAdvice b;
+    b.request_speedup = speedup;
+    b.interval = interval;
+    return verdict_on(b);
+  };
+  CHECK(verdict(1.3, RatioInterval{0.8, 1.2}) == Verdict::pays);
+  CHECK(verdict(1.2, RatioInterval{0.8, 1.2}) == Verdict::too_close);
+  CHECK(verdict(0.8, RatioInterval{0.8, 1.2}) == Verdict::does_not_pay);
+  CHECK(verdict(1.3, {}) == Verdict::too_close);
+  CHECK(verdict(1.35, {}) == Verdict::pays);
+  CHECK(verdict(0.76, {}) == Verdict::too_close);
+  CHECK(verdict(0.74, {}) == Verdict::does_not_pay);
+  for (const std::string rate : {"0.01", "0.1", "0.7"}) {
+    const Answered a(R"({"name": "eagle3", "draft_length": 8, "acceptance": {"rate": )" + rate + "}}");
+    const auto json = nlohmann::json::parse(a.text(Format::json)).at("results")[0];
+    for (const auto& b : json.at("batches")) {
+      const auto& speedup = b.at("speedup_with_prefill");
+      const double low = speedup.at("low"), high = speedup.at("high");
+      INFO(b.dump());
+      CHECK(b.at("verdict") == (low >= 1 ? "pays" : high < 1 ? "does not pay" : "too close to say"));
+    }
+  }
+}
+
+TEST_CASE("a comparison of setups shows at each row what was not measured there") {
+  const Answered a(R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}})",
+                   R"(, "precision": ["bf16", "int4"], "batch_size": [1, 8])");
+  const std::string text = a.text(Format::table), page = a.text(Format::html);
+  const std::string warning = "(a) GEMMs in these formats were not measured on the device";
+  CHECK(contains(text, "\nwarning: " + warning));
+  CHECK(contains(text, "\nwarning: (b) no interval: unknown errors of GEMMs (these formats were not measured)\n"));
+  CHECK(contains(page, warning));
+  CHECK(count(text, "  a, b\n") == 1);  // the row of int4
+  const auto results = nlohmann::json::parse(a.text(Format::json)).at("results");
+  CHECK(!results[0].contains("no_interval"));
+  CHECK(results[1].contains("no_interval"));
+  CHECK(results[1].at("warnings").size() == 1);
+}
+
+TEST_CASE("the setting is one draft length, that of the verdict; lengths by batch are an option with its price") {
+  const std::string method = R"([{"name": "autoregressive"}, {"name": "eagle3", "draft_length": [1, 3],
+      "acceptance": {"per_position": [0.7, 0.5, 0.35, 0.25, 0.15]}}])",
+                    batches = R"(, "batch_size": [1, 4, 64])";
+  const std::string fixed =
+                        R"(--speculative-config '{"method":"eagle3","num_speculative_tokens":3,"model":"DRAFTER"}')",
+                    by_batch = "num_speculative_tokens_per_batch_size";
+  const FreshFolder folder;
+  nlohmann::json profile =
+      nlohmann::json::parse(read_text_file(std::string(DRAFTLINE_SOURCE_DIR) + "/data/engines/vllm-0.19.json"));
+  profile["version"] = "0.24";
+  write_text_file(folder.path() / "newer.json", profile.dump());
+  const Answered old(method, batches), newer(method, batches, (folder.path() / "newer.json").string());
+  REQUIRE(old.advices.back().schedule.size() > 1);
+  const std::string before = old.text(Format::table), after = newer.text(Format::table);
+  for (const std::string& text : {before, after}) {
+    CHECK(starts_with(text, "Use eagle3, k = 3, "));
+    CHECK(contains(text, "  vLLM: vllm serve MODEL " + fixed + "\n"));
+  }
+  CHECK(!contains(before, by_batch));
+  CHECK(contains(after, "  Option, lengths by batch: --speculative-config '{"));
+  CHECK(after.find(fixed) < after.find(by_batch));
+  CHECK(contains(after, "  Its price: "));
+  CHECK(contains(after, "59.6 to 50.0 tokens/s"));
+  const auto settings = [](const Answered& a) {
+    return nlohmann::json::parse(a.text(Format::json)).at("verdicts")[0].at("settings")[0];
+  };
+  CHECK(!settings(old).contains("vllm_by_batch"));
+  CHECK(settings(newer).at("vllm_by_batch").contains(by_batch));
+  CHECK(settings(newer).at("vllm").at("num_speculative_tokens") == 3);
+}
+
+TEST_CASE("the load of the scenario decides, where it has one") {
+  const std::string method = R"([{"name": "eagle3", "draft_length": [1, 8], "acceptance": {"rate": 0.7}}])";
+  const auto under = [&](const std::string& arrivals) {
+    return Answered(method, R"(, "workload": {"arrivals": {)" + arrivals + R"(}, "requests": 100})");
+  };
+  const Answered one = under(R"("process": "closed", "concurrency": 1)"),
+                 many = under(R"("process": "closed", "concurrency": 300)"),
+                 rate = under(R"("process": "poisson", "rate": "10 /s")");
+  CHECK(one.advices.front().batch_at_load == 1);
+  CHECK(many.advices.front().batch_at_load == 300);
+  CHECK(starts_with(one.text(Format::table), "Use eagle3, k = 8, "));
+  CHECK(!starts_with(many.text(Format::table), "Use eagle3, k = 8, "));
+  CHECK(contains(many.text(Format::table), "At the load of the scenario, 300 sequences with plain decoding, requests"));
+  // Little's law: ten requests a second and their latency under plain decoding.
+  const Advice& a = rate.advices.front();
+  REQUIRE(a.batch_at_load);
+  Sweep sweep(Document::from_text(R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm",
+                                      "method": {"name": "autoregressive"}, "batch_size": )" +
+                                      std::to_string(*a.batch_at_load) + "}",
+                                  "s.json"),
+              std::string(DRAFTLINE_SOURCE_DIR) + "/data");
+  const double latency = std::get<Prediction>(sweep.at(0).result).request.e2e.value;
+  CHECK(10 * latency <= *a.batch_at_load);
+  CHECK(10 * latency > *a.batch_at_load - 2);
+}
+
+TEST_CASE("the command that starts a server has the devices, the formats and the method") {
+  const auto text = [](const std::string& engine, const std::string& more) {
+    return Answered(R"({"name": "mtp", "draft_length": 1, "acceptance": {"rate": 0.9}})", more, engine, "qwen3-30b-a3b")
+        .text(Format::table);
+  };
+  const std::string two =
+      R"(, "tensor_parallel": 2, "expert_parallel": true, "precision": {"weights": "fp8", "kv_cache": "fp8"})";
+  CHECK(contains(text("vllm", two),
+                 "  vLLM: vllm serve MODEL --tensor-parallel-size 2 --enable-expert-parallel "
+                 "--quantization fp8 --kv-cache-dtype fp8 --speculative-config '{\"method\":\"mtp\""));
+  CHECK(contains(text("sglang", two),
+                 "python -m sglang.launch_server --model-path MODEL --tp-size 2 --ep-size 2 "
+                 "--quantization fp8 --kv-cache-dtype fp8_e4m3 --speculative-algorithm"));
+  CHECK(contains(text("tensorrt-llm", two), "echo '{\"speculative_config\": {\"decoding_type\":\"MTP\""));
+  CHECK(contains(text("tensorrt-llm", two),
+                 "trtllm-serve MODEL --tp_size 2 --ep_size 2 --extra_llm_api_options options.yaml"));
+  CHECK(
+      contains(text("llama.cpp", ""), "llama-server -m MODEL.gguf -ngl 99 --spec-type draft-mtp --spec-draft-n-max 1"));
+  CHECK(contains(text("vllm", ""), "  MODEL is a checkpoint of qwen3-30b-a3b in bf16.\n"));
 }
 
 TEST_CASE("vLLM is told to run as many sequences as speculation pays for, in text and in JSON") {
@@ -341,12 +472,7 @@ TEST_CASE("vLLM is told to run as many sequences as speculation pays for, in tex
   };
   const Answered vllm = of("vllm");
   const Advice& advice = vllm.advices.front();
-  int sequences = 0, rows = 0;
-  for (const ScheduledLength& s : advice.schedule)
-    if (s.draft_length > 0) {
-      sequences = std::max(sequences, s.to_batch);
-      rows = std::max(rows, s.to_batch * (s.draft_length + 1));
-    }
+  const int sequences = advice.pays_to_batch(), rows = sequences * 4;
   REQUIRE(sequences > advice.batch_limit);
   CHECK(contains(vllm.text(Format::table), "--max-num-seqs " + std::to_string(sequences) +
                                                " and --max-num-batched-tokens above " + std::to_string(rows)));
@@ -431,17 +557,13 @@ TEST_CASE("engines are told what was priced where their own defaults differ") {
 }
 
 TEST_CASE("vLLM is given no schedule where attention is data parallel, as it would drop it") {
-  const auto told = [](const std::string& more) {
-    return Answered(R"({"name": "mtp", "draft_length": 3, "acceptance": {"rates": [0.8, 0.6, 0.4]}})",
-                    R"(, "tensor_parallel": 2)" + more, "vllm", "qwen3-30b-a3b")
-        .text(Format::table);
-  };
-  CHECK(contains(told(""), "num_speculative_tokens_per_batch_size"));
-  const std::string parted = told(R"(, "data_parallel_attention": 2)");
-  CHECK(!contains(parted, "num_speculative_tokens_per_batch_size"));
-  CHECK(contains(parted,
-                 "  vLLM does not support a schedule with data-parallel attention.\n"
-                 "  vLLM: --speculative-config '{\"method\":\"mtp\",\"num_speculative_tokens\":3}'\n"));
+  const std::string told = Answered(R"({"name": "mtp", "draft_length": 3, "acceptance": {"rates": [0.8, 0.6, 0.4]}})",
+                                    R"(, "tensor_parallel": 2, "data_parallel_attention": 2)", "vllm", "qwen3-30b-a3b")
+                               .text(Format::table);
+  CHECK(!contains(told, "num_speculative_tokens_per_batch_size"));
+  CHECK(contains(told,
+                 "  vLLM: vllm serve MODEL --data-parallel-size 2 --speculative-config "
+                 "'{\"method\":\"mtp\",\"num_speculative_tokens\":3}'\n"));
 }
 
 TEST_CASE("TensorRT-LLM and llama.cpp take one draft length, the first of them to a largest batch") {
@@ -457,9 +579,9 @@ TEST_CASE("TensorRT-LLM and llama.cpp take one draft length, the first of them t
   CHECK((!tensorrt_llm_settings(tree) && !llama_cpp_flags(tree)));
   CHECK(!llama_cpp_flags(of(R"({"name": "medusa", "draft_length": 3})")));
   const auto told = [](const std::string& engine) { return Answered(kEagle, "", engine).text(Format::table); };
-  CHECK(contains(told("tensorrt-llm"), "  TensorRT-LLM: speculative_config: {\"decoding_type\":\"Eagle3\""));
-  CHECK(contains(told("llama.cpp"), "  llama.cpp: --spec-type draft-eagle3 --spec-draft-n-max"));
-  CHECK(contains(told("llama.cpp"), "  Add the drafter's weights: --spec-draft-model.\n"));
+  CHECK(contains(told("tensorrt-llm"), "\"speculative_config\": {\"decoding_type\":\"Eagle3\""));
+  CHECK(contains(told("llama.cpp"), " --spec-type draft-eagle3 --spec-draft-n-max"));
+  CHECK(contains(told("llama.cpp"), " --spec-draft-model DRAFTER\n"));
   CHECK(has_drafter_weights(eagle));
   for (const char* without : {R"({"name": "ngram"})", R"({"name": "suffix"})", R"({"name": "mtp"})"})
     CHECK(!has_drafter_weights(of(without)));

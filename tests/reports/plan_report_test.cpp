@@ -57,6 +57,40 @@ TEST_CASE("replications that need fewer replicas are told, though they recommend
   CHECK(result.at("recommended") == true);
 }
 
+TEST_CASE("each option shows what was not measured of it, on pages and in JSON too") {
+  ServingSweep sweep = sweep_with(R"("slo": {"ttft_p99": "1 s"})");
+  const auto option = [](int replicas, Caveats caveats) {
+    FleetOption o{};
+    o.replicas = o.devices = replicas, o.devices_of_replica = 1;
+    o.cost = replicas;
+    o.load = {20}, o.capacity = {20};
+    o.alone.push_back({replicas, 1.0 * replicas, Seconds{1}});
+    o.runs.push_back({{100}, Seconds{0.1}, Seconds{0.01}, {1}});
+    o.caveats = std::move(caveats);
+    return o;
+  };
+  const std::vector<FleetOption> options{
+      option(1, {{"experts were not measured"}, "no interval: unknown errors of experts"}), option(2, {}),
+      option(3, {{}, "no interval: unknown errors of experts"})};
+  const auto text = [&](Format format) {
+    std::ostringstream out;
+    write_plan(to(out, format), sweep.scenario(), options);
+    return out.str();
+  };
+  for (const Format format : {Format::table, Format::html}) {
+    const std::string page = text(format);
+    CHECK(contains(page, "warning: (a) experts were not measured"));
+    CHECK(contains(page, "warning: (b) no interval: unknown errors of experts"));
+    CHECK(contains(page, "warning: experts were not measured"));  // of the recommended one
+    CHECK(count_of(page, "a, b") == 1);
+  }
+  const auto results = nlohmann::json::parse(text(Format::json)).at("results");
+  CHECK(results[0].at("warnings")[0] == "experts were not measured");
+  CHECK(!results[1].contains("no_interval"));
+  CHECK(results[2].at("no_interval") == "no interval: unknown errors of experts");
+  CHECK(contains(text(Format::csv), "experts were not measured; no interval: unknown errors of experts"));
+}
+
 TEST_CASE("each workload has a recommendation of its own, and the oracle is none") {
   ServingSweep sweep(
       Document::from_text(

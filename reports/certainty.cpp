@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/certainty.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/quantity_text.h"
+
+namespace draftline {
+
+namespace {
+
+std::string times(double speedup) { return significant(speedup) + "x"; }
+
+// "batch 1, 64 and 128"
+std::string batches_text(const std::vector<const BatchAdvice*>& all) {
+  std::string text = "batch ";
+  for (std::size_t i = 0; i < all.size(); ++i)
+    text += (i == 0 ? "" : i + 1 < all.size() ? ", " : " and ") + std::to_string(all[i]->batch_size);
+  return text;
+}
+
+}  // namespace
+
+std::string_view name_of(Verdict v) {
+  switch (v) {
+    case Verdict::pays: return "pays";
+    case Verdict::does_not_pay: return "does not pay";
+    case Verdict::too_close: break;
+  }
+  return "too close to say";
+}
+
+std::optional<Interval> request_interval(const BatchAdvice& b) {
+  return b.interval ? std::optional(b.interval->of(b.request_speedup)) : std::nullopt;
+}
+
+const BatchAdvice& deciding(const Advice& a) {
+  const BatchAdvice* nearest = nullptr;
+  for (const BatchAdvice& b : a.batches) {
+    if (a.batch_at_load == b.batch_size) return b;
+    if (verdict_on(b) != Verdict::too_close) continue;
+    if (nearest == nullptr || std::abs(std::log(b.request_speedup)) < std::abs(std::log(nearest->request_speedup)))
+      nearest = &b;
+  }
+  return nearest != nullptr ? *nearest : a.batches.front();
+}
+
+std::string deciding_figure(const Advice& a) {
+  const BatchAdvice& b = deciding(a);
+  std::string text = "at batch " + std::to_string(b.batch_size);
+  if (const auto i = request_interval(b))
+    text += " the 90 % interval of the request speedup is " + times(i->low) + " to " + times(i->high);
+  else
+    text += " the request speedup is " + times(b.request_speedup) + ", without an interval (" + times(kUnknownError) +
+            " either way is too close to say)";
+  return text + "; a step needs " + significant(b.break_even_length) +
+         " tokens to break even in decoding, and this acceptance yields " + significant(b.acceptance_length);
+}
+
+std::vector<std::string> certainty_sentences(const Advice& a) {
+  std::vector<const BatchAdvice*> close;
+  for (const BatchAdvice& b : a.batches)
+    if (verdict_on(b) == Verdict::too_close) close.push_back(&b);
+  if (close.empty()) return {};
+  const std::string where = close.size() == a.batches.size() ? "every batch shown" : batches_text(close);
+  return {"Too close to say at " + where + ": " + deciding_figure(a) + "."};
+}
+
+std::string settling_command(const Scenario& s, const Advice& a, bool acceptance) {
+  if (acceptance)
+    return "curl http://SERVER/metrics > metrics.txt, then \"acceptance\": {\"measured\": \"metrics.txt\"} "
+           "(docs/recipes/your_acceptance.md)";
+  const Point& p = a.point;
+  const int batch = deciding(a).batch_size;
+  return "draftline calibrate --served plain.json speculating.json --engine " + s.engines[p.engine]->name +
+         " --device " + s.devices[p.device]->name + " --transformer " + s.transformers[p.transformer]->name +
+         " --engine-out mine.json, with benchmarks of your server at --max-concurrency " + std::to_string(batch) +
+         " (docs/recipes/your_server.md)";
+}
+
+}  // namespace draftline
