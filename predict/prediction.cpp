@@ -114,21 +114,18 @@ void Predictor::add_interval(Prediction& out, const StepBreakdown* plain) {
     out.no_interval = "no interval: unknown errors of the drafter's own device";
     return;
   }
-  if (const auto why = missing_error(errors_, out.breakdown, plain)) {
-    out.no_interval = *why;
-    return;
-  }
   const int sequences = setup_.replica_sequences();
   const double context = setup_.prompt_tokens + setup_.output_tokens / 2.0;
   const auto mine = priced_->term_effects(sequences, context, out.acceptance_length);
   const UncertainStep step(out.breakdown, mine);
   if (plain == nullptr) {
     out.interval = prediction_interval(errors_, step, nullptr);
-    return;
+  } else {
+    const auto base = plain_->term_effects(sequences, context, 1);
+    const UncertainStep baseline(*plain, base);
+    out.interval = prediction_interval(errors_, step, &baseline);
   }
-  const auto base = plain_->term_effects(sequences, context, 1);
-  const UncertainStep baseline(*plain, base);
-  out.interval = prediction_interval(errors_, step, &baseline);
+  if (!out.interval) out.no_interval = missing_error(errors_, out.breakdown, plain).value_or("");
 }
 
 void Predictor::compare_with_plain(Prediction& out) {

@@ -171,19 +171,35 @@ void add_term(Spread& spread, const TermEffect& effect, const UncertainStep& min
 
 }  // namespace
 
+namespace {
+
+constexpr std::pair<KernelKind, const char*> kNeeded[] = {{KernelKind::gemm, "GEMMs"},
+                                                          {KernelKind::attention, "attention"},
+                                                          {KernelKind::experts, "experts"},
+                                                          {KernelKind::recurrence, "recurrences"}};
+
+// The shares of two steps by kind, and their errors.
+struct Compared {
+  Compared(const KnownErrors& known, const StepBreakdown& step, const StepBreakdown* baseline)
+      : plain(plain_errors(known)),
+        errors(baseline == nullptr ? plain : known.of),
+        mine(shares_of(step, known.experts_as_gemm)),
+        base(baseline == nullptr ? KindShares{} : shares_of(*baseline, known.experts_as_gemm)) {}
+  bool lacks(KernelKind k) const { return (!errors[k] && mine[k] > 0) || (!plain[k] && base[k] > 0); }
+
+  KindErrors plain;
+  const KindErrors& errors;
+  KindShares mine, base;
+};
+
+}  // namespace
+
 std::optional<std::string> missing_error(const KnownErrors& known, const StepBreakdown& step,
                                          const StepBreakdown* baseline) {
-  const KindErrors plain = plain_errors(known);
-  const KindErrors& errors = baseline == nullptr ? plain : known.of;
-  const auto mine = shares_of(step, known.experts_as_gemm),
-             base = baseline == nullptr ? KindShares{} : shares_of(*baseline, known.experts_as_gemm);
-  constexpr std::pair<KernelKind, const char*> kNeeded[] = {{KernelKind::gemm, "GEMMs"},
-                                                            {KernelKind::attention, "attention"},
-                                                            {KernelKind::experts, "experts"},
-                                                            {KernelKind::recurrence, "recurrences"}};
+  const Compared both(known, step, baseline);
   std::string kinds;
   for (const auto& [k, name] : kNeeded)
-    if ((!errors[k] && mine[k] > 0) || (!plain[k] && base[k] > 0))
+    if (both.lacks(k))
       kinds +=
           (kinds.empty() ? "" : ", ") + std::string(name) + (known.why[k].empty() ? "" : " (" + known.why[k] + ")");
   if (kinds.empty()) return std::nullopt;
@@ -192,17 +208,15 @@ std::optional<std::string> missing_error(const KnownErrors& known, const StepBre
 
 std::optional<PredictionInterval> prediction_interval(const KnownErrors& known, const UncertainStep& mine,
                                                       const UncertainStep* baseline) {
-  if (missing_error(known, mine.step, baseline == nullptr ? nullptr : &baseline->step)) return std::nullopt;
-  const KindErrors plain = plain_errors(known);
-  const KindErrors& errors = baseline == nullptr ? plain : known.of;
-  const auto shares = shares_of(mine.step, known.experts_as_gemm),
-             base = baseline == nullptr ? KindShares{} : shares_of(baseline->step, known.experts_as_gemm);
+  const Compared both(known, mine.step, baseline == nullptr ? nullptr : &baseline->step);
+  for (const auto& [k, name] : kNeeded)
+    if (both.lacks(k)) return std::nullopt;
   Spread spread;
   double covered = 0;
   for (std::size_t k = 0; k < kKernelKinds; ++k) {
-    if (!errors[k]) continue;  // plain steps' error is known then too
-    covered += shares[k];
-    add_kernels(spread, k, shares, *errors[k], base, baseline == nullptr ? std::nullopt : plain[k]);
+    if (!both.errors[k]) continue;  // plain steps' error is known then too
+    covered += both.mine[k];
+    add_kernels(spread, k, both.mine, *both.errors[k], both.base, baseline == nullptr ? std::nullopt : both.plain[k]);
   }
   for (const TermEffect& effect : mine.effects) add_term(spread, effect, mine, baseline);
   const RatioInterval time{std::max(1e-3, 1 - std::sqrt(spread.shorter)), 1 + std::sqrt(spread.longer)};

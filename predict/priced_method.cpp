@@ -98,7 +98,7 @@ StepPrice PricedMethod::step_price(int sequences) const {
   return {outline, device(), running(outline, sequences, sequences), method().speculation()};
 }
 
-std::vector<TermEffect> PricedMethod::term_effects(int sequences, double context, double tokens) {
+std::span<const TermEffect> PricedMethod::term_effects(int sequences, double context, double tokens) {
   if (!effects_) effects_.emplace(targets_.device, targets_.engine, method().speculation());
   return effects_->of(recorded_->step(sequences), sequences, context, tokens);
 }

@@ -56,24 +56,22 @@ TermEffects::ByContext TermEffects::priced(const StepOutline& outline) const {
   return all;
 }
 
-std::vector<TermEffect> TermEffects::of(const StepOutline& outline, int sequences, double context, double tokens) {
+std::span<const TermEffect> TermEffects::of(const StepOutline& outline, int sequences, double context, double tokens) {
   if (known_.size() > kMostSteps) known_.clear();
   auto known = known_.find(sequences);
   if (known == known_.end()) known = known_.emplace(sequences, priced(outline)).first;
-  const double place = std::clamp(std::log2(std::max(1.0, context)) / 2 - kFirstNode, 0.0, kNodes - 1.0);
-  const int node = std::min(to_int(place), kNodes - 2);
+  const int node = std::clamp(std::ilogb(std::max(1.0, context)) / 2 - kFirstNode, 0, kNodes - 2);
   const double from = context_of(node), share = std::clamp((context - from) / (context_of(node + 1) - from), 0.0, 1.0);
   const auto &lower = known->second[at(node)], &upper = known->second[at(node + 1)];
-  std::vector<TermEffect> all;
-  all.reserve(terms_.size());
+  last_.clear();
   for (std::size_t t = 0; t < terms_.size(); ++t) {
     const auto between = [&](Seconds Changes::*end, const End& of) {
       return lower[t].*end + share * (upper[t].*end - lower[t].*end) + sequences * tokens * of.token;
     };
-    all.push_back(
+    last_.push_back(
         {terms_[t].field, between(&Changes::at_low, terms_[t].low), between(&Changes::at_high, terms_[t].high)});
   }
-  return all;
+  return last_;
 }
 
 }  // namespace draftline

@@ -26,8 +26,8 @@ class TermEffects {
   TermEffects(std::shared_ptr<const Device>, std::shared_ptr<const Engine>, Speculation);
 
   // Of a step of `sequences` sequences in which each emits `tokens` tokens. Effects are priced at contexts that are
-  // powers of 4 and interpolated.
-  std::vector<TermEffect> of(const StepOutline&, int sequences, double context, double tokens);
+  // powers of 4 and interpolated. Valid until the next call.
+  std::span<const TermEffect> of(const StepOutline&, int sequences, double context, double tokens);
 
  private:
   struct End {
@@ -51,6 +51,7 @@ class TermEffects {
   Speculation speculation_;
   std::vector<Term> terms_;
   std::map<int, ByContext> known_;  // by sequences
+  std::vector<TermEffect> last_;
 };
 
 }  // namespace draftline

@@ -2,7 +2,6 @@
 #include "reports/certainty.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/quantity_text.h"
 
@@ -36,25 +35,19 @@ std::optional<Interval> request_interval(const BatchAdvice& b) {
 }
 
 const BatchAdvice& deciding(const Advice& a) {
-  const BatchAdvice* nearest = nullptr;
-  for (const BatchAdvice& b : a.batches) {
-    if (a.batch_at_load == b.batch_size) return b;
-    if (verdict_on(b) != Verdict::too_close) continue;
-    if (nearest == nullptr || std::abs(std::log(b.request_speedup)) < std::abs(std::log(nearest->request_speedup)))
-      nearest = &b;
-  }
-  return nearest != nullptr ? *nearest : a.batches.front();
+  const auto loaded = std::ranges::find_if(a.batches, [&](const auto& b) { return a.batch_at_load == b.batch_size; });
+  if (loaded != a.batches.end()) return *loaded;
+  const auto close = std::ranges::find_if(a.batches, [](const auto& b) { return verdict_on(b) == Verdict::too_close; });
+  return close != a.batches.end() ? *close : a.batches.front();
 }
 
 std::string deciding_figure(const Advice& a) {
   const BatchAdvice& b = deciding(a);
-  std::string text = "at batch " + std::to_string(b.batch_size);
-  if (const auto i = request_interval(b))
-    text += " the 90 % interval of the request speedup is " + times(i->low) + " to " + times(i->high);
-  else
-    text += " the request speedup is " + times(b.request_speedup) + ", without an interval (" + times(kUnknownError) +
-            " either way is too close to say)";
-  return text + "; a step needs " + significant(b.break_even_length) +
+  const auto i = request_interval(b);
+  return (i ? "the 90 % interval of the request speedup is " + times(i->low) + " to " + times(i->high)
+            : "the request speedup is " + times(b.request_speedup) + " without an interval, and within " +
+                  times(kUnknownError) + " of 1") +
+         "; a step needs " + significant(b.break_even_length) +
          " tokens to break even in decoding, and this acceptance yields " + significant(b.acceptance_length);
 }
 
@@ -63,8 +56,10 @@ std::vector<std::string> certainty_sentences(const Advice& a) {
   for (const BatchAdvice& b : a.batches)
     if (verdict_on(b) == Verdict::too_close) close.push_back(&b);
   if (close.empty()) return {};
-  const std::string where = close.size() == a.batches.size() ? "every batch shown" : batches_text(close);
-  return {"Too close to say at " + where + ": " + deciding_figure(a) + "."};
+  const std::string here = std::to_string(deciding(a).batch_size);
+  if (close.size() == 1 && close.front() == &deciding(a))
+    return {"Too close to say at batch " + here + ": " + deciding_figure(a) + "."};
+  return {"Too close to say at " + batches_text(close) + ".", "At batch " + here + " " + deciding_figure(a) + "."};
 }
 
 std::string settling_command(const Scenario& s, const Advice& a, bool acceptance) {

@@ -15,12 +15,11 @@ std::string_view name_of(Verdict);  // "pays", "does not pay", "too close to say
 // The 90 % interval of the requests' speedup; none if it is unknown.
 std::optional<Interval> request_interval(const BatchAdvice&);
 
-// The batch whose figures decide: that at the scenario's load, else the reported one whose speedup is nearest to 1 of
-// those that are too close to say, else the first.
+// The batch whose figures decide: that at the scenario's load, else the first that is too close to say, else the first.
 const BatchAdvice& deciding(const Advice&);
 
-// "at batch 64 the 90 % interval of the request speedup is 0.91x to 1.32x; a step needs 1.71 tokens to break even, and
-// this acceptance yields 1.88"
+// "the 90 % interval of the request speedup is 0.91x to 1.32x; a step needs 1.71 tokens to break even, and this
+// acceptance yields 1.88"
 std::string deciding_figure(const Advice&);
 
 // Sentences on the batches at which it is too close to say, and on the figure that decides; none if it surely pays, or

@@ -42,7 +42,7 @@ std::string RunReport::intervals() const {
   };
   std::string which = "median point";
   if (step_times_.size() < rows()) which += " of the " + std::to_string(step_times_.size()) + " with known errors";
-  return "90 % intervals from the kernels' errors (" + which + "): step " + middle(step_times_) +
+  return "90 % intervals (" + which + "): step " + middle(step_times_) +
          (speedups_.empty() ? "" : ", speedup " + middle(speedups_));
 }
 

@@ -135,7 +135,8 @@ std::string verdict_sentence(const Scenario& s, const Advice& a) {
   const std::string method = m.label() + (m.draft_length() ? ", k = " + std::to_string(*m.draft_length()) : "");
   const Verdict verdict = a.verdict();
   const bool others = pays_with_other_lengths(m, a);
-  if (verdict == Verdict::too_close) return "too close to say whether " + method + " pays";
+  if (verdict == Verdict::too_close)
+    return "too close to say whether " + method + (m.draft_length() ? ", pays" : " pays");
   if (a.pays_at.empty() && others)
     return "use " + m.label() + ", k = " + std::to_string(*advised_length(a)) + ", at small batches; " +
            std::to_string(*m.draft_length()) + " drafts gain at no batch";
