@@ -153,7 +153,8 @@ std::vector<std::string> verdict_on_setup(const Scenario& s, const std::vector<A
     if (!more.empty()) all.push_back(more);
   const std::vector<std::string> close = certainty_sentences(a);
   all.insert(all.end(), close.begin(), close.end());
-  if (!close.empty()) all.push_back("To settle it: " + settling_command(s, a, !assumption.empty()));
+  if (const BatchAdvice* b = undecided(a))
+    all.push_back("To settle it: " + settling_command(s, a, *b, !assumption.empty()));
   for (const std::string& line : lines_of(a.caveats)) all.push_back(line);
   if (alone) all.push_back("Setup: " + setup_text(s, a.point) + ".");
   if (s.prompt_tokens.size() > 1)

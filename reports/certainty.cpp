@@ -34,15 +34,13 @@ std::optional<Interval> request_interval(const BatchAdvice& b) {
   return b.interval ? std::optional(b.interval->of(b.request_speedup)) : std::nullopt;
 }
 
-const BatchAdvice& deciding(const Advice& a) {
-  const auto loaded = std::ranges::find_if(a.batches, [&](const auto& b) { return a.batch_at_load == b.batch_size; });
-  if (loaded != a.batches.end()) return *loaded;
-  const auto close = std::ranges::find_if(a.batches, [](const auto& b) { return verdict_on(b) == Verdict::too_close; });
-  return close != a.batches.end() ? *close : a.batches.front();
+const BatchAdvice* undecided(const Advice& a) {
+  for (const BatchAdvice& b : a.batches)
+    if (verdict_on(b) == Verdict::too_close && a.batch_at_load.value_or(b.batch_size) == b.batch_size) return &b;
+  return nullptr;
 }
 
-std::string deciding_figure(const Advice& a) {
-  const BatchAdvice& b = deciding(a);
+std::string deciding_figure(const BatchAdvice& b) {
   const auto i = request_interval(b);
   return (i ? "the 90 % interval of the request speedup is " + times(i->low) + " to " + times(i->high)
             : "the request speedup is " + times(b.request_speedup) + " without an interval, and within " +
@@ -56,22 +54,23 @@ std::vector<std::string> certainty_sentences(const Advice& a) {
   for (const BatchAdvice& b : a.batches)
     if (verdict_on(b) == Verdict::too_close) close.push_back(&b);
   if (close.empty()) return {};
-  const std::string here = std::to_string(deciding(a).batch_size);
-  if (close.size() == 1 && close.front() == &deciding(a))
-    return {"Too close to say at batch " + here + ": " + deciding_figure(a) + "."};
-  return {"Too close to say at " + batches_text(close) + ".", "At batch " + here + " " + deciding_figure(a) + "."};
+  const BatchAdvice* b = undecided(a);
+  if (close.size() == 1 && b == close.front())
+    return {"Too close to say at " + batches_text(close) + ": " + deciding_figure(*b) + "."};
+  std::vector<std::string> all{"Too close to say at " + batches_text(close) + "."};
+  if (b != nullptr) all.push_back("At batch " + std::to_string(b->batch_size) + " " + deciding_figure(*b) + ".");
+  return all;
 }
 
-std::string settling_command(const Scenario& s, const Advice& a, bool acceptance) {
+std::string settling_command(const Scenario& s, const Advice& a, const BatchAdvice& b, bool acceptance) {
   if (acceptance)
     return "curl http://SERVER/metrics > metrics.txt, then \"acceptance\": {\"measured\": \"metrics.txt\"} "
            "(docs/recipes/your_acceptance.md)";
   const Point& p = a.point;
-  const int batch = deciding(a).batch_size;
   return "draftline calibrate --served plain.json speculating.json --engine " + s.engines[p.engine]->name +
          " --device " + s.devices[p.device]->name + " --transformer " + s.transformers[p.transformer]->name +
-         " --engine-out mine.json, with benchmarks of your server at --max-concurrency " + std::to_string(batch) +
-         " (docs/recipes/your_server.md)";
+         " --engine-out mine.json, with benchmarks of your server at --max-concurrency " +
+         std::to_string(b.batch_size) + " (docs/recipes/your_server.md)";
 }
 
 }  // namespace draftline

@@ -2,6 +2,7 @@
 // How sure a verdict of `advise` is: the batches at which it is too close to say whether speculation pays, the figure
 // that decides, and the measurement that would settle it.
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,18 +16,19 @@ std::string_view name_of(Verdict);  // "pays", "does not pay", "too close to say
 // The 90 % interval of the requests' speedup; none if it is unknown.
 std::optional<Interval> request_interval(const BatchAdvice&);
 
-// The batch whose figures decide: that at the scenario's load, else the first that is too close to say, else the first.
-const BatchAdvice& deciding(const Advice&);
+// The batch at which a measurement would settle whether it pays: that at the scenario's load, or without a load the
+// first at which it is too close to say. Null: there is none.
+const BatchAdvice* undecided(const Advice&);
 
 // "the 90 % interval of the request speedup is 0.91x to 1.32x; a step needs 1.71 tokens to break even, and this
 // acceptance yields 1.88"
-std::string deciding_figure(const Advice&);
+std::string deciding_figure(const BatchAdvice&);
 
 // Sentences on the batches at which it is too close to say, and on the figure that decides; none if it surely pays, or
 // surely does not, at all of them.
 std::vector<std::string> certainty_sentences(const Advice&);
 
 // The command that measures what decides; `acceptance`: whether the acceptance is an assumption.
-std::string settling_command(const Scenario&, const Advice&, bool acceptance);
+std::string settling_command(const Scenario&, const Advice&, const BatchAdvice&, bool acceptance);
 
 }  // namespace draftline

@@ -41,6 +41,8 @@ bool pays(const Advice& a) {
   });
 }
 
+bool sure(const Advice& a) { return a.verdict() == Verdict::pays; }
+
 // The geometric mean of what requests gain at these batches; 1 where they would lose.
 double gain_at(const Advice& a, const std::vector<int>& batches) {
   double gain = 1;
@@ -96,6 +98,7 @@ std::vector<std::size_t> ranking(const std::vector<Advice>& all) {
     if (const auto loaded = all[setup.front()].batch_at_load) batches = {*loaded};
     std::ranges::stable_sort(setup, [&](std::size_t a, std::size_t b) {
       if (pays(all[a]) != pays(all[b])) return pays(all[a]);
+      if (sure(all[a]) != sure(all[b])) return sure(all[a]);
       return gain_at(all[a], batches) > gain_at(all[b], batches);
     });
   }
@@ -149,11 +152,12 @@ std::string verdict_sentence(const Scenario& s, const Advice& a) {
 }
 
 std::string load_gain_sentence(const Advice& a) {
-  if (!a.batch_at_load) return {};
-  const BatchAdvice& b = deciding(a);
-  const auto i = request_interval(b);
-  return "At the load of the scenario, " + std::to_string(b.batch_size) +
-         " sequences with plain decoding, requests gain " + significant(b.request_speedup) + "x" +
+  const auto b = std::ranges::find_if(a.batches, [&](const auto& one) { return a.batch_at_load == one.batch_size; });
+  if (b == a.batches.end()) return {};
+  const auto i = request_interval(*b);
+  return "At the load of the scenario, " + std::to_string(b->batch_size) +
+         (b->batch_size == 1 ? " sequence" : " sequences") + " with plain decoding, requests gain " +
+         significant(b->request_speedup) + "x" +
          (i ? " (" + significant(i->low) + "x to " + significant(i->high) + "x)" : "") + ".";
 }
 
@@ -209,9 +213,9 @@ void write_verdict(JsonWriter& w, const PointInputs& inputs, const Scenario& s, 
   w.member("verdict", verdict_sentence(s, a));
   w.member("certainty", name_of(a.verdict()));
   if (const std::string gain = gain_sentence(s, a); !gain.empty()) w.member("gains", gain);
-  if (const auto sure = certainty_sentences(a); !sure.empty()) {
-    w.member("decides", deciding_figure(a));
-    w.member("settles", settling_command(s, a, false));
+  if (const BatchAdvice* b = undecided(a)) {
+    w.member("decides", "at batch " + std::to_string(b->batch_size) + " " + deciding_figure(*b));
+    w.member("settles", settling_command(s, a, *b, false));
   }
   w.member("pays_to_batch", a.pays_to_batch());
   w.figure("gain", a.gain, "", FigureKind::predicted);

@@ -94,7 +94,7 @@ TEST_CASE("one rate says nothing of drafts beyond those it was measured with") {
 }
 
 TEST_CASE("where another draft length pays it is not told to switch off") {
-  const Answered a(R"({"name": "eagle3", "draft_length": 6, "acceptance": {"rate": 0.55}})");
+  const Answered a(kEagle);
   const Advice& advice = a.advices.front();
   REQUIRE(!advice.pays_at_every_batch());
   const bool fewer = std::any_of(advice.schedule.begin(), advice.schedule.end(), [&](const ScheduledLength& s) {
