@@ -108,9 +108,10 @@ Figures<BatchAdvice, Advice> batch_figures(const Advice& advice) {
   Figures<BatchAdvice, Advice> all{
       // clang-format off
       {"batch_size", "", "batch", "", {}, [](B b) { return b.batch_size; }, "sequences in one step", {}, kIdentifies},
-      {"plain_step_time", "", "plain step", "s", predicted, [](B b) { return b.plain_step; }, "step of plain decoding"},
+      {"plain_step_time", "", "plain step", "s", predicted, [](B b) { return b.plain_step; }, "step of plain decoding",
+       {.detail = true}},
       {"step_time", "", "its step", "s", predicted, [](B b) { return b.step; },
-       "step of the method, drafting included"},
+       "step of the method, drafting included", {.detail = true}},
       {"speedup", "", "decode speedup", "", predicted, [](B b) { return b.speedup; },
        "throughput over that of plain decoding"},
       {"speedup_with_prefill", "", "request speedup", "", predicted,
