@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The members of Ops that record the ops of networks.
+#include <algorithm>
 #include <cmath>
 
 #include "decoder/ops_emit.h"
@@ -96,8 +97,8 @@ Tensor Ops::mixture_of_experts(Tensor x, const ExpertWeights& w, const Experts& 
                                           e.scale, e.weighs_inputs},
                                .gate = gate,
                                .sequences = sequences,
-                               .overlap = e.overlap,
-                               .devices = e.parallel.expert_parallel ? e.parallel.devices : 1,
+                               .routing = e.routing.of_pass(1.0 * x.rows / std::max(1, sequences)),
+                               .devices = e.parallel.expert_groups(),
                                .balancedness = e.parallel.expert_balancedness,
                                .y = temp(x.rows, x.cols)})
       .y;

@@ -165,6 +165,10 @@ struct TapeHasher {
     hash.add(pack(c.groups, c.groups_per_token));
     hash.add(c.scale);
   }
+  void operator()(const RowRouting& r) {
+    hash.add(r.exponent);
+    hash.add(r.load_cv);
+  }
   void operator()(const ExpertWeights& w) {
     for (const Weight& each : {w.router, w.gate_up, w.down}) (*this)(each);
     for (const auto& each : {w.choice_bias, w.router_bias, w.gate_up_bias, w.down_bias}) (*this)(each);

@@ -5,7 +5,7 @@
 
 #include "core/json_parse.h"
 #include "decoder/checkpoint/huggingface.h"
-#include "inputs/expert_overlap.h"
+#include "inputs/expert_routing.h"
 #include "inputs/served_acceptance.h"
 #include "inputs/workload_trace.h"
 #include "model/transformers/described_transformer.h"
@@ -183,7 +183,8 @@ std::shared_ptr<const T> Catalogue::named(Known<T>& known, const std::string& na
 
 static TransformerShape read_named_transformer(const Reader& root, const Data& data) {
   TransformerShape s = read_transformer(root);
-  if (s.experts() != nullptr) s.set_expert_overlap(read_file_below(root, data / "routing.json", read_usual_overlap));
+  if (s.experts() != nullptr)
+    s.set_expert_routing(read_file_below(root, data / "routing.json", read_usual_routing).many_topics);
   const std::string stem = root.file().stem().string();
   s.name = stem == "config" ? root.file().parent_path().filename().string() : stem;
   return s;
@@ -200,15 +201,18 @@ std::shared_ptr<const TransformerShape> Catalogue::transformer(const Reader& in)
   if (!in.is_object()) return asked(transformers_, in);
   TransformerShape s = read_described_transformer(in);
   if (in.failed()) return nullptr;
-  if (s.experts() != nullptr) s.set_expert_overlap(read_file_below(in, data_ / "routing.json", read_usual_overlap));
+  if (s.experts() != nullptr) s.set_expert_routing(usual_routing(in).many_topics);
   return std::make_shared<const TransformerShape>(std::move(s));
+}
+UsualRouting Catalogue::usual_routing(const Reader& asking) const {
+  return read_file_below(asking, data_ / "routing.json", read_usual_routing);
 }
 std::shared_ptr<const TransformerShape> Catalogue::transformer(const NamedNetwork& n) {
   if (n.described) {
     if (n.described->experts() == nullptr) return n.described;
     TransformerShape s = *n.described;
     const Document routing = Document::from_file(data_ / "routing.json", *data_.files);
-    s.set_expert_overlap(read_whole(routing, read_usual_overlap));
+    s.set_expert_routing(read_whole(routing, read_usual_routing).many_topics);
     return std::make_shared<const TransformerShape>(std::move(s));
   }
   const auto found = find(n.name, n.beside.parent_path(), transformers_.kind);

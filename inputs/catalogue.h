@@ -12,6 +12,7 @@
 
 #include "core/files.h"
 #include "core/reader.h"
+#include "inputs/expert_routing.h"
 #include "methods/named_file.h"
 #include "model/devices/device.h"
 #include "model/engines/engine.h"
@@ -58,6 +59,7 @@ class Catalogue {
   std::shared_ptr<const WorkloadTrace> workload(const Reader& in);
   std::shared_ptr<const Trace> trace(const Reader& in);
   std::shared_ptr<const ServedAcceptance> served_acceptance(const Reader& in);
+  UsualRouting usual_routing(const Reader& asking) const;
 
   // The weights_name() (trace/trace) of the checkpoint in the folder of the network's config.json; none if there is no
   // checkpoint.

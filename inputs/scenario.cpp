@@ -9,7 +9,7 @@
 #include "core/json_parse.h"
 #include "inputs/axes.h"
 #include "inputs/engine_defaults.h"
-#include "inputs/expert_overlap.h"
+#include "inputs/expert_routing.h"
 #include "inputs/server_options.h"
 #include "methods/table.h"
 
@@ -73,13 +73,13 @@ void note_shared_means(const Reader& in, const std::vector<MethodChoice>& method
 }
 
 // How alike the rows of a sequence choose: of every network with experts.
-void read_routing(const Reader& in, Scenario& s) {
+void read_routing(const Reader& in, Scenario& s, const UsualRouting& usual) {
   bool any = false;
   for (auto& shape : s.transformers) {
     if (!shape || shape->experts() == nullptr) continue;
     any = true;
     TransformerShape routed = *shape;
-    routed.set_expert_overlap(read_overlap(in, *shape->experts()));
+    routed.set_expert_routing(read_routing(in, *shape->experts(), usual));
     shape = std::make_shared<const TransformerShape>(std::move(routed));
   }
   if (!any && !in.failed()) in.fail("requires a network with experts");
@@ -90,21 +90,32 @@ void refuse_balancedness(const Reader& in, const std::vector<Parallelism>& all) 
   const auto given = in.find("expert_balancedness");
   if (!given) return;
   for (const Parallelism& p : all) {
-    if (p.expert_parallel && p.expert_balancedness * p.devices >= 1) continue;
-    given->fail(!p.expert_parallel
-                    ? "requires devices with whole experts: expert_parallel must be true"
-                    : "must be at least 1 / " + std::to_string(p.devices) + ", for which one device has all rows");
+    if (p.expert_parallel && p.expert_balancedness * p.expert_groups() >= 1) continue;
+    given->fail(!p.expert_parallel ? "requires devices with whole experts: expert_parallel must be true"
+                                   : "must be at least 1 / " + std::to_string(p.expert_groups()) +
+                                         ", for which one device has all rows");
     return;
   }
+}
+
+// Whether experts are divided whole, and among how many groups of devices; none: among all devices.
+struct WholeExperts {
+  bool whole = false;
+  std::optional<int> groups = {};
+};
+
+WholeExperts read_whole_experts(const Reader& in) {
+  if (!in.is_number()) return {in.boolean(), std::nullopt};
+  const int groups = in.positive_int();
+  return {groups > 1, groups};
 }
 
 std::vector<Parallelism> read_parallelism(const Reader& in) {
   constexpr int kMostDevices = 1024;
   const auto count = [](const Reader& r) { return r.positive_int(kMostDevices); };
-  const auto flag = [](const Reader& r) { return r.boolean(); };
   const auto devices = alternatives(in, "tensor_parallel", 1, count);
   const auto replicas = alternatives(in, "data_parallel_attention", 1, count);
-  const auto whole_experts = alternatives<char>(in, "expert_parallel", false, flag);
+  const auto whole_experts = alternatives<WholeExperts>(in, "expert_parallel", {}, read_whole_experts);
   const auto balanced =
       alternatives<double>(in, "expert_balancedness", 0.0, [](const Reader& r) { return r.number(1e-4, 1); });
   const auto all_to_all = in.find("expert_exchange");
@@ -113,16 +124,23 @@ std::vector<Parallelism> read_parallelism(const Reader& in) {
   std::vector<Parallelism> all;
   for (const int n : devices)
     for (const int parts : replicas)
-      for (const char whole : whole_experts)
-        for (const double b : balanced)
+      for (const auto& [whole, groups] : whole_experts)
+        for (const double b : balanced) {
+          if (groups && n % *groups != 0) {
+            in.at("expert_parallel")
+                .fail(std::to_string(*groups) + " groups do not divide tensor_parallel, " + std::to_string(n));
+            return {Parallelism{}};
+          }
           all.push_back({.devices = n,
                          .attention_replicas = parts,
-                         .expert_parallel = whole != 0,
+                         .expert_parallel = whole,
+                         .expert_tensor = whole ? n / groups.value_or(n) : 1,
                          .all_to_all = sent,
                          .expert_balancedness = b});
+        }
   refuse_balancedness(in, all);
   for (const Parallelism& p : all)
-    if (sent && (p.attention_replicas < 2 || p.attention_replicas != p.devices || !p.expert_parallel)) {
+    if (sent && (p.attention_replicas < 2 || p.attention_replicas != p.devices || p.expert_groups() != p.devices)) {
       all_to_all->fail(
           "all_to_all requires that every device has separate sequences and whole experts: "
           "data_parallel_attention must equal tensor_parallel, and expert_parallel must be true");
@@ -188,7 +206,7 @@ Scenario read_scenario(Document document, Catalogue& catalogue) {
   take_engine_defaults(s);
   note_shared_means(in.at("method"), s.methods);
   check_weights(s, catalogue);
-  if (const auto routing = in.find("expert_routing")) read_routing(*routing, s);
+  if (const auto routing = in.find("expert_routing")) read_routing(*routing, s, catalogue.usual_routing(*routing));
   if (in.has("workload")) s.serving = read_serving(in, s.gpu_memory_utilization, catalogue);
   else refuse_serving_keys(in);
   if (const auto batch = in.find("batch_size"); batch && s.serving)

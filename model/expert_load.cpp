@@ -134,16 +134,4 @@ std::vector<int> rows_of_experts(ExpertDistribution distribution, int rows, int 
                                                       : power_law(rows, experts, per_token, exponent);
 }
 
-double overlap_of(double shared, int experts, int per_token) {
-  const double chance = 1.0 * per_token / experts;
-  return std::clamp((shared - chance) / (1 - chance), 0.0, 1.0);
-}
-
-std::optional<double> overlap_of_touched(double touched, int sequences, int rows, int experts, int per_token) {
-  check(rows > sequences, "one row of each sequence says nothing of how alike its rows choose");
-  if (touched < per_token || touched >= experts || per_token >= experts) return std::nullopt;
-  const double draws = std::log1p(-touched / experts) / std::log1p(-1.0 * per_token / experts);
-  return std::clamp(1 - (draws - sequences) / (rows - sequences), 0.0, 1.0);
-}
-
 }  // namespace draftline

@@ -3,7 +3,6 @@
 // many tiles their grouped GEMMs have, and so what the layer costs (docs/explanation/kernel_model.md, "Experts").
 #pragma once
 #include <array>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -41,14 +40,5 @@ std::vector<int> rows_of_experts(ExpertDistribution, int rows, int experts, int 
 // group is as good as its best expert. By DeepSeek-V3's rule, where a group is as good as the sum of its two best, a
 // row reaches about as many devices (tests/model/expert_load_test.cpp).
 double devices_of_row(const Experts&, int devices);
-
-// The overlap by a counted share of a row's choices that repeat the previous row's: what exceeds the share that
-// independent draws repeat, (shared - k/E) / (1 - k/E).
-double overlap_of(double shared, int experts, int per_token);
-
-// The overlap with which `rows` rows of `sequences` sequences touch `touched` experts; the inverse of
-// experts_touched(). None if no number of draws touches that many, as they are fewer than one row's experts, or all
-// experts.
-std::optional<double> overlap_of_touched(double touched, int sequences, int rows, int experts, int per_token);
 
 }  // namespace draftline

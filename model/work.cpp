@@ -11,12 +11,11 @@ namespace draftline {
 
 double independent_draws(const ExpertMlp& k) {
   const int sequences = k.sequences > 0 ? std::min(k.sequences, k.rows) : k.rows;
-  return sequences + (k.rows - sequences) * (1 - k.overlap);
+  return sequences > 0 ? sequences * std::pow(1.0 * k.rows / sequences, k.routing.exponent) : 0;
 }
 
 double experts_touched(const ExpertMlp& k) {
-  const double miss = 1 - 1.0 * k.per_token / k.experts;
-  return k.experts * (1 - std::pow(miss, independent_draws(k)));
+  return experts_of_draws(independent_draws(k), {k.experts, k.per_token}, k.routing.load_cv);
 }
 
 double busiest_experts_touched(const ExpertMlp& k) {

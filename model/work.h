@@ -12,6 +12,7 @@
 #include "core/named.h"
 #include "core/quantity.h"
 #include "model/transformers/dtype.h"
+#include "model/transformers/expert_routing.h"
 
 namespace draftline {
 
@@ -137,17 +138,16 @@ struct ExpertMlp {
   DType weights = DType::bf16, activations = DType::bf16;
   double scale_bits = 0;  // of the weights' scales, for each weight
   int sequences = 0;      // that the rows belong to; 0: each row to its own
-  // The share of a row's choices that repeat those of the row before it in its sequence, beyond chance.
-  double overlap = 0;
+  RowRouting routing = {};
   Scaling scaling = Scaling::rows;  // as of a Gemm
   int devices = 1;                  // that share the experts, each whole ones; the busiest of them is meant
   double balancedness = 0;          // mean over maximum of the devices' rows; 0: that of independent draws
   bool routed_apart = false;        // the router reads rows of its own
   bool operator==(const ExpertMlp&) const = default;
 };
-// The rows choose as n = sequences + (rows - sequences) (1 - overlap) independent draws of k experts.
+// The rows choose as n = sequences (rows / sequences)^exponent independent draws of k experts.
 double independent_draws(const ExpertMlp&);
-// Expected number of distinct experts that the rows choose, on all devices: E (1 - (1 - k/E)^n).
+// Expected number of distinct experts that the rows choose, on all devices (experts_of_draws()).
 double experts_touched(const ExpertMlp&);
 // The busiest device's share of the layer: its experts with at least one row, and the rows of all its experts. The
 // numbers of equal devices are taken as normally distributed, with the variance of draws without replacement and the

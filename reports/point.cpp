@@ -30,7 +30,9 @@ void write_parallelism(JsonWriter& w, const std::vector<Parallelism>& all) {
   w.list("tensor_parallel", values([](const Parallelism& p) { return p.devices; }));
   if (all.front().attention_replicas > 1 || all.back().attention_replicas > 1)
     w.list("data_parallel_attention", values([](const Parallelism& p) { return p.attention_replicas; }));
-  if (std::ranges::any_of(all, [](const Parallelism& p) { return p.expert_parallel; }))
+  if (std::ranges::any_of(all, [](const Parallelism& p) { return p.expert_parallel && p.expert_tensor > 1; }))
+    w.list("expert_parallel", values([](const Parallelism& p) { return p.expert_groups(); }));
+  else if (std::ranges::any_of(all, [](const Parallelism& p) { return p.expert_parallel; }))
     w.list("expert_parallel", values([](const Parallelism& p) { return p.expert_parallel; }));
   if (all.front().expert_balancedness > 0)
     w.list("expert_balancedness", values([](const Parallelism& p) { return p.expert_balancedness; }));

@@ -68,11 +68,13 @@ Figures<PointOf> point_figures(const Scenario* of) {
        {.show_if = differ(&Parallelism::attention_replicas), .in_csv_if = replicated}},
       {"expert_parallel", "expert_parallel", "EP", "", {},
        [has_whole_experts](P p) {
-         const bool whole = p.scenario.parallel[p.point.parallel].expert_parallel;
-         return has_whole_experts(p.scenario) ? Reading(whole) : Reading();
+         const Parallelism& one = p.scenario.parallel[p.point.parallel];
+         if (!has_whole_experts(p.scenario)) return Reading();
+         return one.expert_tensor > 1 ? Reading(one.expert_groups()) : Reading(one.expert_parallel);
        },
-       "whether each device holds whole experts, if the scenario states it",
-       {.show_if = differ(&Parallelism::expert_parallel), .in_csv_if = has_whole_experts}},
+       "whether each device holds whole experts, or the number of groups that do, if the scenario states it",
+       {.show_if = [=](S s) { return differ(&Parallelism::expert_parallel)(s) || differ(&Parallelism::expert_tensor)(s); },
+        .in_csv_if = has_whole_experts}},
       {"expert_balancedness", "expert_balancedness", "balancedness", "", {},
        [](P p) {
          const double balanced = p.scenario.parallel[p.point.parallel].expert_balancedness;

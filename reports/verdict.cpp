@@ -201,7 +201,9 @@ std::string setup_text(const Scenario& s, const Point& p) {
          (parallel.attention_replicas > 1
               ? ", attention in " + std::to_string(parallel.attention_replicas) + " replicas"
               : "") +
-         (parallel.expert_parallel ? ", whole experts" : "") +
+         (!parallel.expert_parallel    ? ""
+          : parallel.expert_tensor > 1 ? ", experts in " + std::to_string(parallel.expert_groups()) + " groups"
+                                       : ", whole experts") +
          (parallel.expert_balancedness > 0 ? " of balancedness " + significant(parallel.expert_balancedness) : "") +
          ", " + s.transformers[p.transformer]->name + " in " + precision_at(s, p).name + ", " +
          version_of(*s.engines[p.engine]) + ", " + std::to_string(s.prompt_tokens[p.prompt]) + " + " +

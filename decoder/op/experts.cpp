@@ -13,7 +13,7 @@ Kernel MixtureOfExperts::work(const Tape&) const {
                    .activations = w.gate_up.format != nullptr ? w.gate_up.format->inputs.value_or(x.dtype) : x.dtype,
                    .scale_bits = w.gate_up.scale_bits(w.gate_up.in / x.cols),
                    .sequences = sequences,
-                   .overlap = overlap,
+                   .routing = routing,
                    .scaling = w.gate_up.scaling(),
                    .devices = devices,
                    .balancedness = balancedness,

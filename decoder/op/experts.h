@@ -29,11 +29,11 @@ struct MixtureOfExperts {  // [n, hidden] -> [n, hidden]
   ExpertChoice choice;
   MlpKind gate;
   int sequences;        // number of sequences of the rows; 0: unknown
-  double overlap;       // of neighbouring rows' experts; affects the op's cost, not its result
+  RowRouting routing;   // affects the op's cost, not its result
   int devices;          // number of devices; each has whole experts
   double balancedness;  // of rows over devices (model/work.h)
   Out y;
-  FIELDS(x, routed, w, choice, gate, sequences, overlap, devices, balancedness, y)
+  FIELDS(x, routed, w, choice, gate, sequences, routing, devices, balancedness, y)
   Kernel work(const Tape&) const;
 };
 // g sigmoid(slope g) (u + 1), g being at most `limit` and u within +-limit (gpt-oss model card, 2025, section 2.2).

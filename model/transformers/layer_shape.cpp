@@ -90,7 +90,7 @@ DenseMlp share(DenseMlp m, const Parallelism& p) {
 }
 Experts share(Experts e, const Parallelism& p) {
   e.parallel = p;
-  if (!p.expert_parallel) e.intermediate = share_of(e.intermediate, p.devices);
+  e.intermediate = share_of(e.intermediate, p.expert_ranks());
   e.shared = share_of(e.shared, p.tensor());
   return e;
 }
@@ -122,7 +122,7 @@ Bytes Indexer::key_bytes() const {
   return bytes_of(keys, head_dim) + (bits_of(keys) < 16 ? bytes_of(DType::fp32, 1) : Bytes{});
 }
 
-int Experts::stored() const { return parallel.expert_parallel ? share_of(count, parallel.devices) : count; }
+int Experts::stored() const { return share_of(count, parallel.expert_groups()); }
 
 const Experts* LayerShape::experts() const {
   if (const auto* both = std::get_if<ExpertsBesideMlp>(&mlp)) return &both->experts;

@@ -8,6 +8,7 @@
 
 #include "core/quantity.h"
 #include "model/transformers/dtype.h"
+#include "model/transformers/expert_routing.h"
 #include "model/transformers/parallelism.h"
 #include "model/transformers/rope_shape.h"
 
@@ -144,7 +145,7 @@ struct Experts {  // a mixture-of-experts MLP
   bool weighs_inputs = false;            // the weight multiplies an expert's input, not its output (Llama 4)
   bool bias = false;                     // biases of the router and of both matrices (gpt-oss)
   Parallelism parallel = {};             // in a shard: how the group's devices share the experts
-  double overlap = 0;  // of neighbouring tokens' experts, beyond chance; not from config.json (inputs/expert_overlap.h)
+  ExpertRouting routing = {};            // not from config.json (inputs/expert_routing.h)
   MlpKind kind = MlpKind::gated_silu;
   int stored() const;  // experts whose weights one device holds
   bool operator==(const Experts&) const = default;

@@ -6,12 +6,14 @@
 namespace draftline {
 
 // Tensor parallelism divides every matrix among all devices. There are two exceptions. Expert parallelism gives each
-// device whole experts. Data-parallel attention divides the group into `attention_replicas` equal parts with separate
-// sequences; tensor parallelism then divides all matrices except the experts' within a part.
+// device whole experts, or each subgroup of devices, which then share the columns of its experts. Data-parallel
+// attention divides the group into `attention_replicas` equal parts with separate sequences; tensor parallelism then
+// divides all matrices except the experts' within a part.
 struct Parallelism {
   int devices = 1;
   int attention_replicas = 1;
   bool expert_parallel = false;
+  int expert_tensor = 1;  // with expert parallelism: devices that share the columns of the same experts
   // Rows are sent only to the devices of their experts, not to all devices (as in DeepEP). Each replica is then a
   // single device.
   bool all_to_all = false;
@@ -20,6 +22,9 @@ struct Parallelism {
   double expert_balancedness = 0;
 
   int tensor() const { return devices / attention_replicas; }  // devices that share a layer's attention
+  // Groups of devices with experts of their own, and the devices of each, which share their columns.
+  int expert_groups() const { return expert_parallel ? devices / expert_tensor : 1; }
+  int expert_ranks() const { return devices / expert_groups(); }
   auto operator<=>(const Parallelism&) const = default;
 };
 

@@ -48,10 +48,10 @@ const DeltaNet* TransformerShape::delta_net() const {
   return first_of(kinds, [](const LayerShape& l) { return l.delta_net(); });
 }
 
-void TransformerShape::set_expert_overlap(double overlap) {
+void TransformerShape::set_expert_routing(const ExpertRouting& routing) {
   for (LayerShape& layer : kinds) {
-    if (auto* e = std::get_if<Experts>(&layer.mlp)) e->overlap = overlap;
-    if (auto* both = std::get_if<ExpertsBesideMlp>(&layer.mlp)) both->experts.overlap = overlap;
+    if (auto* e = std::get_if<Experts>(&layer.mlp)) e->routing = routing;
+    if (auto* both = std::get_if<ExpertsBesideMlp>(&layer.mlp)) both->experts.routing = routing;
   }
 }
 
@@ -110,8 +110,8 @@ std::optional<std::string> refuses_shards(const TransformerShape& s, const Paral
     return "data_parallel_attention is not modelled for " + s.name + ", which has experts beside a dense MLP";
   if ((p.expert_parallel || p.attention_replicas > 1) && experts == nullptr)
     return s.name + " has no experts, which expert_parallel and data_parallel_attention require";
-  if (p.expert_parallel && experts->count < p.devices)
-    return number(p.devices) + " devices are more than the " + number(experts->count) + " experts of " + s.name;
+  if (p.expert_parallel && experts->count < p.expert_groups())
+    return number(p.expert_groups()) + " devices are more than the " + number(experts->count) + " experts of " + s.name;
   for (const LayerShape& layer : s.kinds)
     if (const auto what = undivided(layer, p.tensor(), s.name))
       return "tensor_parallel " + number(p.tensor()) + " does not " + *what;

@@ -45,7 +45,7 @@ struct TransformerShape {
   const LatentHeads* latent() const;
   const DeltaNet* delta_net() const;
   // Changes the experts' configuration in each layer that has experts.
-  void set_expert_overlap(double);
+  void set_expert_routing(const ExpertRouting&);
   bool operator==(const TransformerShape&) const = default;
 };
 

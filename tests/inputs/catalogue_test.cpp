@@ -57,7 +57,7 @@ TEST_CASE("a transformer may be described by its shapes, and a mistake in them h
   CHECK(experts.layer(0).experts() == nullptr);
   REQUIRE(experts.layer(1).experts() != nullptr);
   CHECK((experts.layer(1).window() == TextWindow{8} && experts.layer(1).rope()->columns == 16));
-  CHECK(experts.layer(1).experts()->overlap > 0);  // as of every network with experts: data/routing.json
+  CHECK(experts.layer(1).experts()->routing.load_cv > 0);  // as of every network with experts: data/routing.json
   const auto refused = [&](const std::string& more) { return mistake_of([&] { described(more); }); };
   CHECK(starts_with(refused(R"(, "hiden": 3)"), "x.json#/hiden: unknown key; did you mean \"hidden\"?"));
   CHECK(starts_with(refused(R"(, "kv_heads": 3)"), "x.json#: the 4 heads are not a multiple of the 3 KV heads"));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 #include <set>
 
@@ -16,24 +17,44 @@ namespace {
 
 int sum(const std::vector<int>& v) { return std::accumulate(v.begin(), v.end(), 0); }
 
-// Draws: each row of a sequence takes a choice over from the row before it with probability `overlap`, else it draws
-// anew.
+double gamma_drawn(double shape, Rng& rng) {  // of mean 1 (Marsaglia and Tsang 2000), for shapes of at least 1/3
+  const double d = std::max(shape, 1.0) - 1.0 / 3, c = 1 / std::sqrt(9 * d);
+  const double lift = shape < 1 ? std::pow(1 - rng.uniform(), 1 / shape) : 1;
+  for (;;) {
+    const double x = std::sqrt(-2 * std::log(1 - rng.uniform())) * std::cos(2 * std::numbers::pi * rng.uniform());
+    const double v = std::pow(1 + c * x, 3);
+    if (v > 0 && std::log(1 - rng.uniform()) < x * x / 2 + d - d * v + d * std::log(v)) return lift * d * v / shape;
+  }
+}
+
+// Draws: experts have popularities of their own. The m-th row of a sequence takes a choice over from any earlier row
+// with the probability that Heaps' law leaves, and else draws it by popularity.
 std::vector<int> drawn(const ExpertMlp& k, Rng& rng) {
-  std::vector<int> rows_of(static_cast<std::size_t>(k.experts));
+  std::vector<double> below;  // sums of popularities
+  for (int e = 0; e < k.experts; ++e) {
+    const double cv = k.routing.load_cv, p = cv > 0 ? gamma_drawn(1 / (cv * cv), rng) : 1;
+    below.push_back(p + (below.empty() ? 0 : below.back()));
+  }
+  const auto by_popularity = [&] {
+    const double at = rng.uniform() * below.back();
+    return static_cast<int>(std::upper_bound(below.begin(), below.end() - 1, at) - below.begin());
+  };
+  std::vector<int> rows_of_experts(static_cast<std::size_t>(k.experts));
   const int each = k.rows / k.sequences;
   for (int s = 0; s < k.sequences; ++s) {
-    std::vector<int> before;
+    std::vector<int> before;  // choices of all earlier rows
     for (int row = 0; row < each; ++row) {
+      const double fresh = std::pow(row + 1, k.routing.exponent) - std::pow(row, k.routing.exponent);
       std::set<int> chosen;
-      for (const int e : before)
-        if (rng.uniform() < k.overlap) chosen.insert(e);
-      while (static_cast<int>(chosen.size()) < k.per_token)
-        chosen.insert(static_cast<int>(rng.below(static_cast<std::uint64_t>(k.experts))));
-      before.assign(chosen.begin(), chosen.end());
-      for (const int e : before) ++rows_of[static_cast<std::size_t>(e)];
+      while (static_cast<int>(chosen.size()) < k.per_token) {
+        const bool repeats = row > 0 && rng.uniform() >= fresh;
+        chosen.insert(repeats ? before[static_cast<std::size_t>(rng.below(before.size()))] : by_popularity());
+      }
+      before.insert(before.end(), chosen.begin(), chosen.end());
+      for (const int e : chosen) ++rows_of_experts[static_cast<std::size_t>(e)];
     }
   }
-  return rows_of;
+  return rows_of_experts;
 }
 
 }  // namespace
@@ -69,23 +90,23 @@ TEST_CASE("independent rows touch as many experts as they always did, rows that 
   CHECK(experts_touched(k) == Approx(16 * (1 - std::pow(15.0 / 16, 4))));
   k.sequences = 1;
   CHECK(experts_touched(k) == Approx(16 * (1 - std::pow(15.0 / 16, 4))));  // no overlap
-  k.overlap = 1;
+  k.routing.exponent = 0;
   CHECK(experts_touched(k) == Approx(1));  // all choose what the first one chose
-  k.overlap = 0.5;
-  CHECK(experts_touched(k) == Approx(16 * (1 - std::pow(15.0 / 16, 2.5))));
+  k.routing.exponent = 0.5;
+  CHECK(experts_touched(k) == Approx(16 * (1 - std::pow(15.0 / 16, 2))));
   k.sequences = 4;
   CHECK(experts_touched(k) == Approx(16 * (1 - std::pow(15.0 / 16, 4))));  // one row each: nothing to take over
 }
 
 TEST_CASE("expected loads are those of draws") {
-  // 128 experts, 8 of them a row. The means of 40 draws have a standard error below 1 % of each figure. Rows take over
-  // from their predecessors alone, and may come back to an older choice: that is left out of the formula, hence 5 %.
-  const double overlap = GENERATE(0.0, 0.2, 0.4);
+  // 128 experts, 8 of them a row. The means of 40 draws have a standard error below 1 % of each figure. A row's choices
+  // differ from each other, which the formula leaves out where experts are not alike: 8 %.
+  const double exponent = GENERATE(1.0, 0.86, 0.75), load_cv = GENERATE(0.0, 0.9, 1.4);
   const auto [sequences, each] =
       GENERATE(table<int, int>({{1, 1}, {1, 4}, {4, 4}, {32, 1}, {16, 5}, {64, 8}, {512, 1}}));
   ExpertMlp k{sequences * each, 2048, 768, 128, 8};
   k.sequences = sequences;
-  k.overlap = overlap;
+  k.routing = {exponent, load_cv};
   const ExpertLoad expected = expected_load(k);
   Rng rng(7, "routing");
   double touched = 0;
@@ -96,7 +117,9 @@ TEST_CASE("expected loads are those of draws") {
     touched += one.touched / kDraws;
     for (std::size_t t = 0; t < tiles.size(); ++t) tiles[t] += one.tiles[t] / kDraws;
   }
-  CHECK(expected.touched == Approx(touched).epsilon(0.05));
+  INFO(sequences << " sequences, " << each << " rows, exponent " << exponent << ", variation " << load_cv);
+  CHECK(expected.touched == Approx(touched).epsilon(0.08));
+  if (load_cv > 0) return;
   // Tiles: an even spread is assumed among the experts touched, where draws vary by the root of their number: 12 %.
   for (std::size_t t = 0; t < tiles.size(); ++t) CHECK(expected.tiles[t] == Approx(tiles[t]).epsilon(0.12));
 }
@@ -106,7 +129,7 @@ TEST_CASE("the busiest of devices with whole experts has what draws give it") {
       GENERATE(table<int, int, int>({{2, 1, 1}, {8, 1, 4}, {8, 16, 1}, {8, 64, 4}, {32, 64, 4}, {8, 512, 1}}));
   ExpertMlp k{sequences * each, 2048, 768, 128, 8};
   k.sequences = sequences;
-  k.overlap = 0.2;
+  k.routing.exponent = 0.86;
   ExpertMlp apart = k;
   apart.devices = devices;
   Rng rng(11, "devices");
@@ -124,9 +147,9 @@ TEST_CASE("the busiest of devices with whole experts has what draws give it") {
     touched += most_touched / kDraws;
     rows += most_rows / kDraws;
   }
-  // Few choices of many experts are far from normally distributed: 7 %.
-  CHECK(busiest_experts_touched(apart) == Approx(touched).epsilon(0.07));
-  CHECK(busiest_expert_rows(apart) == Approx(rows).epsilon(0.07));
+  // Few choices of many experts are far from normally distributed, and rows share choices with all earlier ones: 8 %.
+  CHECK(busiest_experts_touched(apart) == Approx(touched).epsilon(0.08));
+  CHECK(busiest_expert_rows(apart) == Approx(rows).epsilon(0.08));
   CHECK(busiest_experts_touched(k) == experts_touched(k));
   CHECK(expected_load(apart).touched == busiest_experts_touched(apart));
 }
@@ -233,27 +256,10 @@ TEST_CASE("more rows never have fewer tiles") {
   for (int rows = 1; rows < 20000; rows = rows * 9 / 8 + 1) {
     ExpertMlp k{rows, 2048, 768, 128, 8};
     k.sequences = rows / 4 + 1;
-    k.overlap = 0.2;
+    k.routing.exponent = 0.86;
     const ExpertLoad now = expected_load(k);
     CHECK(now.touched >= before.touched);
     for (std::size_t t = 0; t < now.tiles.size(); ++t) CHECK(now.tiles[t] >= before.tiles[t]);
     before = now;
   }
-}
-
-TEST_CASE("overlap is what is shared beyond chance") {
-  CHECK(overlap_of(1.0 / 16, 64, 4) == 0);
-  CHECK(overlap_of(0.257, 64, 4) == Approx(0.2075).epsilon(0.001));
-  CHECK(overlap_of(1, 64, 4) == 1);
-}
-
-TEST_CASE("experts that were counted give back the overlap that touches them") {
-  ExpertMlp k{24, 2048, 768, 128, 8};
-  k.sequences = 6;
-  k.overlap = 0.3;
-  CHECK(overlap_of_touched(experts_touched(k), 6, 24, 128, 8).value() == Approx(0.3));
-  CHECK(overlap_of_touched(100, 1, 8, 128, 8).value() == 0);  // more than independent draws touch
-  CHECK(overlap_of_touched(8, 1, 8, 128, 8).value() == Approx(1));
-  CHECK_FALSE(overlap_of_touched(7, 1, 8, 128, 8));
-  CHECK_FALSE(overlap_of_touched(128, 1, 8, 128, 8));
 }

@@ -44,6 +44,27 @@ TEST_CASE("replicas of the attention gather rows for the experts and scatter the
   CHECK(replicated.throughput.value == Approx(62 / replicated.step_time.value));
 }
 
+TEST_CASE("experts in groups of devices: each group has some of the experts, and its devices share their columns") {
+  const auto rank = [](const std::string& parallel) {
+    const auto s = ScenarioText(R"({"device": "h100-sxm", "transformer": "qwen3-30b-a3b", "engine": "vllm-0.19",
+      "method": {"name": "autoregressive"}, "tensor_parallel": 4, "expert_parallel": )" +
+                                parallel + "}")
+                       .sweep();
+    return shard(*s->scenario().transformers[0], s->scenario().parallel[0]);
+  };
+  const auto experts = [&](const std::string& parallel) { return *rank(parallel).experts(); };
+  CHECK((experts("2").stored() == 64 && experts("2").intermediate == 384));
+  CHECK((experts("4").stored() == 32 && experts("4").intermediate == 768));
+  CHECK((experts("1").stored() == 128 && experts("1").intermediate == 192));
+  CHECK(experts("4").parallel == experts("true").parallel);
+  CHECK(experts("1").parallel == experts("false").parallel);
+  CHECK(parameters(rank("2")) == parameters(rank("false")));
+  CHECK(contains(ScenarioText(R"({"device": "h100-sxm", "transformer": "qwen3-30b-a3b", "engine": "vllm-0.19",
+      "method": {"name": "autoregressive"}, "tensor_parallel": 4, "expert_parallel": 3})")
+                     .mistakes(),
+                 "#/expert_parallel: 3 groups do not divide tensor_parallel, 4"));
+}
+
 TEST_CASE("a balancedness in place of random draws: the busiest device computes and receives so many more rows") {
   const auto step = [](const std::string& more) {
     return prediction(R"({"device": "h100-sxm", "tensor_parallel": 4, "transformer": "qwen3-30b-a3b",

@@ -6,8 +6,8 @@
     compare_steps.py compare FILE.json RESULTS --device h100-sxm     (a JSONL of vllm_steps.py, or data/measured/..)
 
 A prediction holds the scenario that it is from. Its output length is twice the tokens that a sequence has at the middle
-of the timed steps, so that both mean the same context; routing is uniform and independent (expert_routing/overlap 0),
-as that of random weights. A cell that a scenario cannot express is listed with the reason."""
+of the timed steps, so that both mean the same context; routing is uniform and independent (expert_routing: overlap and
+load_cv 0), as that of random weights. A cell that a scenario cannot express is listed with the reason."""
 import argparse
 import datetime
 import json
@@ -80,7 +80,7 @@ def predict(options):
         base = {"device": options.devices.split(","), "transformer": engine["model"], "engine": options.engine,
                 "precision": "bf16", "method": method, "gpu_memory_utilization": 0.95}
         if has_experts(engine["model"]):
-            base["expert_routing"] = {"overlap": 0}
+            base["expert_routing"] = {"overlap": 0, "load_cv": 0}
         for cell in engine.get("steps", []):
             middle = emitted * (1 + WARM + cell.get("steps", 40) / 2)
             scenario = dict(base, batch_size=cell["batches"], prompt_tokens=cell["context"],
