@@ -58,10 +58,9 @@ void read_fleet(const Reader& in, ServingChoice& c) {
   if (const auto apart = in.find("disaggregation")) {
     c.fleet.prefill_replicas = apart->at("prefill_replicas").positive_int(4096);
     c.transfer_rate = apart->at("bandwidth").quantity<BytesPerSecond>();
+    if (const auto n = apart->find("tensor_parallel")) c.prefill_tensor_parallel = n->positive_int(1024);
     if (const auto latency = apart->find("latency")) c.transfer_fixed = latency->quantity<Seconds>(0);
     apart->done();
-    if (c.workload.arrivals.kind == ArrivalProcess::Kind::closed)
-      apart->fail("is not modelled with a closed loop: give a process with a rate, or a trace");
     if (c.limits.batching == Batching::static_batching) apart->fail("is not modelled with static batches");
   }
 }

@@ -30,6 +30,7 @@ struct ServingChoice {
   FleetShape fleet;                       // without the times of transfers
   Seconds transfer_fixed;                 // latency of a transfer of keys and values between servers
   BytesPerSecond transfer_rate;
+  std::optional<int> prefill_tensor_parallel;  // devices of a server that computes prompts; none: as of the others
   DraftPolicy policy;
   // The workload's own lengths as text for tables, "lognormal" ones for example; "": the scenario's.
   std::string prompt_lengths, output_lengths;

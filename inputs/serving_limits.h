@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,13 @@ namespace draftline {
 // is finished.
 enum class Batching { continuous, prefill_first, static_batching };
 
+// The part of a cached prefix that is found again: whole units of tokens, without the last ones.
+struct PrefixReuse {
+  int unit = 1, dropped = 0;  // tokens; units
+  int of(int cached) const { return std::max(0, cached / unit - dropped) * unit; }
+  bool operator==(const PrefixReuse&) const = default;
+};
+
 // Limits of a server's scheduler.
 struct SchedulerLimits {
   Batching batching = Batching::continuous;
@@ -31,16 +39,16 @@ struct SchedulerLimits {
   bool whole_prompts = true;              // admit a prompt only if it fits the free blocks entirely
   bool prefix_caching = true;             // applies to prompts whose prefix blocks have hashes
   int prefix_block = kPrefixBlockTokens;  // tokens of a prefix block, a power of two, from the workload
-  bool swap = false;                      // swap preempted sequences to the host; otherwise they are recomputed
-  Seconds swap_per_token;                 // one way
-  KeptTokens kept = {};                   // tokens of a sequence that stay in the cache
+  std::optional<PrefixReuse> prefix_reuse = PrefixReuse{};  // none: the engine finds no prefixes of the network
+  bool swap = false;       // swap preempted sequences to the host; otherwise they are recomputed
+  Seconds swap_per_token;  // one way
+  KeptTokens kept = {};    // tokens of a sequence that stay in the cache
 
   bool operator==(const SchedulerLimits&) const = default;
 
-  // Whether prompts share prefixes: not with recurrent states, and not if all layers of the target have windows. Only
-  // whole KV blocks are shared.
+  // Whether prompts share prefixes: not if all layers of the target have windows. Only whole KV blocks are shared.
   bool shares_prefixes() const {
-    return prefix_caching && kept.states == 0 && !kept.all_windowed && block_size <= prefix_block;
+    return prefix_caching && prefix_reuse && !kept.all_windowed && block_size <= prefix_block;
   }
   // KV blocks that hold a sequence of this many tokens.
   std::int64_t blocks_for(std::int64_t tokens) const {

@@ -31,7 +31,7 @@ static Bytes sampler_memory(const Setup& s, int max_num_seqs, int batched_tokens
   if (const Experts* experts = network.experts();
       s.engine->expert_buffers && experts != nullptr) {  // what goes into a product of the experts, and what comes out
     const Experts& e = *experts;
-    const double own = 1.0 * e.intermediate / (s.parallel.expert_parallel ? 1 : s.parallel.devices);
+    const double own = 1.0 * e.intermediate / s.parallel.expert_ranks();
     row += e.per_token * (std::max(own, 1.0 * network.hidden) + std::max(2 * own, 1.0 * network.hidden));
   }
   return s.engine->sampler_copies * bytes_of(DType::fp32, std::min(max_num_seqs, batched_tokens) * vocabulary) +
@@ -86,9 +86,22 @@ ServerMemory server_memory(Recordings& recordings, const Setup& s, const MethodC
     const auto window = slides(c);
     if (window && (!apart || targets)) kept.windows.push_back({*window, c.layers * c.row_bytes() / per_token});
   }
-  kept.states = state_bytes(r.decoder.ops, r.slots(s.replica_sequences())) / per_token;
+  const Engine& e = *s.engine;
+  const int rows = r.slots(s.replica_sequences());
+  const Bytes state = state_bytes(r.decoder.ops, 1);
+  const bool pool = e.state_pool > 0 && state.value > 0;
+  if (!pool) kept.states = state_bytes(r.decoder.ops, rows) / per_token;
   const Bytes weights = all.weights + all.draft_weights;
-  ServerMemory memory{apart ? all.weights : weights, all.total() - weights, per_token, std::move(kept)};
+  ServerMemory memory{.weights = apart ? all.weights : weights,
+                      .activations = all.total() - weights,
+                      .per_token = per_token,
+                      .kept = std::move(kept)};
+  if (pool) {
+    const bool speculates = r.method().speculation() == Speculation::on;
+    const double states =
+        speculates ? e.states_per_sequence_speculating.value_or(e.states_per_sequence) + rows : e.states_per_sequence;
+    memory.states = {e.state_pool / (1 + e.state_pool), state, states * state};
+  }
   if (apart)
     memory.drafter = {s.gpu_memory_utilization * r.drafter_device->device->memory - all.draft_weights - all.activations,
                       drafters};

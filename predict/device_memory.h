@@ -30,9 +30,17 @@ struct ServerMemory {
     Bytes left, per_token;
   };
   std::optional<Drafter> drafter = {};
+  // A pool of recurrent states beside that of keys and values, with a share of what is left; none: both are in one
+  // pool, and a sequence's states are part of `kept`.
+  struct StatePool {
+    double share;
+    Bytes state, sequence;  // one state in all layers; all states of a running sequence
+    int sequences(Bytes left) const { return static_cast<int>(std::clamp(share * left / sequence, 0.0, 1e9)); }
+  };
+  std::optional<StatePool> states = {};
   // The tokens that every cache can hold, if `left` bytes are left on the target's device.
   double tokens(Bytes left) const {
-    const double own = left / per_token;
+    const double own = (states ? 1 - states->share : 1) * left / per_token;
     return drafter ? std::min(own, drafter->left / drafter->per_token) : own;
   }
 };

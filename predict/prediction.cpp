@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "predict/device_memory.h"
+#include "predict/prefix_reuse.h"
 #include "predict/setup_warnings.h"
 #include "predict/step_modes.h"
 
@@ -51,6 +52,8 @@ Predictor::Predictor(Pricer& pricer, const Setup& s, const MethodChoice& m, Inte
     : setup_(s), method_(m), intervals_(intervals) {
   refuses_setup_ = refuses_sharing(*s.device, *s.transformer, s.parallel);
   if (refuses_setup_) return;
+  setup_ = with_reused_prefix(s, m.spec);
+  plain_cached_tokens_ = with_reused_prefix(s, autoregressive().spec).cached_prompt_tokens;
   try {
     priced_ = pricer.of(s, method_);
   } catch (const MethodMistake& e) {
@@ -59,6 +62,11 @@ Predictor::Predictor(Pricer& pricer, const Setup& s, const MethodChoice& m, Inte
   }
   if (priced_->method().speculation() == Speculation::on) plain_ = pricer.of(s, autoregressive());
   refuses_drafter_ = pricer.recordings().refuses_drafter_device(s, method_);
+  if (s.engine->state_pool > 0 && s.transformer->delta_net() != nullptr) {
+    const SchedulerLimits& l = priced_->limits();
+    const ServerMemory memory = server_memory(pricer.recordings(), s, m, l.max_num_seqs, l.max_num_batched_tokens);
+    seats_ = memory.states->sequences(s.gpu_memory_utilization * s.device->memory - memory.taken());
+  }
   emitted_.emplace(method_, priced_->method());
   hit_share_ = method_.acceptance.verifying_share({method_.spec, priced_->method()});
   const AttentionChoice attention = attention_of(s);
@@ -77,13 +85,14 @@ Predictor::Predictor(Pricer& pricer, const Setup& s, const MethodChoice& m, Inte
 RequestCycle Predictor::cycle(PricedMethod& priced, double hit_share, double decode_steps,
                               const MeanContexts* contexts) const {
   const int all = setup_.replica_sequences();
+  const int cached = &priced == priced_.get() ? setup_.cached_prompt_tokens : plain_cached_tokens_;
   const LoopedRequests requests{.batch_size = all,
-                                .prompt_tokens = setup_.computed_prompt_tokens(),
+                                .prompt_tokens = setup_.prompt_tokens - cached,
                                 .rows = mean_rows(priced.step(all, hit_share)->price.rows()) / all,
                                 .decode_steps = decode_steps,
                                 .max_num_batched_tokens = priced.limits().max_num_batched_tokens,
                                 .prompts_apart = priced.limits().batching == Batching::prefill_first,
-                                .cached_tokens = setup_.cached_prompt_tokens,
+                                .cached_tokens = cached,
                                 .parts = setup_.parallel.attention_replicas};
   RequestCycle cycle = priced.cycle(requests, hit_share, setup_.output_tokens, contexts);
   cycle.ttft += setup_.engine->front_end;
@@ -147,6 +156,9 @@ std::vector<std::string> Predictor::warnings() const {
   if (const int most = priced_->limits().max_num_seqs; setup_.replica_sequences() > most)
     all.push_back(setup_.engine->name + " runs " + std::to_string(most) + " concurrent sequences by default" +
                   (plain_ ? " while it speculates" : "") + ": larger batches need a higher limit");
+  if (seats_ && setup_.replica_sequences() > *seats_)
+    all.push_back(setup_.engine->name + "'s pool of recurrent states seats " + std::to_string(*seats_) +
+                  " sequences here: larger batches need a larger share of the memory for states");
   return all;
 }
 

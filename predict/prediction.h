@@ -73,7 +73,9 @@ class Predictor {
     return setup_.batch_size * length / step.time;
   }
 
-  Setup setup_;  // at the last batch size and lengths
+  Setup setup_;               // at the last batch size and lengths
+  std::optional<int> seats_;  // sequences whose recurrent states fit the engine's pool of states; none: it has no pool
+  int plain_cached_tokens_ = 0;  // setup_.cached_prompt_tokens of plain decoding
   const MethodChoice method_;
   const Intervals intervals_;
   std::optional<std::string> refuses_setup_, refuses_drafter_;

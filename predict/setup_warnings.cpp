@@ -6,6 +6,7 @@
 #include "methods/table.h"
 #include "model/kernels/kernel_time.h"
 #include "model/kernels/operand_fits.h"
+#include "predict/prefix_reuse.h"
 
 namespace draftline {
 
@@ -21,8 +22,8 @@ std::string not_measured(const AttentionChoice& attention) {
 std::string divided_blocks(const Setup& s) {
   const LinearFormat& format = s.precision.experts;
   const Experts* experts = s.transformer->experts();
-  if (experts == nullptr || s.parallel.expert_parallel || format.scaling() != Scaling::blocks) return "";
-  const int columns = experts->intermediate, ranks = s.parallel.devices, block = format.scales.outputs;
+  if (experts == nullptr || s.parallel.expert_ranks() == 1 || format.scaling() != Scaling::blocks) return "";
+  const int columns = experts->intermediate, ranks = s.parallel.expert_ranks(), block = format.scales.outputs;
   if (columns % (ranks * block) == 0) return "";
   return "engines can't load this: the " + std::to_string(columns) + " columns of an expert over " +
          std::to_string(ranks) + " ranks are not multiples of the " + std::to_string(block) +
@@ -88,11 +89,15 @@ std::string no_indexer_times(const Setup& s) {
          "bandwidth of the engine's attention, and the interval is unknown";
 }
 
-// Warns where the simulator shares no prefixes (SchedulerLimits::shares_prefixes).
-std::string no_shared_prefix(const Setup& s) {
+// Warns where the simulator shares no prefixes (SchedulerLimits::shares_prefixes), or whole units alone.
+std::string coarse_prefixes(const Setup& s, const MethodSpec& m) {
   if (s.shared_prefix.tokens == 0 || shares_prefixes(*s.transformer)) return "";
+  if (const auto reuse = prefix_reuse(s, m); reuse && reuse->unit > 1)
+    return s.engine->name + " caches prefixes of networks with recurrent states only if it is asked to " +
+           "(--enable-prefix-caching), in units of " + std::to_string(reuse->unit) + " tokens" +
+           (reuse->dropped > 0 ? "; this drafter needs the last unit again" : "");
   return "\"shared_prefix\" is applied, but engines and simulated loads share no prefixes if all layers have windows "
-         "or if there are recurrent states";
+         "or if there are recurrent states that the engine does not cache";
 }
 
 }  // namespace
@@ -100,8 +105,8 @@ std::string no_shared_prefix(const Setup& s) {
 std::vector<std::string> setup_warnings(const Setup& s, const MethodSpec& m, const AttentionChoice& attention,
                                         const ChosenFits& fits) {
   std::vector<std::string> all{
-      not_measured(attention), guessed_formats(s, m, fits), slow_experts(s),    divided_blocks(s), others_links(s),
-      no_module(s, m),         no_indexer_times(s),         no_shared_prefix(s)};
+      not_measured(attention), guessed_formats(s, m, fits), slow_experts(s),      divided_blocks(s), others_links(s),
+      no_module(s, m),         no_indexer_times(s),         coarse_prefixes(s, m)};
   std::erase(all, "");
   return all;
 }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "predict/device_memory.h"
+#include "predict/prefix_reuse.h"
 
 namespace draftline {
 
@@ -211,7 +212,9 @@ Scenario with_mean_lengths(Scenario s) {
   take("prompt_tokens", mean_prompt(w), 1, s.prompt_tokens);
   take("output_tokens", mean_output(w), 2, s.output_tokens);
   // Networks that share no prefixes in the simulator (SchedulerLimits::shares_prefixes) have none cached here.
-  const bool shares = std::ranges::all_of(s.transformers, [](const auto& t) { return shares_prefixes(*t); });
+  const bool shares = std::ranges::all_of(s.transformers, [&](const auto& t) {
+    return std::ranges::all_of(s.engines, [&](const auto& e) { return reuses_prefixes(*e, *t); });
+  });
   if (w.shared_prefix && shares && s.serving->choices.front().limits.prefix_caching) {
     s.shared_prefix = w.shared_prefix;
     s.shared_prefix->tokens = s.cached_prompt_tokens = w.shared_prefix->whole_blocks(s.prompt_tokens.front() - 1);

@@ -84,6 +84,11 @@ void check_plannable(const Scenario& s) {
   if (const auto& axes = s.serving->axes; std::ranges::find(axes, "replicas") != axes.end())
     root.at("replicas").fail("a plan finds the number of replicas: remove the list");
   for (const ServingChoice& c : s.serving->choices)
+    if (c.prefill_tensor_parallel) {
+      root.at("disaggregation").fail("plans have equal servers: remove \"tensor_parallel\", or simulate");
+      break;
+    }
+  for (const ServingChoice& c : s.serving->choices)
     if (mean_rate(c.workload) <= 0) {
       root.at("workload").fail("a plan requires arrivals with a rate");
       break;

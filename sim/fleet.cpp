@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "sim/server_pool.h"
@@ -83,26 +84,66 @@ void serve_closed_loop(int concurrency, AcceptedRequests& requests, ServerPool& 
   servers.finish_in_order();
 }
 
-// One request at a time, each prompt computed once the request before has ended. `transfer`: of a prompt's tokens.
-void serve_one_by_one(AcceptedRequests& requests, ServerPool& prefillers, ServerPool& decoders, ServingFigures& figures,
-                      const std::function<Ticks(int prompt_tokens)>& transfer) {
-  std::optional<ServedRequest> computed;
-  Ticks ended = 0;
-  prefillers.hand_over([&](const ServedRequest& r) { computed = r; });
-  for (ServerPool* pool : {&prefillers, &decoders})
-    pool->on_served([&](Server&, const ServedRequest& done) { ended = done.last_token; });
-  while (auto r = requests.next()) {
-    r->arrival = ended;
-    figures.record_arrival(*r);
-    computed.reset();
-    prefillers.route_at(r->arrival).submit(*r);
-    prefillers.finish();
-    if (!computed) continue;
-    computed->first_token += transfer(computed->request.prompt);
-    decoders.route_at(computed->first_token).submit_prefilled(*computed);
-    decoders.finish();
+// A closed loop over servers that compute prompts and others that decode. `transfer`: of a prompt's tokens. What one
+// server sends to another arrives when no busy server's clock is before it.
+class SeparateLoop {
+ public:
+  SeparateLoop(AcceptedRequests& requests, ServerPool& prefillers, ServerPool& decoders, ServingFigures& figures,
+               std::function<Ticks(int prompt_tokens)> transfer)
+      : requests_(requests),
+        prefillers_(prefillers),
+        decoders_(decoders),
+        figures_(figures),
+        transfer_(std::move(transfer)) {
+    prefillers.hand_over([this](const ServedRequest& r) {
+      ServedRequest sent = r;
+      sent.first_token += transfer_(r.request.prompt);
+      sent_.emplace(sent.first_token, sent);
+    });
+    for (ServerPool* pool : {&prefillers, &decoders})
+      pool->on_served([this](Server&, const ServedRequest& done) { arrive(done.last_token); });
   }
-}
+  void serve(int concurrency) {
+    for (int i = 0; i < concurrency; ++i) arrive(0);
+    for (;;) {
+      Server* const earliest = earlier(prefillers_.earliest_busy(), decoders_.earliest_busy());
+      const Ticks now = earliest == nullptr ? kForever : earliest->now();
+      if (!arrivals_.empty() && arrivals_.begin()->first <= now && !before(sent_, arrivals_)) {
+        prefillers_.route().submit(arrivals_.extract(arrivals_.begin()).mapped());
+      } else if (!sent_.empty() && sent_.begin()->first <= now) {
+        decoders_.route().submit_prefilled(sent_.extract(sent_.begin()).mapped());
+      } else if (earliest != nullptr) {
+        earliest->advance(now + 1);  // one step
+      } else {
+        return;
+      }
+    }
+  }
+
+ private:
+  template <class A, class B>
+  static bool before(const A& a, const B& b) {
+    return !a.empty() && a.begin()->first < b.begin()->first;
+  }
+  static Server* earlier(Server* a, Server* b) {
+    if (a == nullptr || b == nullptr) return a == nullptr ? b : a;
+    return b->now() < a->now() ? b : a;
+  }
+  void arrive(Ticks at) {
+    auto r = requests_.next();
+    if (!r) return;
+    r->arrival = at;
+    figures_.record_arrival(*r);
+    arrivals_.emplace(at, *r);
+  }
+
+  AcceptedRequests& requests_;
+  ServerPool &prefillers_, &decoders_;
+  ServingFigures& figures_;
+  const std::function<Ticks(int)> transfer_;
+  std::multimap<Ticks, Request> arrivals_;    // by their times
+  std::multimap<Ticks, ServedRequest> sent_;  // whose keys and values arrive at these times
+};
 
 // Serves requests as they arrive; none if `enough` said so before one of them, and the rest is not served.
 std::optional<Backlog> serve_arrivals(std::int64_t count, AcceptedRequests& requests, ServerPool& servers,
@@ -123,7 +164,12 @@ std::optional<Backlog> serve_arrivals(std::int64_t count, AcceptedRequests& requ
 }  // namespace
 
 Fleet::Fleet(const FleetShape& shape, const SchedulerLimits& limits, const Drafting& drafting, StepCost& cost)
-    : shape_(shape), limits_(limits), drafting_(drafting), cost_(cost) {}
+    : shape_(shape), limits_(limits), prefill_limits_(limits), drafting_(drafting), cost_(cost), prefill_cost_(&cost) {}
+
+void Fleet::set_prefillers(const SchedulerLimits& limits, StepCost& cost) {
+  prefill_limits_ = limits;
+  prefill_cost_ = &cost;
+}
 
 ServingRun Fleet::run(const Workload& workload, std::uint64_t seed, const LatencyTargets& targets,
                       ServingObserver* observer, const std::function<void(std::int64_t)>& progress) {
@@ -166,14 +212,17 @@ ServingRun Fleet::simulate(const Workload& workload, std::uint64_t seed, Serving
   Drafting drafting = drafting_;
   drafting.seed = seed;
   SchedulerLimits limits = limits_;
-  limits.prefix_block = prefix_block(workload);
-  AcceptedRequests requests(workload, seed, limits, drafting.rows, figures, progress);
+  SchedulerLimits prefill_limits = prefill_limits_;
+  limits.prefix_block = prefill_limits.prefix_block = prefix_block(workload);
+  SchedulerLimits least = limits;
+  if (shape_.prefill_replicas > 0) least.kv_blocks = std::min(limits.kv_blocks, prefill_limits.kv_blocks);
+  AcceptedRequests requests(workload, seed, least, drafting.rows, figures, progress);
   const Seconds priced = cost_.pricing_time();
   const auto begin = std::chrono::steady_clock::now();
 
   const int decoding = shape_.replicas * shape_.stages, prefilling = shape_.prefill_replicas * shape_.stages;
   ServerPool decoders({0, decoding}, shape_, limits, drafting, cost_, figures);
-  ServerPool prefillers({decoding, prefilling}, shape_, limits, Drafting{}, cost_, figures);
+  ServerPool prefillers({decoding, prefilling}, shape_, prefill_limits, Drafting{}, *prefill_cost_, figures);
   ServerPool& front = prefillers.empty() ? decoders : prefillers;
   std::vector<ServedRequest> computed;  // requests whose prompts the prefill servers have computed
   prefillers.hand_over([&](const ServedRequest& r) { computed.push_back(r); });
@@ -187,7 +236,7 @@ ServingRun Fleet::simulate(const Workload& workload, std::uint64_t seed, Serving
   if (workload.arrivals.kind == ArrivalProcess::Kind::closed) {
     const auto transfer = [&](int prompt) { return transfer_time(prompt); };
     if (prefillers.empty()) serve_closed_loop(workload.arrivals.concurrency, requests, decoders, figures);
-    else serve_one_by_one(requests, prefillers, decoders, figures, transfer);
+    else SeparateLoop(requests, prefillers, decoders, figures, transfer).serve(workload.arrivals.concurrency);
   } else {
     std::function<bool()> enough;
     if (until == Until::sure_to_miss)

@@ -29,6 +29,8 @@ std::optional<std::string> refusals(const ServingFigures&, const SchedulerLimits
 class Fleet {
  public:
   Fleet(const FleetShape&, const SchedulerLimits&, const Drafting&, StepCost&);  // the costs must outlive the fleet
+  // Servers that compute prompts have other limits and costs than those that decode.
+  void set_prefillers(const SchedulerLimits&, StepCost&);
   // Simulates the whole workload. `progress` receives the number of requests that have arrived. A request that does not
   // fit the KV pool is refused and counted if its length is drawn from a distribution, and throws InputErrors if it is
   // fixed or recorded. Also throws InputErrors if all requests are refused, or beyond simulated time (core/clock).
@@ -45,8 +47,10 @@ class Fleet {
   Ticks transfer_time(int prompt_tokens) const;  // of keys, values and states between disaggregated servers
   const FleetShape shape_;
   const SchedulerLimits limits_;
+  SchedulerLimits prefill_limits_;
   const Drafting drafting_;
   StepCost& cost_;
+  StepCost* prefill_cost_;
 };
 
 }  // namespace draftline

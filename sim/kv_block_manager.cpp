@@ -91,23 +91,30 @@ PrefixCache::Blocks KvBlockManager::reusable_prefix(const Sequence& s) const {
   return all.first(std::min(all.size(), at(whole)));
 }
 
+std::pair<PrefixCache::Match, int> KvBlockManager::found(PrefixCache::Blocks prefix) const {
+  const PrefixCache::Match all = prefixes_.match(prefix);
+  const int tokens = limits_.prefix_reuse->of(all.blocks * limits_.prefix_block),
+            blocks = tokens / limits_.prefix_block;
+  return {blocks == all.blocks ? all : prefixes_.match(prefix.first(at(blocks))), tokens};
+}
+
 KvBlockManager::CachedPrefix KvBlockManager::cached_prefix(const Sequence& s) const {
   const PrefixCache::Blocks prefix = reusable_prefix(s);
   if (prefix.empty()) return {};
-  const PrefixCache::Match cached = prefixes_.match(prefix);
-  return {cached.blocks * limits_.prefix_block, prefixes_.size(cached.blocks), cached.evictable};
+  const auto [cached, tokens] = found(prefix);
+  return {tokens, prefixes_.size(cached.blocks), cached.evictable};
 }
 
 int KvBlockManager::reuse_prefix(Sequence& s) {
   const PrefixCache::Blocks prefix = reusable_prefix(s);
   if (prefix.empty()) return 0;
-  const PrefixCache::Match cached = prefixes_.match(prefix);
+  const auto [cached, tokens] = found(prefix);
   prefixes_.acquire(prefix, cached.blocks);
   check(allocate(cached.evictable), "cached prefix blocks lie in no free ones");
   s.prefix_blocks = cached.blocks;
   s.kv_blocks = prefixes_.size(cached.blocks);
-  s.computed = cached.blocks * limits_.prefix_block;
-  return s.computed;
+  s.computed = tokens;
+  return tokens;
 }
 
 void KvBlockManager::cache_prompt(Sequence& s) {

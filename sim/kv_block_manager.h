@@ -3,6 +3,8 @@
 // swapping to the host. Blocks are counted, not identified. Cached prefix blocks without a holder count as free and are
 // evicted when their space is allocated.
 #pragma once
+#include <utility>
+
 #include "sim/demand.h"
 #include "sim/drafting.h"
 #include "sim/prefix_cache.h"
@@ -52,6 +54,8 @@ class KvBlockManager {
 
  private:
   PrefixCache::Blocks reusable_prefix(const Sequence&) const;
+  // What of a prefix is in the cache, and the tokens of it that the engine finds.
+  std::pair<PrefixCache::Match, int> found(PrefixCache::Blocks) const;
   template <class Blocks>
   bool extend(RunningBatch&, Blocks wanted);  // wanted(length): the blocks of a sequence
 

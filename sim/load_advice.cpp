@@ -89,8 +89,9 @@ class LoadAdvisor::PlainServer {
   double in_flight() const {
     const SchedulerLimits& l = server_->limits;
     const double prompt = mean_prompt(workload_), text = prompt + mean_output(workload_) / 2;
-    const double shared =
-        workload_.shared_prefix && l.shares_prefixes() ? std::min<double>(prompt, workload_.shared_prefix->tokens) : 0;
+    const double shared = workload_.shared_prefix && l.shares_prefixes()
+                              ? l.prefix_reuse->of(to_int(std::min<double>(prompt, workload_.shared_prefix->tokens)))
+                              : 0;
     const std::int64_t blocks =
         l.blocks_for(to_int64(text)) - to_int64(shared * l.kept.unwindowed_share() / l.block_size);
     return server_->fleet.schedulers() *

@@ -70,6 +70,13 @@ void ServerPool::finish_in_order() {
   }
 }
 
+Server* ServerPool::earliest_busy() const {
+  Server* earliest = nullptr;
+  for (const auto& s : servers_)
+    if (s->in_flight() > 0 && (earliest == nullptr || s->now() < earliest->now())) earliest = s.get();
+  return earliest;
+}
+
 Demand ServerPool::demand() const {
   Demand all;
   for (const auto& s : servers_) all.add(s->demand());

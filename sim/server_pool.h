@@ -33,6 +33,7 @@ class ServerPool {
   // Like finish(), for closed loops, in which a finished request is replaced by the next. Servers advance in order of
   // time, because they draw from one stream of requests.
   void finish_in_order();
+  Server* earliest_busy() const;  // the busy server with the earliest clock; null: none is busy
   void check_all_served() const;
   Demand demand() const;
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "predict/device_memory.h"
+#include "predict/prefix_reuse.h"
 #include "predict/step_modes.h"
 #include "sim/fleet_cost.h"
 #include "sim/serving_checks.h"
@@ -45,7 +46,7 @@ std::shared_ptr<MethodPrices> ServingSweep::prices(const Point& p, const Setup& 
   what.prompt = what.output = what.batch = what.serving = 0;
   if (priced_ != what) prices_.clear();
   priced_ = what;
-  auto& known = prices_[{stages, setup.engine.get()}];
+  auto& known = prices_[{stages, setup.parallel.devices, setup.engine.get()}];
   if (!known) {
     known = std::make_shared<MethodPrices>();
     const MethodChoice& method = scenario().method(p);
@@ -145,6 +146,39 @@ static void add_kv_pool(ServingPoint& point, const ServingChoice& choice, const 
   if (limits.swap) limits.swap_per_token = memory.per_token / choice.host_link;
   point.fleet.transfer_fixed = choice.transfer_fixed;
   if (point.fleet.prefill_replicas > 0) point.fleet.transfer_per_token = memory.per_token / choice.transfer_rate;
+  if (!memory.states) return;
+  if (point.fleet.prefill_replicas > 0) point.fleet.transfer_fixed += memory.states->state / choice.transfer_rate;
+  const int seats = memory.states->sequences(usable - taken);
+  if (seats == 0)
+    throw InputErrors("no room for recurrent states: one sequence needs " + to_text(memory.states->sequence) + " of " +
+                      to_text(memory.states->share * (usable - taken)) + " on each device");
+  limits.max_num_seqs = std::min(limits.max_num_seqs, seats);
+  point.setup.batch_size = limits.max_num_seqs * setup.parallel.attention_replicas;
+}
+
+// Servers that compute prompts, if they have another number of devices than those that decode.
+void ServingSweep::add_prefill_servers(ServingPoint& point, const Point& p) {
+  const ServingChoice& choice = scenario().serving->choices[p.serving];
+  if (!choice.prefill_tensor_parallel) return;
+  Setup setup = point.setup;
+  setup.parallel.devices = *choice.prefill_tensor_parallel;
+  setup.parallel.expert_tensor = std::min(setup.parallel.expert_tensor, setup.parallel.devices);
+  if (const auto why = refuses_sharing(*setup.device, *setup.transformer, setup.parallel))
+    throw InputErrors("servers that compute prompts: " + *why);
+  const SchedulerLimits& decode = point.limits;
+  const ServerMemory memory = server_memory(sweep_.recordings(), setup, scenario().method(p), decode.max_num_seqs,
+                                            decode.max_num_batched_tokens);
+  const Bytes taken = memory.taken(choice.fleet.stages), usable = setup.gpu_memory_utilization * setup.device->memory;
+  point.prefill = {decode, prices(p, setup, choice.fleet.stages), setup.parallel.devices};
+  SchedulerLimits& limits = point.prefill->limits;
+  limits.kept = memory.kept;
+  limits.kv_blocks = to_int64(std::max(0.0, memory.tokens(usable - taken) / limits.block_size));
+  if (limits.kv_blocks * limits.block_size <= point.drafting.rows)
+    throw InputErrors("no room for a KV cache on servers that compute prompts: weights and activations need " +
+                      to_text(taken) + " of " + to_text(usable) + " on each device");
+  point.prefill->prices->table->allow(setup.batch_size);
+  Seconds& transfer = point.fleet.transfer_per_token;  // by the side with fewer devices, each of which sends more
+  transfer = std::max(transfer, memory.per_token / choice.transfer_rate);
 }
 
 std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
@@ -170,11 +204,13 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   const auto& by_drafts = point->prices->by_drafts;
   for (std::size_t k = 0; k < by_drafts.size(); ++k)
     if (by_drafts[k]) drafting.lengths.push_back(to_int(k));
+  limits.prefix_reuse = prefix_reuse(setup, method.spec, limits.block_size);
   limits.max_num_seqs = largest_batch_within_budget(limits, drafting);
   setup.batch_size = limits.max_num_seqs * setup.parallel.attention_replicas;
   point->prices->table->allow(setup.batch_size);
   add_kv_pool(*point, choice,
               server_memory(sweep_.recordings(), setup, method, most_sequences, limits.max_num_batched_tokens));
+  add_prefill_servers(*point, p);
   point->choice = without_load_axes(*scenario().serving, choice);
   return point;
 }
@@ -183,9 +219,17 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
 static void note_devices(const Scenario& scenario, const ServingPoint& point, const Point& p, ServingResult& out) {
   const Serving& serving = *scenario.serving;
   const ServerDevices each = devices_of_server(scenario, p);
-  const int servers = point.fleet.replicas + point.fleet.prefill_replicas;
+  const int prefilling = point.fleet.prefill_replicas,
+            servers = point.fleet.replicas + (point.prefill ? 0 : prefilling);
   out.devices = servers * each.all();
-  if (!serving.prices.per_hour.empty()) out.cost_per_hour = cost_of_fleet(servers, each, serving.prices).per_hour;
+  const bool priced = !serving.prices.per_hour.empty();
+  if (priced) out.cost_per_hour = cost_of_fleet(servers, each, serving.prices).per_hour;
+  if (point.prefill) {
+    ServerDevices own = each;
+    own.targets = point.prefill->devices * point.fleet.stages;
+    out.devices += prefilling * own.all();
+    if (priced) *out.cost_per_hour += cost_of_fleet(prefilling, own, serving.prices).per_hour;
+  }
   const auto own = scenario.method(p).drafter_device;
   const auto target = point.setup.device->power_watts, drafter = own ? own->device->power_watts : target;
   if (target && drafter) out.power_watts = own ? (each.targets * *target + *drafter) / each.all() : *target;

@@ -70,14 +70,15 @@ class ServingSweep {
   std::vector<std::unique_ptr<MethodChoice>> variants(const Setup&, const MethodChoice&);
   const DraftOutcomes& outcomes(const Point&, const Setup&, const Workload&);
   void add_drafting(ServingPoint&, const Point&);
+  void add_prefill_servers(ServingPoint&, const Point&);
   Sweep sweep_;
   DrawnRequests drawn_;
   // Outcomes by transformer, engine, method, rows, texts, and whether draws are stored. Points on different devices
   // share them, draws included.
   std::map<std::tuple<std::size_t, std::size_t, std::size_t, int, bool, bool>, DraftOutcomes> outcomes_;
-  // The prices of the last method and device, by pipeline stages, which neighbouring points share.
+  // The prices of the last method and device, by pipeline stages, devices and engine, which neighbouring points share.
   std::optional<Point> priced_;
-  std::map<std::pair<int, const Engine*>, std::shared_ptr<MethodPrices>> prices_;  // by stages and engine
+  std::map<std::tuple<int, int, const Engine*>, std::shared_ptr<MethodPrices>> prices_;
 };
 
 }  // namespace draftline

@@ -7,22 +7,26 @@ namespace draftline {
 
 MethodPrices::~MethodPrices() = default;
 
+Fleet ServingPoint::fleet_of(const FleetShape& shape) const {
+  Fleet all(shape, limits, drafting, *prices->table);
+  if (prefill) all.set_prefillers(prefill->limits, *prefill->prices->table);
+  return all;
+}
+
 ServingRun ServingPoint::run(std::uint64_t seed, const LatencyTargets& targets, ServingObserver* observer,
                              const std::function<void(std::int64_t)>& progress) {
-  return Fleet(fleet, limits, drafting, *prices->table).run(workload, seed, targets, observer, progress);
+  return fleet_of(fleet).run(workload, seed, targets, observer, progress);
 }
 
 ServingRun ServingPoint::run_while_targets_hold(std::uint64_t seed, const LatencyTargets& targets) {
-  return Fleet(fleet, limits, drafting, *prices->table).run_while_targets_hold(workload, seed, targets);
+  return fleet_of(fleet).run_while_targets_hold(workload, seed, targets);
 }
 
 const ServingRun& ServingPoint::run_without_load(std::uint64_t seed, const LatencyTargets& targets) {
   RunInputs inputs = run_inputs(seed, targets);
   inputs.rate = 0;
   inputs.fleet.replicas = 1;
-  return prices->unloaded.of(inputs, [&] {
-    return Fleet(inputs.fleet, limits, drafting, *prices->table).run(one_by_one(workload), seed, targets);
-  });
+  return prices->unloaded.of(inputs, [&] { return fleet_of(inputs.fleet).run(one_by_one(workload), seed, targets); });
 }
 
 RunInputs ServingPoint::run_inputs(std::uint64_t seed, const LatencyTargets& targets) const {

@@ -47,7 +47,16 @@ struct ServingPoint {
   DraftOutcomes outcomes;                     // the target of drafting.outcomes
   std::optional<DraftConfidence> confidence;  // the target of drafting.confidence
   std::shared_ptr<MethodPrices> prices;
-  std::vector<std::string> choice;  // for RunInputs
+  struct PrefillServers {
+    SchedulerLimits limits;
+    std::shared_ptr<MethodPrices> prices;
+    int devices = 1;  // of each
+  };
+  std::optional<PrefillServers> prefill;  // none: like the servers that decode
+  std::vector<std::string> choice;        // for RunInputs
+
+ private:
+  Fleet fleet_of(const FleetShape&) const;
 };
 
 // Requests in flight in the steady state, by Little's law: rate x mean end-to-end latency. 0 for a closed loop.

@@ -31,12 +31,18 @@ std::string no_shared_prefix(const ServingPoint& point) {
   const auto& shared = point.workload.shared_prefix;
   if (!shared || !point.limits.prefix_caching) return "";
   if (!point.limits.shares_prefixes())
-    return "\"shared_prefix\" saves nothing: prompts share no prefixes if all layers have windows or if there are "
-           "recurrent states";
+    return "\"shared_prefix\" saves nothing: prompts share no prefixes if all layers have windows, or if there are "
+           "recurrent states that the engine does not cache";
   if (const double prompt = mean_prompt(point.workload); prompt > 0 && prompt <= shared->tokens)
     return "prompts of " + std::to_string(std::lround(prompt)) +
            " tokens are not longer than their \"shared_prefix\" of " + std::to_string(shared->tokens) +
            " tokens: hardly any of their tokens are computed";
+  const PrefixReuse& reuse = *point.limits.prefix_reuse;
+  if (reuse.of(shared->whole_blocks()) == 0 && reuse.unit > 1)
+    return "\"shared_prefix\" saves nothing: its " + std::to_string(shared->tokens) + " tokens do not fill " +
+           (reuse.dropped > 0 ? "two units of " : "a unit of ") + std::to_string(reuse.unit) +
+           ", in which prefixes of networks with recurrent states are cached" +
+           (reuse.dropped > 0 ? "; the drafter needs the last one again" : "");
   if (shared->tokens >= shared->block) return "";
   return "\"shared_prefix\" saves nothing: its " + std::to_string(shared->tokens) +
          " tokens do not fill a KV block of " + std::to_string(shared->block);

@@ -60,7 +60,11 @@ struct Engine {
   double sampler_copies = 0;
   bool expert_buffers = false;
   Bytes runtime_memory, runtime_memory_nvlink;
-  std::vector<ExpertPadding> expert_padding;  // the first rule whose conditions hold applies
+  bool state_prefixes = false;
+  double state_pool = 0;
+  int states_per_sequence = 1;
+  std::optional<int> states_per_sequence_speculating;  // none: states_per_sequence
+  std::vector<ExpertPadding> expert_padding;           // the first rule whose conditions hold applies
   EngineScheduler scheduler;
   EngineModes modes;                     // rules for the mode of a step
   ModeOptions options;                   // that a scenario sets

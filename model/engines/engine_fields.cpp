@@ -132,6 +132,24 @@ const auto kEngine = std::to_array<EngineField>({
       "libraries and buffers outside the framework's pool, on one device or on several connected by PCIe"}},
     {{"runtime_memory_nvlink", &E::runtime_memory_nvlink, kAny, "device memory",
       "replaces `runtime_memory` for several devices connected by NVLink, at least `runtime_memory`"}},
+    // networks with recurrent states
+    {{"state_prefixes", &E::state_prefixes, kAny, "",
+      "prefixes of networks with recurrent states are cached, in units of tokens: a unit's keys and values in a layer "
+      "of "
+      "attention take at least the bytes of a layer's state. A drafter that reads hidden states (EAGLE, MTP) needs the "
+      "last unit again"}},
+    {{"state_pool", &E::state_pool, kNumber, "device memory",
+      "recurrent states have a pool of their own: its ratio to the memory of keys and values. 0: both share one pool"}},
+    {{"states_per_sequence",
+      &E::states_per_sequence,
+      {1, 1000},
+      "device memory",
+      "states in that pool for each running sequence: its own and those of cached prefixes"}},
+    {{"states_per_sequence_speculating",
+      &E::states_per_sequence_speculating,
+      {1, 1000},
+      "device memory",
+      "replaces `states_per_sequence` while the server speculates; each verified row needs one more"}},
 });
 
 using C = OpCost;

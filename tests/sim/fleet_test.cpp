@@ -169,6 +169,28 @@ TEST_CASE("one request at a time is served by disaggregated servers, too: all of
     CHECK(r.last_token - r.request.arrival == log.requests.front().last_token - log.requests.front().request.arrival);
 }
 
+TEST_CASE("a closed loop over disaggregated servers keeps its requests in flight, and has what each server allows") {
+  PlainCost cost;
+  cost.per_context = 0;
+  FleetShape shape;
+  shape.prefill_replicas = 1;
+  Workload w = poisson(0, 400, FixedLength{100}, FixedLength{5});
+  w.arrivals = {ArrivalProcess::Kind::closed};
+  const auto run = [&](int concurrency, int prefillers, int decoders) {
+    shape.prefill_replicas = prefillers, shape.replicas = decoders;
+    w.arrivals.concurrency = concurrency;
+    Log log;
+    const ServingRun r = Fleet(shape, {}, {}, cost).run(w, 1, {}, &log);
+    CHECK(r.figures.requests == 400);
+    for (const ServedRequest& one : log.requests) CHECK(one.first_token >= one.request.arrival);
+    return to_seconds(log.requests.back().last_token).value;
+  };
+  const double one = run(1, 1, 1);
+  CHECK(run(2, 1, 1) < 0.75 * one);  // while one decodes, the other's prompt is computed
+  CHECK(run(8, 4, 4) < 0.2 * one);
+  CHECK(run(8, 4, 4) > one / 8.5);
+}
+
 TEST_CASE("throughput counts what requests of the warm-up emit after it, and nothing of what they emit before") {
   constexpr Ticks kSecond = kTicksPerSecond;
   const LatencyTargets none;

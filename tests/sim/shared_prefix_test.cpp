@@ -48,8 +48,9 @@ TEST_CASE("all but the first find the whole blocks of a shared prefix, never a p
   CHECK(reused(in_turn(20, 1500, SharedPrefix{1000}), limits) == 0);
   limits.prefix_caching = true, limits.block_size = 16;
   CHECK(reused(in_turn(20, 1500, SharedPrefix{1000}), limits) == 19 * 992);
-  limits.kept.states = 1;  // a prefix's end would need its states
+  limits.prefix_reuse.reset();  // a prefix's end would need its states
   CHECK(reused(in_turn(20, 1500, SharedPrefix{1000}), limits) == 0);
+  limits.prefix_reuse = PrefixReuse{};
   limits.kept = {.windows = {{100, 0.25}, {200, 0.75}}, .all_windowed = true};
   CHECK(reused(in_turn(20, 1500, SharedPrefix{1000}), limits) == 0);
   limits.kept = {};
@@ -59,6 +60,19 @@ TEST_CASE("all but the first find the whole blocks of a shared prefix, never a p
   Workload warm = in_turn(20, 1500, SharedPrefix{1000});
   warm.warm_up = 5;
   CHECK(reused(warm) == 15 * 992);
+}
+
+TEST_CASE("whole units of a prefix are found, and a drafter that reads hidden states computes the last one again") {
+  SchedulerLimits limits;
+  limits.kept.states = 1;
+  for (const auto& [dropped, found] : {std::pair{0, 768}, {1, 384}}) {
+    limits.prefix_reuse = PrefixReuse{384, dropped};
+    CHECK(reused(in_turn(20, 1500, SharedPrefix{1000}), limits) == 19 * found);
+    CHECK(reused(in_turn(20, 1500, SharedPrefix{383}), limits) == 0);
+  }
+  CHECK(reused(in_turn(20, 1500, SharedPrefix{767}), limits) == 0);
+  limits.prefix_reuse = PrefixReuse{784, 0};  // not a multiple of the blocks of a trace's hashes
+  CHECK(reused(in_turn(20, 5000, SharedPrefix{4000, 1, 512}), limits) == 19 * 3136);
 }
 
 TEST_CASE("sequences hold a prefix's blocks together, but for the layers with windows") {
