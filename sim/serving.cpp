@@ -152,6 +152,7 @@ static void add_kv_pool(ServingPoint& point, const ServingChoice& choice, const 
   if (seats == 0)
     throw InputErrors("no room for recurrent states: one sequence needs " + to_text(memory.states->sequence) + " of " +
                       to_text(memory.states->share * (usable - taken)) + " on each device");
+  point.state_seats = seats;
   limits.max_num_seqs = std::min(limits.max_num_seqs, seats);
   point.setup.batch_size = limits.max_num_seqs * setup.parallel.attention_replicas;
 }

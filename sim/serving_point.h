@@ -53,6 +53,7 @@ struct ServingPoint {
     int devices = 1;  // of each
   };
   std::optional<PrefillServers> prefill;  // none: like the servers that decode
+  std::optional<int> state_seats;         // sequences that a pool of recurrent states holds; none: there is no pool
   std::vector<std::string> choice;        // for RunInputs
 
  private:

@@ -69,10 +69,13 @@ std::string unsettled(const ServingRun& run) {
   return "the queue was longer at the last arrival than halfway: simulate more requests to find out whether it grows";
 }
 
-// The engine's own limit of sequences, which the scenario does not state, bounds the batch.
+// The engine's own limit of sequences, which the scenario does not state, or its pool of states bounds the batch.
 std::string bound_by_sequences(const ServingChoice& choice, const ServingPoint& point, const ServingResult& r) {
-  if (choice.says_seqs) return "";
   const Setup& setup = point.setup;
+  if (point.state_seats == r.batch_limit && r.runs.front().figures.mean_in_system() > 1.0 * r.batch_limit * r.servers)
+    return setup.engine->name + "'s pool of recurrent states seats " + std::to_string(r.batch_limit) +
+           " sequences: requests waited for it";
+  if (choice.says_seqs) return "";
   const auto sequences = [&](Speculation speculation) {
     return limits_on(choice, *setup.engine, *setup.device, speculation).max_num_seqs;
   };

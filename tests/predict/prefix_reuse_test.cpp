@@ -2,6 +2,8 @@
 // Prefix caches and pools of networks with recurrent states, against engines' logs.
 #include "predict/prefix_reuse.h"
 
+#include <algorithm>
+
 #include "predict/device_memory.h"
 #include "predict/prediction.h"
 #include "tests/core/messages.h"
@@ -30,6 +32,10 @@ std::optional<PrefixReuse> reuse(const std::string& scenario) {
   const auto s = ScenarioText(scenario).sweep();
   const Point p = point_at(s->scenario(), 0);
   return prefix_reuse(s->setup(p), s->scenario().method(p).spec);
+}
+
+bool any_contains(const std::vector<std::string>& all, const std::string& text) {
+  return std::ranges::any_of(all, [&](const std::string& one) { return contains(one, text); });
 }
 
 double ttft(const std::string& method, const std::string& more) {
@@ -78,7 +84,7 @@ TEST_CASE("run finds whole units of a shared prefix, and plain decoding finds on
   const auto warned = [](const std::string& method) {
     return prediction(hybrid("qwen3.5-35b-a3b", method, R"(, "prompt_tokens": 6500, "shared_prefix": 6300)")).warnings;
   };
-  CHECK(contains(warned(mtp(2)).front(), "in units of 1072 tokens; this drafter needs the last unit again"));
+  CHECK(any_contains(warned(mtp(2)), "in units of 1072 tokens; this drafter needs the last unit again"));
 }
 
 TEST_CASE("SGLang seats the sequences that its pool of states holds") {
@@ -97,7 +103,7 @@ TEST_CASE("SGLang seats the sequences that its pool of states holds") {
   CHECK(plain == Approx(speculating * 8 / 3.0).epsilon(0.05));  // 3 states for 4 and a state of each of 4 rows
   CHECK_FALSE(seats(kPlain, "vllm-0.19"));
   const auto p = prediction(hybrid("qwen3.5-35b-a3b", mtp(3), R"(, "batch_size": 90)", "sglang-0.5"));
-  CHECK(contains(p.warnings.back(), "seats " + std::to_string(speculating) + " sequences here"));
+  CHECK(any_contains(p.warnings, "seats " + std::to_string(speculating) + " sequences here"));
 }
 
 }  // namespace draftline
