@@ -12,6 +12,7 @@
 #include "model/calibration/calibrated_files.h"
 #include "model/devices/fit_quality.h"
 #include "model/engines/served_profile.h"
+#include "predict/row_fit.h"
 #include "reports/table.h"
 
 namespace draftline::cli {
@@ -90,7 +91,9 @@ std::string profile_text(const ServedOptions& o, const ServedPoints& served, con
                   .source = o.source,
                   .locator = o.locator,
                   .padded = fit.padded,
-                  .values = profile_values(fit)};
+                  .values = profile_values(fit),
+                  .row_work = are_steps_by_rows(served.points()) ? fit.engine.row_work : std::vector<RowWork>{},
+                  .pair_work = fit.engine.pair_work};
   OrderedJson profile = profile_of(p);
   InputFiles files = served.input_files();
   for (const std::string& argument : o.files) add_file(files, served_file(argument));
@@ -114,7 +117,9 @@ int calibrate_served(const ServedOptions& o, const std::filesystem::path& data) 
     }
   const ServedPoints served(std::move(runs), o, data);
   notes.insert(notes.end(), served.notes().begin(), served.notes().end());
-  const ServedFit fit = fit_served(served.points());
+  std::vector<ServedPoint> points = served.points();
+  if (are_steps_by_rows(points)) points = under(points, fitted_to_rows(points, served.engine()));
+  const ServedFit fit = fit_served(points);
   ServedOptions named = o;
   if (named.locator.empty())
     for (const std::string& file : o.files) named.locator += (named.locator.empty() ? "" : ", ") + file;

@@ -34,10 +34,11 @@ DType read_wide(const Reader& in) {
 }
 
 std::optional<DType> read_kv_cache(const Reader& in) {
-  static constexpr std::array<std::string_view, 8> names{"auto", "fp8",      "bf16",     "fp16",
-                                                         "fp32", "fp8_e4m3", "fp8_e5m2", "bfloat16"};
+  static constexpr std::array<std::string_view, 10> names{"auto",     "fp8",      "bf16",     "fp16", "fp32",
+                                                          "fp8_e4m3", "fp8_e5m2", "bfloat16", "q8_0", "q4_0"};
   const std::string_view name = in.word(names);
   if (name == kOfCheckpoint) return std::nullopt;
+  if (name == "q8_0" || name == "q4_0") return name == "q8_0" ? DType::int8 : DType::int4;
   return name.starts_with("fp8") ? DType::fp8 : format_named(name)->activations;
 }
 
@@ -68,7 +69,7 @@ PrecisionChoice read_choice(const Reader& in) {
 
 Precision PrecisionChoice::of(const TransformerShape& target) const {
   Precision p;
-  if (weights) p = Precision(*weights, format_named(*weights)->layers, format_named(*weights)->activations);
+  if (weights) p = format_named(*weights)->precision();
   else if (target.checkpoint) p = *target.checkpoint;
   if (activations) {
     Precision wide(*activations);

@@ -11,7 +11,7 @@
 
 namespace draftline {
 
-constexpr double kMostServedSequences = 1 << 16, kMostServedLength = 1 << 24;
+constexpr double kMostServedSequences = 1 << 16, kMostServedLength = 1 << 24, kMostServedRows = 1024;
 
 // The keys behind the "@" of an argument.
 class ServedArguments {

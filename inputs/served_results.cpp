@@ -167,6 +167,21 @@ ServedRun of_guidellm(const Reader& in) {
   return run;
 }
 
+// tools/engines/llama_cpp_steps.py: steps of the target with one sequence, whose rows all have logits; one is sampled.
+std::vector<ServedRun> of_steps(const Reader& in) {
+  std::vector<ServedRun> runs;
+  for (const Reader& step : in.at("steps").items()) {
+    if (step.at("network").text() != "target") continue;
+    ServedRun& run = runs.emplace_back();
+    run.place = step.place();
+    run.rows = static_cast<int>(step.at("rows").number(1, kMostServedRows));
+    run.context = step.at("context").number(0, kMostServedLength);
+    run.time = kMillisecond * Seconds{step.at("step_ms").number(kLeastMilliseconds, kMostMilliseconds) +
+                                      step.at("sample_ms").number(0, kMostMilliseconds)};
+  }
+  return runs;
+}
+
 std::vector<ServedRun> of_document(const Document& document, const ServedArguments& arguments) {
   const Reader root = document.root();
   std::vector<ServedRun> runs;
@@ -175,10 +190,14 @@ std::vector<ServedRun> of_document(const Document& document, const ServedArgumen
       runs.push_back(of_guidellm(load));
       runs.back().place = load.place();
     }
+  } else if (root.find("steps")) {
+    runs = of_steps(root);
   } else {
     const bool latency = root.find("avg_latency").has_value();
     if (!latency && !root.find("completed"))
-      root.fail("is not a known benchmark result; known: vLLM (bench serve, bench latency), SGLang, guidellm");
+      root.fail(
+          "is not a known benchmark result; known: vLLM (bench serve, bench latency), SGLang, guidellm, "
+          "llama_cpp_steps.py");
     else runs.push_back(latency ? of_latency(root, arguments) : of_serving(root, arguments));
     if (!runs.empty()) runs.back().place = root.file().string();
   }

@@ -21,9 +21,9 @@ std::vector<ServedRun> read_served_table(const std::filesystem::path& file) {
   };
   static constexpr std::array<Time, 6> times{
       {{"step_ms", 1e-3}, {"tpot_ms", 1e-3}, {"itl_ms", 1e-3}, {"step_us", 1e-6}, {"step_s", 1}, {"tpot_s", 1}}};
-  static constexpr std::array<std::string_view, 13> known{
-      "batch",       "context",   "step_ms",         "tpot_ms",           "itl_ms",      "step_us", "step_s", "tpot_s",
-      "transformer", "precision", "tensor_parallel", "acceptance_length", "draft_length"};
+  static constexpr std::array<std::string_view, 14> known{
+      "batch",       "context",   "step_ms",         "tpot_ms",           "itl_ms",       "step_us", "step_s", "tpot_s",
+      "transformer", "precision", "tensor_parallel", "acceptance_length", "draft_length", "rows"};
   const Csv t = Csv::from_file(file);
   for (const std::string& column : t.columns())
     if (std::find(known.begin(), known.end(), column) == known.end())
@@ -61,6 +61,9 @@ std::vector<ServedRun> read_served_table(const std::filesystem::path& file) {
     if (told("tensor_parallel")) run.tensor_parallel = static_cast<int>(within(t.column("tensor_parallel"), 1, 1024));
     if (told("acceptance_length")) run.tokens_per_step = within(t.column("acceptance_length"), 1, 1024);
     if (told("draft_length")) run.draft_length = within(t.column("draft_length"), 1, 1024);
+    if (told("rows")) run.rows = static_cast<int>(within(t.column("rows"), 1, kMostServedRows));
+    if (run.rows > 1 && run.speculates())
+      t.fail(row, "\"rows\" is of a step without drafting: it can't have an \"acceptance_length\"");
     if (!time->column.starts_with("step")) run.time = run.tokens_per_step * run.time;
     runs.push_back(std::move(run));
   }

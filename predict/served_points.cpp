@@ -18,6 +18,8 @@ namespace {
 constexpr const char* kAsked = "the command line";  // where mistakes in names are noted
 
 nlohmann::json method_of(const ServedRun& run, const std::string& given) {
+  if (run.rows > 1)  // drafts that cost nothing, none of which is accepted
+    return {{"name", "prompt_lookup"}, {"draft_length", run.rows - 1}, {"acceptance", {{"mean_length", 1}}}};
   if (!run.speculates()) return {{"name", "autoregressive"}};
   if (given.empty())
     throw InputErrors(

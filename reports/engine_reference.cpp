@@ -12,6 +12,11 @@ namespace {
 
 Reading reading(const std::vector<std::string>& v) { return Reading::Tree(std::make_shared<const nlohmann::json>(v)); }
 Reading reading(const std::vector<int>& v) { return Reading::Tree(std::make_shared<const nlohmann::json>(v)); }
+Reading reading(const std::vector<RowWork>& v) {
+  auto pairs = nlohmann::json::array();
+  for (const RowWork& r : v) pairs.push_back({r.rows, r.work});
+  return Reading::Tree(std::make_shared<const nlohmann::json>(std::move(pairs)));
+}
 template <class T>
 Reading reading(const T& v) {
   return v;

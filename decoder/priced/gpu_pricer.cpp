@@ -6,9 +6,15 @@
 #include "core/int_indexed.h"
 #include "decoder/priced/engine_time.h"
 #include "model/kernels/gpu_time.h"
+#include "model/kernels/kernel_time.h"
 #include "model/kernels/operand_fits.h"
 
 namespace draftline {
+
+// Arithmetic that overlaps in part with the bytes that it needs.
+static Seconds joined(Seconds bytes, Seconds arithmetic) {
+  return Seconds{smooth_max(bytes.value, arithmetic.value, 2)};
+}
 
 GpuPricer::GpuPricer(const Device& d, const Engine& e, const StepOutline& outline)
     : Pricer(d, e, outline, [](const Kernel& k) { return std::holds_alternative<Attention>(k); }),
@@ -19,7 +25,9 @@ GpuPricer::GpuPricer(const Device& d, const Engine& e, const StepOutline& outlin
 VaryingOp GpuPricer::varying(const StepOutline::Op& op) {
   const auto& k = std::get<Attention>(kind(op).kernel);
   const AttentionChoice choice = attention_choice(device_, engine_.attention, k.cache, form_of(k));
-  return VaryingOnGpu{k, choice, attention_cost(cost(op)), overlapped(launch_part(device_, choice), cost(op))};
+  AttentionCost of_engine = attention_cost(cost(op));
+  of_engine.pair_work = engine_.pair_work;
+  return VaryingOnGpu{k, choice, of_engine, overlapped(launch_part(device_, choice), cost(op))};
 }
 
 // The part of an op's launches that overlaps the preceding kernel. `launch`: that of the op's first kernel.
@@ -28,7 +36,8 @@ Seconds GpuPricer::overlapped(Seconds launch, const OpCost& cost) const {
 }
 
 Seconds VaryingOnGpu::time(const Device& d, const Span& span, const StepOnCpu&) const {
-  const Seconds t = gpu_time(d, choice, kernel, span, CacheState::in_memory);
+  Seconds t = gpu_time(d, choice, kernel, span, CacheState::in_memory);
+  if (cost.pair_work > 0) t = joined(t, cost.arithmetic(kernel, span) / d.peak_of(DType::fp32));
   return at_power_limit(d, work(kernel, span), kernel.activations, t) + (cost.launches - 1) * launch_time(d) +
          cost.extra_bytes(kernel, span) / copy_bandwidth(d) - overlapped;
 }
@@ -72,10 +81,21 @@ Seconds GpuPricer::time(const Gemm& logical, const OpCost& cost, double l2_hit_s
   const Gemm k = padded(logical);
   for (const auto& [seen, seen_share, t] : gemms_)
     if (seen == k && seen_share == l2_hit_share) return t;
-  const Seconds t = at_power_limit(device_, work(k), k.activations, gpu_time(device_, k, l2_hit_share)) +
+  const Seconds t = at_power_limit(device_, work(k), k.activations, product(k, l2_hit_share)) +
                     dequantising(k, cost.weight_traffic, copy_bandwidth(device_));
   gemms_.push_back({k, l2_hit_share, t});
   return t;
+}
+
+Seconds GpuPricer::product(const Gemm& k, double l2_hit_share) const {
+  const bool by_row = !engine_.row_work.empty() && (!engine_.few_rows || k.rows <= *engine_.few_rows);
+  if (!by_row) return gpu_time(device_, k, l2_hit_share);
+  Gemm one = k;
+  one.rows = 1;
+  const Seconds fixed = gemm_fit(device_, operands_of(k)).fit.fixed,
+                bytes = gpu_time(device_, one, l2_hit_share) - fixed;
+  const Flops arithmetic{work_of_rows(engine_.row_work, k.rows) * k.count * k.in * k.out};
+  return fixed + joined(bytes, arithmetic / device_.peak_of(DType::fp32));
 }
 
 double GpuPricer::l2_hit_share(const StepOutline::Op& op) {

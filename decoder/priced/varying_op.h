@@ -38,9 +38,11 @@ struct LastAccess {
 // The cost that an engine's attention kernels add.
 struct AttentionCost {
   double launches, cache_traffic, bytes_per_pair;
+  double pair_work = 0;  // of an engine that attends pair by pair, for each column
   Bytes extra_bytes(const Attention& k, const Span& s) const {
     return cache_traffic * k.keys_read(s.keys) + Bytes{bytes_per_pair * k.heads * s.pairs};
   }
+  Flops arithmetic(const Attention& k, const Span& s) const { return {pair_work * k.heads * k.head_dim * s.pairs}; }
   bool operator==(const AttentionCost&) const = default;
 };
 

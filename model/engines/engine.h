@@ -15,6 +15,7 @@
 #include "model/devices/attention_library.h"
 #include "model/engines/engine_scheduler.h"
 #include "model/engines/link_rule.h"
+#include "model/engines/row_work.h"
 #include "model/engines/step_mode.h"
 #include "model/transformers/precision.h"
 
@@ -54,6 +55,9 @@ struct Engine {
   std::optional<Seconds> layer_rows;
   double launch_overlap = 0, bandwidth_share = 1;
   Seconds token, sync, front_end;
+  std::vector<RowWork> row_work;  // empty: products have the device's fit
+  double pair_work = 0;
+  std::optional<int> few_rows;  // none: all numbers of rows
   std::vector<int> graph_sizes;             // ascending; empty: rows are not padded
   std::optional<int> prompt_graphs, chain;  // none: no limit of rows; trees are verified
   bool shards_drafts = false;

@@ -71,10 +71,24 @@ const auto kEngine = std::to_array<EngineField>({
      Prior{always, 0, "runs with long contexts and large batches", Shape::bandwidth}},
     {{"step_serial", &E::step_serial, kAny, "host, each step without overlap",
       "all host time of a step. It replaces `step`, if larger, where the host does not schedule the next step while "
-      "the "
-      "device computes (\"Modes\"); with overlap, a step takes at least this and its launches"}},
+      "the device computes (\"Modes\"); with overlap, a step takes at least this and its launches"}},
     {{"step_serial_speculating", &E::step_serial_speculating, kAny, "host, each speculating step without overlap",
       "the same of `step_speculating`"}},
+    // kernels that multiply row by row
+    {{"row_work", &E::row_work, kNumber, "device, each weight of a product",
+      "arithmetic of kernels that multiply row by row: pairs of rows and operations at the device's fp32 rate, between "
+      "which other rows are interpolated; its time and that of the weights' bytes combine as the root of the sum of "
+      "their squares"}},
+    {{"few_rows",
+      &E::few_rows,
+      {1, 1 << 20},
+      "",
+      "largest number of rows for which the engine has such kernels; products of more rows have the device's fit. "
+      "None: "
+      "all products"}},
+    {{"pair_work", &E::pair_work, kNumber, "device, each query-key pair and column of a query head",
+      "arithmetic of attention, in operations at the device's fp32 rate; it combines with attention's time as "
+      "`row_work` with the weights' bytes"}},
     // graphs
     {{"graphs", &E::graphs, kAny, "",
       "passes are replayed as graphs, by the rules of \"Modes\"; otherwise the host launches each kernel, at `issue`"}},

@@ -24,6 +24,20 @@ void read(const Reader& in, const ValueRange&, std::vector<std::string>& to) {
   to.clear();
   for (const Reader& item : in.items()) to.push_back(item.text());
 }
+void read(const Reader& in, const ValueRange& range, std::vector<RowWork>& to) {
+  constexpr int kMostRows = 1 << 20;
+  to.clear();
+  for (const Reader& item : in.items()) {
+    const auto pair = item.items();
+    if (pair.size() != 2) {
+      item.fail("must be a pair: rows and work");
+      continue;
+    }
+    const RowWork entry{pair[0].integer(1, kMostRows), pair[1].number(range.least, range.most)};
+    if (!to.empty() && entry.rows <= to.back().rows) pair[0].fail("must be above the rows of the pair before it");
+    to.push_back(entry);
+  }
+}
 
 std::string text(bool v) { return v ? "yes" : "no"; }
 std::string text(int v) { return std::to_string(v); }
@@ -43,6 +57,14 @@ std::string text(const std::vector<std::string>& v) {
   std::string all;
   for (const std::string& one : v) all += (all.empty() ? "" : ", ") + one;
   return v.empty() ? "none" : all;
+}
+
+std::string text(const std::vector<RowWork>& v) {
+  if (v.empty()) return "none";
+  const auto one = [](const RowWork& r) {
+    return significant(r.work, 3) + (r.rows == 1 ? " for 1 row" : " for " + std::to_string(r.rows) + " rows");
+  };
+  return v.size() == 1 ? one(v.front()) : one(v.front()) + " to " + one(v.back());
 }
 
 }  // namespace draftline::profile_field

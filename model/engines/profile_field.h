@@ -14,6 +14,7 @@
 #include "core/errors.h"
 #include "core/quantity.h"
 #include "core/reader.h"
+#include "model/engines/row_work.h"
 
 namespace draftline {
 
@@ -27,7 +28,8 @@ struct ProfileField {
   template <class... Values>
   using MemberOf = std::variant<Values Owner::*...>;
   using Member = MemberOf<bool, int, double, Seconds, Bytes, std::string, std::vector<int>, std::vector<std::string>,
-                          std::optional<bool>, std::optional<int>, std::optional<Seconds>, std::optional<Bytes>>;
+                          std::optional<bool>, std::optional<int>, std::optional<Seconds>, std::optional<Bytes>,
+                          std::vector<RowWork>>;
 
   std::string_view key;
   Member member;
@@ -43,7 +45,8 @@ void read(const Reader&, const ValueRange&, bool&);
 void read(const Reader&, const ValueRange&, int&);
 void read(const Reader&, const ValueRange&, double&);
 void read(const Reader&, const ValueRange&, std::string&);
-void read(const Reader&, const ValueRange&, std::vector<int>&);  // ascending numbers
+void read(const Reader&, const ValueRange&, std::vector<int>&);      // ascending numbers
+void read(const Reader&, const ValueRange&, std::vector<RowWork>&);  // pairs, in the order of their rows
 void read(const Reader&, const ValueRange&, std::vector<std::string>&);
 template <int S, int B, int F>
 void read(const Reader& in, const ValueRange& range, Quantity<S, B, F>& to) {
@@ -59,6 +62,7 @@ std::string text(int);
 std::string text(double);
 std::string text(const std::string&);
 std::string text(const std::vector<int>&);
+std::string text(const std::vector<RowWork>&);
 std::string text(const std::vector<std::string>&);
 template <int S, int B, int F>
 std::string text(Quantity<S, B, F> v) {
@@ -86,6 +90,7 @@ inline constexpr std::string_view unit<std::string> = "name";
 template <>
 inline constexpr std::string_view unit<std::vector<int>> = "counts";
 template <>
+inline constexpr std::string_view unit<std::vector<RowWork>> = "numbers by rows";
 inline constexpr std::string_view unit<std::vector<std::string>> = "names";
 template <class T>
 inline constexpr std::string_view unit<std::optional<T>> = unit<T>;

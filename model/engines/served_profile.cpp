@@ -42,6 +42,15 @@ Json profile_of(const ServedProfile& p) {
         (p.padded || key != "graph_sizes"))
       out[key] = value;
   for (const ProfileValue& v : p.values) out[std::string(v.field->key)] = fitted(v);
+  if (!p.row_work.empty()) {
+    Json table = Json::array();
+    for (const RowWork& r : p.row_work) table.push_back({r.rows, std::stod(significant(r.work, 4))});
+    const auto calibrated = [&](const Json& value) {
+      return Json{{"value", value}, {"kind", "calibrated"}, {"source", p.source}, {"locator", p.locator}};
+    };
+    out["row_work"] = calibrated(table);
+    out["pair_work"] = calibrated(std::stod(significant(p.pair_work, 4)));
+  }
   out["ops"] = shipped.at("ops");
   return out;
 }

@@ -22,6 +22,8 @@ struct ServedProfile {
   std::string name, title, source, locator;
   bool padded;  // false: without the sizes of the engine's graphs
   std::vector<ProfileValue> values;
+  std::vector<RowWork> row_work = {};  // empty: that of the shipped profile, and so is pair_work
+  double pair_work = 0;
 };
 
 nlohmann::ordered_json profile_of(const ServedProfile&);

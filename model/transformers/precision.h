@@ -60,11 +60,19 @@ struct Precision {
   auto operator<=>(const Precision&) const = default;
 };
 
+// Tensors of a GGUF file whose formats differ from the layers' (llama.cpp's rules for a mixture such as Q4_K_M).
+struct GgufTensors {
+  LinearFormat attention, lm_head;
+  DType embedding;  // for its bytes in memory
+};
+
 // Formats that have names in engines and checkpoints.
 struct NamedFormat {
   std::string_view name, also, meaning;  // also: a synonym
   LinearFormat layers;
   DType activations;  // that engines use with these checkpoints
+  std::optional<GgufTensors> gguf = {};
+  Precision precision() const;  // of a whole network; a GGUF drafter has the formats of the layers
 };
 std::span<const NamedFormat> named_formats();
 const NamedFormat* format_named(std::string_view);  // by name or synonym; null if it is unknown

@@ -208,4 +208,25 @@ TEST_CASE("mistakes have their file, line and key") {
   CHECK(contains(f.mistake("missing.json"), "missing.json: no such file"));
 }
 
+TEST_CASE("steps of llama_cpp_steps.py have several rows of one sequence; those of a draft network are left out") {
+  const Folder f;
+  const std::string steps = R"({"engine": "llama.cpp", "steps": [
+    {"network": "target", "rows": 4, "context": 128, "step_ms": 20.5, "sample_ms": 0.5},
+    {"network": "draft", "rows": 1, "context": 128, "step_ms": 1.5, "sample_ms": 0.5}], "serving": []})";
+  const auto runs = read_served_runs(f.write("steps.json", steps));
+  REQUIRE(runs.size() == 1);
+  CHECK(runs[0].rows == 4);
+  CHECK(runs[0].batch_size == 1);
+  CHECK(runs[0].context == 128);
+  CHECK(runs[0].time.value == Approx(21e-3));
+  CHECK_FALSE(runs[0].speculates());
+}
+
+TEST_CASE("a table may have the rows of a step, but not of one that drafts") {
+  const Folder f;
+  CHECK(read_served_runs(f.write("rows.csv", "batch,context,step_ms,rows\n1,128,5,3\n"))[0].rows == 3);
+  f.write("both.csv", "batch,context,step_ms,rows,acceptance_length\n1,128,5,3,2.5\n");
+  CHECK(f.mistake("both.csv").find("\"rows\" is of a step without drafting") != std::string::npos);
+}
+
 }  // namespace draftline

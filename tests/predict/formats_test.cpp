@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What formats cost, on the device of round figures (hand_count_test.cpp: bytes / 1 GB/s) and on shipped ones.
+#include <cmath>
+
 #include "core/text_file.h"
 #include "tests/inputs/scenario_text.h"
 
@@ -168,6 +170,49 @@ TEST_CASE("experts whose blocks of one scale would be divided among ranks are to
   CHECK_FALSE(warned("fp8-block", R"("tensor_parallel": 2)"));
   CHECK_FALSE(warned("fp8-block", R"("tensor_parallel": 4, "expert_parallel": true)"));
   CHECK_FALSE(warned("fp8", R"("tensor_parallel": 4)"));
+}
+
+// Llama-3.1-8B's files: 4.92 GB in Q4_K_M, 5.73 in Q5_K_M, 6.60 in Q6_K, 8.54 in Q8_0, 4.66 in Q4_0 (llama.cpp's
+// llama-bench: 4.58, 5.33, 6.14, 7.95 and 4.33 GiB).
+TEST_CASE("a network in a GGUF format has the memory of its file") {
+  const auto gib = [](const std::string& format) {
+    return prediction(R"({"device": "rtx-3090", "transformer": "llama-3.1-8b", "engine": "llama.cpp", "precision": ")" +
+                      format + R"(", "method": {"name": "autoregressive"}})")
+               .memory.weights.value /
+           (1 << 30);
+  };
+  CHECK(gib("q4_k_m") == Approx(4.58).epsilon(0.015));
+  CHECK(gib("q5_k_m") == Approx(5.33).epsilon(0.025));  // its embedding, counted with 4 bits, has 5.5
+  CHECK(gib("q6_k") == Approx(6.14).epsilon(0.015));
+  CHECK(gib("q8_0") == Approx(7.95).epsilon(0.015));
+  CHECK(gib("q4_0") == Approx(4.33).epsilon(0.015));
+}
+
+TEST_CASE("an engine whose kernels multiply row by row pays each row's arithmetic, up to its limit of rows") {
+  const auto step = [](const std::string& method, int limit) {
+    const std::string folder = std::string(DRAFTLINE_SOURCE_DIR) + "/tests/predict/data/";
+    std::string engine = read_text_file(folder + "round_engine.json");
+    if (limit > 0)
+      engine.insert(engine.find("\"ops\": {"),
+                    R"("row_work": {"value": [[1, 1000]], "kind": "guess", "because": "round"},
+                       "few_rows": {"value": )" +
+                        std::to_string(limit) + R"(, "kind": "guess", "because": "round"}, )");
+    const FreshFolder fresh;
+    write_text_file(fresh.path() / "engine.json", engine);
+    return prediction(R"({"device": ")" + folder + R"(round_device.json", "transformer": ")" + folder +
+                      R"(round_transformer.json", "engine": ")" + (fresh.path() / "engine.json").string() +
+                      R"(", "method": )" + method + R"(, "prompt_tokens": 90, "output_tokens": 22})")
+        .breakdown.of(Phase::verify, KernelKind::gemm)
+        .value;
+  };
+  const std::string plain = R"({"name": "autoregressive"})",
+                    four = R"({"name": "prompt_lookup", "draft_length": 3, "acceptance": {"mean_length": 2}})";
+  // A weight takes 2 ns to read (1 GB/s) and 1 ns a row to multiply (1 TFLOP/s).
+  const double weights = 1e-9 * (kLayer + kHead);
+  CHECK(step(plain, 0) == Approx(2 * weights).epsilon(1e-4));
+  CHECK(step(plain, 8) == Approx(std::hypot(2, 1) * weights).epsilon(1e-4));
+  CHECK(step(four, 8) == Approx(std::hypot(2, 4) * weights).epsilon(1e-4));
+  CHECK(step(four, 3) == Approx(step(four, 0)).epsilon(1e-9));
 }
 
 }  // namespace draftline

@@ -78,4 +78,26 @@ TEST_CASE("8-bit products take and give their operands' bytes by hand") {
   CHECK(work(grouped).read.value == 2 * 4 * 64 + 64 * 32 / 2 + 64 * 32 / 128 * 2);
 }
 
+// llama.cpp's files: bytes of a block of 256 (or 32) weights.
+TEST_CASE("GGUF formats have the bytes of their blocks, and their mixtures those of their tensors on average") {
+  const auto block = [](const LinearFormat& f, int inputs) {
+    return (bytes_of(f.weights, inputs) + f.scales.of(inputs, 1)).value;
+  };
+  CHECK(block(format_named("q5_k_s")->layers, 256) == 176);
+  CHECK(block(layers("q6_k"), 256) == 210);
+  CHECK(block(layers("iq4_xs"), 256) == 136);
+  CHECK(block(layers("q8_0"), 32) == 34);
+  CHECK(block(layers("q4_0"), 32) == 18);
+  CHECK(block(layers("q4_1"), 32) == 20);
+  CHECK(block(layers("q5_0"), 32) == 22);
+  CHECK(block(layers("q5_1"), 32) == 24);
+  const Precision p = format_named("q4_k_m")->precision();
+  // Gate and up Q4_K (144 bytes), down half Q4_K and half Q6_K (210); of attention a twentieth is Q6_K.
+  CHECK(block(p.mlp, 256) == Approx((2 * 144 + (144 + 210) / 2.0) / 3).epsilon(0.002));
+  CHECK(block(p.attention, 256) == Approx(0.95 * 144 + 0.05 * 210).epsilon(0.002));
+  CHECK(block(p.lm_head, 256) == 210);
+  CHECK(p.draft == p.mlp);
+  CHECK((p.activations == DType::fp16 && bits_of(p.embedding) == 4));
+}
+
 }  // namespace draftline
