@@ -27,7 +27,7 @@ class GpuPricer : public Pricer {
   struct TimeOf;  // of a kernel
   Seconds time(const Gemm&, const OpCost&, double l2_hit_share);
   Seconds product(const Gemm&, double l2_hit_share) const;  // without what the engine adds around it
-  double l2_hit_share(const StepOutline::Op&);  // of an op's weights
+  double l2_hit_share(const StepOutline::Op&);              // of an op's weights
   Seconds overlapped(Seconds launch, const OpCost&) const;
 
   std::vector<KindTime> times_;

@@ -57,7 +57,7 @@ struct Engine {
   Seconds token, sync, front_end;
   std::vector<RowWork> row_work;  // empty: products have the device's fit
   double pair_work = 0;
-  std::optional<int> few_rows;  // none: all numbers of rows
+  std::optional<int> few_rows;              // none: all numbers of rows
   std::vector<int> graph_sizes;             // ascending; empty: rows are not padded
   std::optional<int> prompt_graphs, chain;  // none: no limit of rows; trees are verified
   bool shards_drafts = false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks and scales of the named formats: OCP Microscaling Formats 1.0 (mxfp4: 32 weights share a power of two), NVFP4
-// (16 weights share an fp8 scale), DeepSeek-V3 (fp8 in blocks of 128 x 128, inputs in groups of 128), and what the
-// checkpoints of compressed-tensors, AWQ and GPTQ have unless their quantization_config says otherwise; GGUF's blocks of
-// 32 and 256 weights.
+// (16 weights share an fp8 scale), DeepSeek-V3 (fp8 in blocks of 128 x 128, inputs in groups of 128), what the
+// checkpoints of compressed-tensors, AWQ and GPTQ have unless their quantization_config says otherwise, and GGUF's
+// blocks of 32 and 256 weights.
 #include "model/transformers/precision.h"
 
 #include <array>

@@ -46,10 +46,9 @@ Seconds step(const Network& n, const nlohmann::json& cell, double tokens, const 
 TEST_CASE("llama.cpp on a CPU: speculative serving from the steps by rows of the same run") {
   std::vector<double> errors;
   int wrong = 0;
-  for (const Network& n : {Network{"smollm2-135m-f16", "smollm2-135m", "fp16"},
-                           Network{"smollm2-135m-q8_0", "smollm2-135m", "q8_0"},
-                           Network{"smollm2-135m-q4_1", "smollm2-135m", "q4_1"},
-                           Network{"half-b-q8_0", "half-b", "q8_0"}}) {
+  for (const Network& n :
+       {Network{"smollm2-135m-f16", "smollm2-135m", "fp16"}, Network{"smollm2-135m-q8_0", "smollm2-135m", "q8_0"},
+        Network{"smollm2-135m-q4_1", "smollm2-135m", "q4_1"}, Network{"half-b-q8_0", "half-b", "q8_0"}}) {
     const std::string file = kLab + n.file + ".json";
     const auto measured = nlohmann::json::parse(read_text_file(file));
     const std::string draft = measured.at("draft");  // "draft-q8_0.gguf"
