@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// llama.cpp on a CPU (data/measured/llama.cpp): a profile is fitted to steps by rows, and predicts speculative serving.
+// llama.cpp on a CPU (data/measured/llama-cpp): a profile is fitted to steps by rows, and predicts speculative serving.
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -14,7 +14,7 @@ namespace draftline {
 
 namespace {
 
-const std::string kLab = std::string(DRAFTLINE_SOURCE_DIR) + "/data/measured/llama.cpp/";
+const std::string kLab = std::string(DRAFTLINE_SOURCE_DIR) + "/data/measured/llama-cpp/";
 
 struct Network {
   std::string file, transformer, precision;
