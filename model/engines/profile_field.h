@@ -91,6 +91,7 @@ template <>
 inline constexpr std::string_view unit<std::vector<int>> = "counts";
 template <>
 inline constexpr std::string_view unit<std::vector<RowWork>> = "numbers by rows";
+template <>
 inline constexpr std::string_view unit<std::vector<std::string>> = "names";
 template <class T>
 inline constexpr std::string_view unit<std::optional<T>> = unit<T>;
