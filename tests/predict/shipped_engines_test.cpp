@@ -302,7 +302,7 @@ std::vector<Observation> plain_steps(const std::string& transformer, std::deque<
                                     {"prompt_tokens", context - 2},
                                     {"output_tokens", 4},
                                     {"method", {{"name", "autoregressive"}}},
-                                    {"expert_routing", {{"overlap", 0}}}};
+                                    {"expert_routing", {{"overlap", 0}, {"load_cv", 0}}}};
       sweeps.push_back(std::make_unique<Sweep>(Document::from_text(scenario.dump(), "step.json"), kData));
       sweeps.back()->validate();
       Sweep& sweep = *sweeps.back();
