@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an engine is started with what `advise` recommends: the command with one fixed draft length, and where the engine's
-// version takes them, lengths by batch as an option with its price.
+// How an engine is started with what `advise` recommends: the command with one fixed draft length, and where the
+// engine's version takes them, lengths by batch as an option with its price.
 #pragma once
 #include <string>
 

@@ -12,8 +12,8 @@
 namespace draftline {
 
 // Indices of the advices that have no obstacle, setup by setup: first the setups on which something pays, in the order
-// of the scenario, because gains of different setups are not comparable. On a setup, methods that surely pay come first,
-// then the largest gain over the batches that fit with every method, or at the scenario's load.
+// of the scenario, because gains of different setups are not comparable. On a setup, methods that surely pay come
+// first, then the largest gain over the batches that fit with every method, or at the scenario's load.
 std::vector<std::size_t> ranking(const std::vector<Advice>&);
 
 // The batches that all of these advices report.
