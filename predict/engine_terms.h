@@ -28,8 +28,8 @@ std::vector<EngineTerm> terms_of(const Engine&, const Device&, Speculation);
 // A term by its key. Throws Bug if no such term can be fitted.
 EngineTerm engine_term(std::string_view key, const Engine&, const Device&);
 
-// The 90 % interval of a term's value, in base units: that of the fit that determined the value, else that of the prior.
-// It contains the profile's value; a value that lies outside its fit's interval was edited, and has the prior's.
+// The 90 % interval of a term's value, in base units: that of the fit that determined the value, else that of the
+// prior. It contains the profile's value; a value that lies outside its fit's interval was edited, and has the prior's.
 Interval interval_of(const EngineTerm&, const Engine&);
 
 // The profile with another value of one term. Values that are added to it keep their difference.

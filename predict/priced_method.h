@@ -68,8 +68,7 @@ class PricedMethod {
   MeanStep mean_step(int sequences, double hit_share, int prompt_tokens, int output_tokens);
   StepPrice step_price(int sequences) const;  // if every sequence has drafts
   // What the engine's terms can change in such a step, in which each sequence emits `tokens` tokens. Valid
-  // until the next
-  // call.
+  // until the next call.
   std::span<const TermEffect> term_effects(int sequences, double context, double tokens);
   // The mixed attention of a step of `sequences` sequences. None: a mixed step costs the sum of its parts.
   std::optional<MixedAttention> mixed_attention(int sequences, const AttentionChoice&) const;
