@@ -13,12 +13,12 @@ namespace draftline {
 
 namespace {
 
-const std::string kPlain = R"({"name": "autoregressive"})";
+const std::string kPlainDecoding = R"({"name": "autoregressive"})";
 std::string mtp(int drafts) {
   return R"({"name": "mtp_sequential", "draft_length": )" + std::to_string(drafts) +
          R"(, "acceptance": {"rate": 0.7}})";
 }
-std::string lookup(int drafts) {
+std::string looking_up(int drafts) {
   return R"({"name": "prompt_lookup", "draft_length": )" + std::to_string(drafts) + R"(, "acceptance": {"rate": 0.7}})";
 }
 
@@ -52,25 +52,25 @@ TEST_CASE("units of cached prefixes are those in vLLM's logs") {
     int unit;
   };
   const char *fp8 = R"(, "precision": {"kv_cache": "fp8"})", *four = R"(, "tensor_parallel": 4)";
-  for (const Logged& l : {Logged{"qwen3.5-9b", "", kPlain, 528},           // issue 40696, of the like 4B
-                          Logged{"qwen3.5-35b-a3b", "", kPlain, 1056},     // 1056 or 528 on several devices
-                          Logged{"qwen3.5-35b-a3b", four, kPlain, 528},    //
-                          Logged{"qwen3.5-35b-a3b", "", mtp(2), 1072},     // issue 38182
-                          Logged{"qwen3.5-35b-a3b", "", lookup(2), 1072},  // the drafts' rows, not the drafter
-                          Logged{"qwen3.5-35b-a3b", fp8, mtp(3), 2144},    // issue 53670
-                          Logged{"qwen3-next-80b-a3b", R"(, "tensor_parallel": 2)", kPlain, 544}}) {
+  for (const Logged& l : {Logged{"qwen3.5-9b", "", kPlainDecoding, 528},         // issue 40696, of the like 4B
+                          Logged{"qwen3.5-35b-a3b", "", kPlainDecoding, 1056},   // 1056 or 528 on several devices
+                          Logged{"qwen3.5-35b-a3b", four, kPlainDecoding, 528},  //
+                          Logged{"qwen3.5-35b-a3b", "", mtp(2), 1072},           // issue 38182
+                          Logged{"qwen3.5-35b-a3b", "", looking_up(2), 1072},    // the drafts' rows, not the drafter
+                          Logged{"qwen3.5-35b-a3b", fp8, mtp(3), 2144},          // issue 53670
+                          Logged{"qwen3-next-80b-a3b", R"(, "tensor_parallel": 2)", kPlainDecoding, 544}}) {
     INFO(l.network << l.more << " " << l.method);
     CHECK(reuse(hybrid(l.network, l.method, l.more)).value().unit == l.unit);
   }
 }
 
 TEST_CASE("drafters that read hidden states cost a unit; other networks share blocks; older engines share nothing") {
-  CHECK(reuse(hybrid("qwen3.5-9b", kPlain)).value().dropped == 0);
-  CHECK(reuse(hybrid("qwen3.5-9b", lookup(3))).value().dropped == 0);
+  CHECK(reuse(hybrid("qwen3.5-9b", kPlainDecoding)).value().dropped == 0);
+  CHECK(reuse(hybrid("qwen3.5-9b", looking_up(3))).value().dropped == 0);
   CHECK(reuse(hybrid("qwen3.5-9b", mtp(3))).value().dropped == 1);
-  CHECK(reuse(hybrid("llama-3.1-8b", kPlain)) == PrefixReuse{});
-  CHECK_FALSE(reuse(hybrid("qwen3.5-9b", kPlain, "", "vllm-0.10")));
-  CHECK_FALSE(reuse(hybrid("qwen3.5-9b", kPlain, "", "sglang-0.5")));
+  CHECK(reuse(hybrid("llama-3.1-8b", kPlainDecoding)) == PrefixReuse{});
+  CHECK_FALSE(reuse(hybrid("qwen3.5-9b", kPlainDecoding, "", "vllm-0.10")));
+  CHECK_FALSE(reuse(hybrid("qwen3.5-9b", kPlainDecoding, "", "sglang-0.5")));
   CHECK(PrefixReuse{528, 1}.of(2000) == 1056);
   CHECK(PrefixReuse{528, 1}.of(527) == 0);
 }
@@ -78,9 +78,9 @@ TEST_CASE("drafters that read hidden states cost a unit; other networks share bl
 TEST_CASE("run finds whole units of a shared prefix, and plain decoding finds one more than MTP") {
   // 6300 tokens: 5 of 1056, of which MTP with 2 drafts (1072) finds 4.
   const std::string shared = R"(, "shared_prefix": 6300)";
-  CHECK(ttft(kPlain, shared) == Approx(ttft(kPlain, R"(, "cached_prompt_tokens": 5280)")));
+  CHECK(ttft(kPlainDecoding, shared) == Approx(ttft(kPlainDecoding, R"(, "cached_prompt_tokens": 5280)")));
   CHECK(ttft(mtp(2), shared) == Approx(ttft(mtp(2), R"(, "cached_prompt_tokens": 4288)")));
-  CHECK(ttft(kPlain, shared) < 0.5 * ttft(kPlain, ""));
+  CHECK(ttft(kPlainDecoding, shared) < 0.5 * ttft(kPlainDecoding, ""));
   const auto warned = [](const std::string& method) {
     return prediction(hybrid("qwen3.5-35b-a3b", method, R"(, "prompt_tokens": 6500, "shared_prefix": 6300)")).warnings;
   };
@@ -97,11 +97,11 @@ TEST_CASE("SGLang seats the sequences that its pool of states holds") {
     return m.states->sequences(setup.gpu_memory_utilization * setup.device->memory - m.taken());
   };
   // A report has some 58 sequences of a 35B hybrid on an H200, its mem_fraction_static and drafts unknown.
-  const int speculating = seats(mtp(3), "sglang-0.5").value(), plain = seats(kPlain, "sglang-0.5").value();
+  const int speculating = seats(mtp(3), "sglang-0.5").value(), plain = seats(kPlainDecoding, "sglang-0.5").value();
   CHECK(speculating > 45);
   CHECK(speculating < 70);
   CHECK(plain == Approx(speculating * 8 / 3.0).epsilon(0.05));  // 3 states for 4 and a state of each of 4 rows
-  CHECK_FALSE(seats(kPlain, "vllm-0.19"));
+  CHECK_FALSE(seats(kPlainDecoding, "vllm-0.19"));
   const auto p = prediction(hybrid("qwen3.5-35b-a3b", mtp(3), R"(, "batch_size": 90)", "sglang-0.5"));
   CHECK(any_contains(p.warnings, "seats " + std::to_string(speculating) + " sequences here"));
 }

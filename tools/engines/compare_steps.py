@@ -24,11 +24,7 @@ NAMES = {"ngram": "prompt_lookup"}
 
 def method_of(engine, folder):
     """draftline's method for vLLM's speculative_config, or the reason why there is none."""
-    options, speculation = engine.get("options", {}), engine.get("speculation")
-    if options.get("enforce_eager"):
-        return None, "a scenario has no word for enforce_eager"
-    if "cudagraph_mode" in options.get("compilation_config", {}):
-        return None, "a scenario has no word for cudagraph_mode"
+    speculation = engine.get("speculation")
     if "num_speculative_tokens_per_batch_size" in (engine.get("speculation") or {}):
         return None, "run has fixed draft lengths; simulate has them by batch, with a workload in place of a batch"
     if not speculation:
@@ -62,6 +58,22 @@ def step_of(result):
     return {**times, "tokens_per_step": result["acceptance_length"]["value"]}
 
 
+def server_options(engine):
+    """The options of a scenario that change how steps run."""
+    options = engine.get("options", {})
+    graphs = options.get("compilation_config", {})
+    return {**{key: options[key] for key in ("enforce_eager", "async_scheduling") if key in options},
+            **{key: graphs[key] for key in ("cudagraph_mode",) if key in graphs}}
+
+
+def front_end_ms(data, profile):
+    """The time of a server around its engine, which an engine that is called directly has not."""
+    with open(os.path.join(data, "engines", profile + ".json")) as file:
+        text = json.load(file).get("front_end", {}).get("value", "0 ms")
+    value, unit = text.split()
+    return float(value) * {"s": 1e3, "ms": 1, "us": 1e-3}[unit]
+
+
 def has_experts(name):
     with open(os.path.join(ROOT, "data", "transformers", name + ".json")) as file:
         return "expert" in file.read()
@@ -78,7 +90,7 @@ def predict(options):
             continue
         emitted = 1 + sum(engine.get("speculation", {}).get("synthetic_acceptance_rates", []))
         base = {"device": options.devices.split(","), "transformer": engine["model"], "engine": options.engine,
-                "precision": "bf16", "method": method, "gpu_memory_utilization": 0.95}
+                "precision": "bf16", "method": method, "gpu_memory_utilization": 0.95, **server_options(engine)}
         if has_experts(engine["model"]):
             base["expert_routing"] = {"overlap": 0, "load_cv": 0}
         for cell in engine.get("steps", []):
@@ -106,7 +118,9 @@ def predict(options):
             if reason:
                 group["not_predicted"] = reason
             else:
-                group["cells"] = [{"device": r["inputs"]["device"], "ttft_ms": round(1e3 * r["ttft"]["value"], 3)}
+                around = front_end_ms(options.data, answer["resolved"]["engine"][0].split(",")[0])
+                group["cells"] = [{"device": r["inputs"]["device"],
+                                   "ttft_ms": round(1e3 * r["ttft"]["value"] - around, 3)}
                                   for r in answer["results"] if "ttft" in r]
             groups.append(group)
     print("{\n" + ",\n".join('"%s": %s' % (k, json.dumps(v)) for k, v in {
