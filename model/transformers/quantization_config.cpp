@@ -213,9 +213,9 @@ std::optional<Checkpoint> read_method(const Reader& in, TransformerShape& shape)
 
 std::string name_of(const LinearFormat& f) {
   for (const NamedFormat& known : named_formats())
-    if (known.layers == f) return std::string(known.name);
+    if (!known.gguf && known.layers == f) return std::string(known.name);
   for (const NamedFormat& known : named_formats())
-    if (known.layers.same_products(f)) return std::string(known.name);
+    if (!known.gguf && known.layers.same_products(f)) return std::string(known.name);
   const int inputs = f.inputs ? bits_of(*f.inputs) : 16;
   return std::string(name(f.weights)) + "-w" + std::to_string(bits_of(f.weights)) + "a" + std::to_string(inputs);
 }

@@ -73,7 +73,7 @@ TEST_CASE("a transformer may be described by its shapes, and a mistake in them h
 TEST_CASE("what was read once is given again") {
   Catalogue c(kData);
   CHECK(c.device(name("h200")) == c.device(name("h200")));
-  CHECK(c.engine(name("vllm")) == c.engine(name("vllm-0.19")));
+  CHECK(c.engine(name("vllm")) == c.engine(name("vllm-0.24")));
 }
 
 TEST_CASE("a name that stands in no file is looked up as one that does, and the mistake names who asked") {
@@ -113,8 +113,8 @@ TEST_CASE("a version that no profile has is the nearest, with a note") {
     return d.notes();
   };
   CHECK(c.engine(name("vllm-0.12")) == c.engine(name("vllm-0.10")));
-  CHECK(c.engine(name("vllm-0.15.1")) == c.engine(name("vllm-0.19")));
-  CHECK(c.engine(name("vllm-1.2")) == c.engine(name("vllm-0.19")));
+  CHECK(c.engine(name("vllm-0.15.1")) == c.engine(name("vllm-0.24")));
+  CHECK(c.engine(name("vllm-1.2")) == c.engine(name("vllm-0.24")));
   CHECK(c.engine(name("vllm-0.2")) == c.engine(name("vllm-0.10")));
   CHECK(notes_of("vllm-0.12") ==
         std::vector<std::string>{"x.json#: there is no profile vllm-0.12; the nearest version, vllm-0.10, is used"});

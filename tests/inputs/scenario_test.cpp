@@ -36,7 +36,7 @@ TEST_CASE("an engine that verifies chains alone gets a chain, unless the scenari
   };
   CHECK(method(R"("vllm")", "").draft_length() == 3);
   REQUIRE(notes.size() == 1);
-  CHECK(contains(notes.front(), "#/method: vllm 0.19 verifies only chains, so eagle3 drafts 3 tokens"));
+  CHECK(contains(notes.front(), "#/method: vllm 0.24 verifies only chains, so eagle3 drafts 3 tokens"));
   CHECK(method(R"("vllm")", R"(, "draft_length": 5)").draft_length() == 5);
   CHECK(!method(R"("vllm")", R"(, "tree": "default")").draft_length());
   CHECK(!method(R"("sglang")", "").draft_length());

@@ -57,7 +57,7 @@ TEST_CASE("llama.cpp on a CPU: speculative serving from the steps by rows of the
       if (cell.at("drafted_per_step") < 0.5) continue;  // the look-up drafts nothing
       std::vector<ServedRun> runs = read_served_runs(file);
       std::erase_if(runs, [&](const ServedRun& r) { return r.context != cell.at("context").get<double>(); });
-      const ServedPoints steps(std::move(runs), setting(n, {}), kData);
+      const ServedPoints steps(std::move(runs), setting(n, nlohmann::json::object()), kData);
       const Engine fitted = fitted_to_rows(steps.points(), steps.engine());
       cell["draft"] = draft.substr(0, draft.rfind('-'));
       const double tokens = cell.at("tokens_per_step"), seen = cell.at("speedup");

@@ -29,7 +29,8 @@ MeasuredPoint attention(int rows, int context) {
 }  // namespace
 
 TEST_CASE("two GPUs over the same points: errors of each, and how far they are apart") {
-  const Device a = known_device("h100-sxm");
+  Device a = known_device("h100-sxm");
+  a.gpu().copy.of = {};
   Device b = a;
   b.gpu().copy.bandwidth_share = a.gpu().copy.bandwidth_share / 2;
   b.gpu().copy.fixed = 2.0 * a.gpu().copy.fixed;

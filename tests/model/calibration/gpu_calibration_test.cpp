@@ -21,6 +21,7 @@ Device made_up_gpu() {
   d.bandwidth = BytesPerSecond{2e12};
   d.l2 = Bytes{30e6};
   d.multiprocessors = 96;
+  d.gpu().copy = {};
   d.gpu().copy.fixed = Seconds{2.4e-6};
   d.gpu().copy.bandwidth_share = 0.8;
   return d;

@@ -121,11 +121,11 @@ TEST_CASE(
 
 TEST_CASE("a device file may say what elementwise ops take one by one") {
   const std::string own = R"("l2_share": 0.5, "ops": {"rms_norm": {"fixed": "1.4 us", "l2_speed": 2}}, )";
-  std::string text = device_text("h100-sxm");
+  std::string text = device_text("a100-sxm");
   const std::size_t copy = text.find("\"copy\": {");
   text.insert(text.find("\"fixed\"", copy), own);
   const auto document = Document::from_text(text, kDevices / "mine.json");
-  const Device d = read_device(document.root()), before = known_device("h100-sxm");
+  const Device d = read_device(document.root()), before = known_device("a100-sxm");
   document.finish();
   Copy norm{.read = Bytes{1e6}, .written = Bytes{1e6}, .op = ElementOp::rms_norm}, gate = norm;
   gate.op = ElementOp::silu_mul;
