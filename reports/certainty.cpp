@@ -21,11 +21,11 @@ std::string batches_text(const std::vector<const BatchAdvice*>& all) {
 
 }  // namespace
 
-std::string_view name_of(Verdict v) {
+std::string_view name_of(Payoff v) {
   switch (v) {
-    case Verdict::pays: return "pays";
-    case Verdict::does_not_pay: return "does not pay";
-    case Verdict::too_close: break;
+    case Payoff::pays: return "pays";
+    case Payoff::does_not_pay: return "does not pay";
+    case Payoff::too_close: break;
   }
   return "too close to say";
 }
@@ -36,7 +36,7 @@ std::optional<Interval> request_interval(const BatchAdvice& b) {
 
 const BatchAdvice* undecided(const Advice& a) {
   for (const BatchAdvice& b : a.batches)
-    if (verdict_on(b) == Verdict::too_close && a.batch_at_load.value_or(b.batch_size) == b.batch_size) return &b;
+    if (verdict_on(b) == Payoff::too_close && a.batch_at_load.value_or(b.batch_size) == b.batch_size) return &b;
   return nullptr;
 }
 
@@ -52,7 +52,7 @@ std::string deciding_figure(const BatchAdvice& b) {
 std::vector<std::string> certainty_sentences(const Advice& a) {
   std::vector<const BatchAdvice*> close;
   for (const BatchAdvice& b : a.batches)
-    if (verdict_on(b) == Verdict::too_close) close.push_back(&b);
+    if (verdict_on(b) == Payoff::too_close) close.push_back(&b);
   if (close.empty()) return {};
   const BatchAdvice* b = undecided(a);
   if (close.size() == 1 && b == close.front())

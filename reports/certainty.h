@@ -11,7 +11,7 @@
 
 namespace draftline {
 
-std::string_view name_of(Verdict);  // "pays", "does not pay", "too close to say"
+std::string_view name_of(Payoff);  // "pays", "does not pay", "too close to say"
 
 // The 90 % interval of the requests' speedup; none if it is unknown.
 std::optional<Interval> request_interval(const BatchAdvice&);

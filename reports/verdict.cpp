@@ -41,7 +41,7 @@ bool pays(const Advice& a) {
   });
 }
 
-bool sure(const Advice& a) { return a.verdict() == Verdict::pays; }
+bool sure(const Advice& a) { return a.verdict() == Payoff::pays; }
 
 // The geometric mean of what requests gain at these batches; 1 where they would lose.
 double gain_at(const Advice& a, const std::vector<int>& batches) {
@@ -136,9 +136,9 @@ bool pays_at_some_length(const Advice& a) { return pays(a); }
 std::string verdict_sentence(const Scenario& s, const Advice& a) {
   const MethodSpec& m = s.method(a.point).spec;
   const std::string method = m.label() + (m.draft_length() ? ", k = " + std::to_string(*m.draft_length()) : "");
-  const Verdict verdict = a.verdict();
+  const Payoff verdict = a.verdict();
   const bool others = pays_with_other_lengths(m, a);
-  if (verdict == Verdict::too_close)
+  if (verdict == Payoff::too_close)
     return "too close to say whether " + method + (m.draft_length() ? ", pays" : " pays");
   if (a.pays_at.empty() && others)
     return "use " + m.label() + ", k = " + std::to_string(*advised_length(a)) + ", at small batches; " +

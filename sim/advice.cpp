@@ -100,19 +100,19 @@ std::vector<int> looked_at(const std::vector<int>& reported, int largest) {
 
 }  // namespace
 
-Verdict verdict_on(const BatchAdvice& b) {
+Payoff verdict_on(const BatchAdvice& b) {
   const RatioInterval i = b.interval.value_or(RatioInterval{1 / kUnknownError, kUnknownError});
-  if (b.request_speedup * i.low >= 1) return Verdict::pays;
-  return b.request_speedup * i.high < 1 ? Verdict::does_not_pay : Verdict::too_close;
+  if (b.request_speedup * i.low >= 1) return Payoff::pays;
+  return b.request_speedup * i.high < 1 ? Payoff::does_not_pay : Payoff::too_close;
 }
 
-Verdict Advice::verdict() const {
-  const auto any = [&](Verdict v) {
+Payoff Advice::verdict() const {
+  const auto any = [&](Payoff v) {
     return std::ranges::any_of(batches, [&](const BatchAdvice& b) {
       return (!batch_at_load || b.batch_size == batch_at_load) && verdict_on(b) == v;
     });
   };
-  return any(Verdict::pays) ? Verdict::pays : any(Verdict::too_close) ? Verdict::too_close : Verdict::does_not_pay;
+  return any(Payoff::pays) ? Payoff::pays : any(Payoff::too_close) ? Payoff::too_close : Payoff::does_not_pay;
 }
 
 Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, LoadAdvisor* load, std::uint64_t seed) {

@@ -40,9 +40,9 @@ struct BatchAdvice {
 
 // Whether requests are faster: undecided where the 90 % interval of their speedup contains 1 or, without an interval,
 // where the speedup is nearer to 1 than kUnknownError.
-enum class Verdict : std::uint8_t { pays, does_not_pay, too_close };
+enum class Payoff : std::uint8_t { pays, does_not_pay, too_close };
 inline constexpr double kUnknownError = 1.34;  // 90 % of published speedups are within this factor, blind
-Verdict verdict_on(const BatchAdvice&);
+Payoff verdict_on(const BatchAdvice&);
 
 struct Advice {
   Point point;                          // with the first batch size of the scenario
@@ -70,7 +70,7 @@ struct Advice {
   std::optional<LoadAdvice> rate;  // none if advice on load was not requested, or if no KV pool fits
 
   int pays_to_batch() const { return pays_at.empty() ? 0 : pays_at.back().to; }  // 0: it never pays
-  Verdict verdict() const;  // `pays` if it surely pays at a batch, `too_close` if it does at none but may at one
+  Payoff verdict() const;  // `pays` if it surely pays at a batch, `too_close` if it does at none but may at one
   bool pays_at_every_batch() const { return pays_at == std::vector<Stretch<int>>{{1, largest_batch}}; }
   bool pays_at_batch(int batch) const {
     return std::ranges::any_of(pays_at, [&](const auto& s) { return s.from <= batch && batch <= s.to; });

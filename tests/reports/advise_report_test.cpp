@@ -329,7 +329,7 @@ TEST_CASE("a gain that its interval does not tell from a loss is too close to sa
   const Advice& advice = a.advices.front();
   REQUIRE(advice.pays_to_batch() >= 4);
   REQUIRE(advice.batches.front().request_speedup < 1.03);
-  CHECK(advice.verdict() == Verdict::too_close);
+  CHECK(advice.verdict() == Payoff::too_close);
   CHECK(advice.schedule.front().draft_length == 1);
   const std::string text = a.text(Format::table);
   CHECK(starts_with(text, "Too close to say whether eagle3, k = 1, pays.\n"));
@@ -352,13 +352,13 @@ TEST_CASE("verdicts have three values, by the interval or, without one, by a mar
     b.interval = interval;
     return verdict_on(b);
   };
-  CHECK(verdict(1.3, RatioInterval{0.8, 1.2}) == Verdict::pays);
-  CHECK(verdict(1.2, RatioInterval{0.8, 1.2}) == Verdict::too_close);
-  CHECK(verdict(0.8, RatioInterval{0.8, 1.2}) == Verdict::does_not_pay);
-  CHECK(verdict(1.3, {}) == Verdict::too_close);
-  CHECK(verdict(1.35, {}) == Verdict::pays);
-  CHECK(verdict(0.76, {}) == Verdict::too_close);
-  CHECK(verdict(0.74, {}) == Verdict::does_not_pay);
+  CHECK(verdict(1.3, RatioInterval{0.8, 1.2}) == Payoff::pays);
+  CHECK(verdict(1.2, RatioInterval{0.8, 1.2}) == Payoff::too_close);
+  CHECK(verdict(0.8, RatioInterval{0.8, 1.2}) == Payoff::does_not_pay);
+  CHECK(verdict(1.3, {}) == Payoff::too_close);
+  CHECK(verdict(1.35, {}) == Payoff::pays);
+  CHECK(verdict(0.76, {}) == Payoff::too_close);
+  CHECK(verdict(0.74, {}) == Payoff::does_not_pay);
   for (const std::string rate : {"0.01", "0.1", "0.7"}) {
     const Answered a(R"({"name": "eagle3", "draft_length": 8, "acceptance": {"rate": )" + rate + "}}");
     const auto json = nlohmann::json::parse(a.text(Format::json)).at("results")[0];
