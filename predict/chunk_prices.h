@@ -83,6 +83,7 @@ class ChunkPrices {
   // How the ops of a step are launched: as without prompts, from graphs for prompts, or one by one.
   enum class Launching { as_decoding, captured, one_by_one };
   Launching launching(double rows) const {
+    if (rows <= 0) return Launching::as_decoding;
     return rows <= prompt_graphs_ ? Launching::captured : Launching::one_by_one;
   }
   const HostTime& host_of(Launching);

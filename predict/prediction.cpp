@@ -94,10 +94,7 @@ RequestCycle Predictor::cycle(PricedMethod& priced, double hit_share, double dec
                                 .prompts_apart = priced.limits().batching == Batching::prefill_first,
                                 .cached_tokens = cached,
                                 .parts = setup_.parallel.attention_replicas};
-  RequestCycle cycle = priced.cycle(requests, hit_share, setup_.output_tokens, contexts);
-  cycle.ttft += setup_.engine->front_end;
-  cycle.e2e += setup_.engine->front_end;
-  return cycle;
+  return priced.cycle(requests, hit_share, setup_.output_tokens, contexts);
 }
 
 void Predictor::add_memory(Prediction& out, const PricedStep& step) {
@@ -217,6 +214,9 @@ std::variant<Prediction, std::string> Predictor::at(int batch_size, int prompt_t
   if (const auto note = emitted_->extrapolated(output); note && !method_.in) out.warnings.push_back(*note);
 
   compare_with_plain(out);
+  // Neither the batch nor the plain server waits for the front end.
+  out.request.ttft += setup_.engine->front_end;
+  out.request.e2e += setup_.engine->front_end;
   if (!are_numbers(out))
     return "its figures are not finite: coefficients of " + setup_.device->name + " or " + setup_.engine->name +
            " have implausible values";

@@ -31,7 +31,8 @@ std::string code(std::string_view name) { return "`" + std::string(name) + "`"; 
 std::string prior_of(const EngineField& field) {
   using Shape = ServedPrior::Shape;
   if (!field.prior) return "";
-  const std::string scale = to_text(Seconds{field.prior->scale});
+  const bool is_time = std::holds_alternative<Seconds Engine::*>(field.member);
+  const std::string scale = is_time ? to_text(Seconds{field.prior->scale}) : significant(field.prior->scale, 2);
   switch (field.prior->shape) {
     case Shape::normal: return "+- " + scale;
     case Shape::bandwidth: return "as the device's GEMMs";

@@ -52,7 +52,11 @@ void ServingFigures::record_request(const ServedRequest& r) {
     }
     good_requests += good ? 1 : 0;
   }
-  if (observer_ != nullptr) observer_->on_request(r);
+  if (observer_ == nullptr) return;
+  ServedRequest seen = r;  // by its client
+  seen.first_token += front_end_;
+  seen.last_token += front_end_;
+  observer_->on_request(seen);
 }
 
 void ServingFigures::record_step(const StepRun& r) {

@@ -113,7 +113,7 @@ TEST_CASE("a version that no profile has is the nearest, with a note") {
     return d.notes();
   };
   CHECK(c.engine(name("vllm-0.12")) == c.engine(name("vllm-0.10")));
-  CHECK(c.engine(name("vllm-0.15.1")) == c.engine(name("vllm-0.24")));
+  CHECK(c.engine(name("vllm-0.15.1")) == c.engine(name("vllm-0.19")));
   CHECK(c.engine(name("vllm-1.2")) == c.engine(name("vllm-0.24")));
   CHECK(c.engine(name("vllm-0.2")) == c.engine(name("vllm-0.10")));
   CHECK(notes_of("vllm-0.12") ==

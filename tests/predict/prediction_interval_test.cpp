@@ -170,7 +170,7 @@ TEST_CASE("the effect of a term is that of a profile with the term at the end of
         const double tokens = 2;
         const auto time = [&](const Engine& e) {
           Setup other = setup;
-          other.engine = outliving(e);
+          other.engine = std::make_shared<const Engine>(e);  // the pricer keeps it
           const Seconds t = s->pricer().of(other, m)->step_price(batch)(256);
           return t + batch * tokens * e.token;
         };

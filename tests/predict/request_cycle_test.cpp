@@ -62,15 +62,21 @@ TEST_CASE("the more rows are verified, the longer a prompt waits for room in the
   CHECK(waited > 100);
 }
 
+// The part of a request's time that it spends at the engine.
+static Seconds at_engine(Seconds time, const std::string& engine) {
+  return time - Catalogue(kData).engine(engine)->front_end;
+}
+
 TEST_CASE("alone, a request waits for its prompt as long as the prompt takes, also just behind a tile") {
   for (const char* device : {"a100-sxm", "h100-sxm"})
     for (const int prompt : {128, 129, 256, 257, 258, 513, 1025}) {
       const Prediction p = prediction(R"({"device": ")" + std::string(device) +
-                                      R"(", "transformer": "llama-3.1-8b", "engine": "vllm", "method":
+                                      R"(", "transformer": "llama-3.1-8b", "engine": "vllm-0.19", "method":
           {"name": "autoregressive"}, "prompt_tokens": )" +
                                       std::to_string(prompt) + "}");
       INFO(device << " " << prompt);
-      CHECK(p.request.ttft.value == Approx(p.prefill_time.value).epsilon(0.03));  // attention is between two sizes
+      CHECK(at_engine(p.request.ttft, "vllm-0.19").value ==
+            Approx(p.prefill_time.value).epsilon(0.03));  // attention is between two sizes
     }
 }
 
@@ -172,12 +178,15 @@ TEST_CASE("a prompt is replayed as a graph while its step has few enough rows, a
   for (const int prompt : {32, 512, 600, 1024}) {
     INFO(prompt);
     const Prediction p = at(1, prompt);
-    CHECK(p.request.ttft.value == Approx(p.prefill_time.value).epsilon(0.01));  // between sizes it is interpolated
+    // The last kernels run once all are launched; the cycle has them hidden by the launches of a graph's pieces.
+    const double alone = at_engine(p.request.ttft, "vllm-0.19").value;
+    CHECK(alone <= 1.01 * p.prefill_time.value);
+    CHECK(alone > 0.88 * p.prefill_time.value);
   }
   const Seconds launched = at(1, 513).request.ttft;
   CHECK(at(2, 511).request.ttft < launched);
-  CHECK(at(2, 512).request.ttft >= launched);
-  CHECK(at(2, 600).request.ttft >= launched);
+  CHECK(at(2, 512).request.ttft > 0.99 * launched);  // but for the launch of a graph
+  CHECK(at(2, 600).request.ttft > 0.99 * launched);
 }
 
 TEST_CASE("a prefix is in memory once for all sequences, or once for each group of them") {

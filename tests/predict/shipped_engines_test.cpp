@@ -295,14 +295,14 @@ std::vector<Observation> plain_steps(const std::string& transformer, std::deque<
       continue;
     for (const auto& step : engine.at("steps")) {
       const int context = static_cast<int>(step.at("context").get<double>());
-      const nlohmann::json scenario{{"device", "h200"},
-                                    {"transformer", transformer},
-                                    {"engine", "vllm-0.19"},
-                                    {"batch_size", step.at("batch")},
-                                    {"prompt_tokens", context - 2},
-                                    {"output_tokens", 4},
-                                    {"method", {{"name", "autoregressive"}}},
-                                    {"expert_routing", {{"overlap", 0}, {"load_cv", 0}}}};
+      nlohmann::json scenario{{"device", "h200"},
+                              {"transformer", transformer},
+                              {"engine", "vllm-0.19"},
+                              {"batch_size", step.at("batch")},
+                              {"prompt_tokens", context - 2},
+                              {"output_tokens", 4},
+                              {"method", {{"name", "autoregressive"}}}};
+      if (transformer == "qwen3-30b-a3b") scenario["expert_routing"] = {{"overlap", 0}, {"load_cv", 0}};
       sweeps.push_back(std::make_unique<Sweep>(Document::from_text(scenario.dump(), "step.json"), kData));
       sweeps.back()->validate();
       Sweep& sweep = *sweeps.back();

@@ -86,6 +86,7 @@ TEST_CASE("warnings name a mode that a method changes, its cause and its cost") 
   CHECK_FALSE(contains(warnings(vllm("")), "CUDA graphs"));
   std::string on_l40s = vllm(fp8, eagle3(3));
   on_l40s.replace(on_l40s.find("h100-sxm"), 8, "l40s");
+  on_l40s.replace(on_l40s.find("llama-3.1-8b"), 12, "llama-3.2-1b");
   CHECK(contains(warnings(on_l40s), "verifies in piecewise CUDA graphs (FlashInfer"));
   CHECK(contains(warnings(on_l40s), " of a step"));
   const std::string ngram = R"({"name": "prompt_lookup", "draft_length": 3, "acceptance": {"rate": 0.4)";

@@ -24,7 +24,7 @@ const std::string kEagle = R"({"name": "eagle3", "draft_length": 8, "acceptance"
     {"name": "eagle3", "draft_length": [1, 3, 8], "acceptance": {"rate": 0.7}}, {"name": "hass", "draft_length": 3, "acceptance": {"rate": 0.6}}])";
 
 struct Answered {
-  Answered(const std::string& methods, const std::string& more = "", const std::string& engine = "vllm",
+  Answered(const std::string& methods, const std::string& more = "", const std::string& engine = "vllm-0.19",
            const std::string& transformer = "llama-3.1-8b")
       : sweep(Document::from_text(R"({"device": "h100-sxm", "transformer": ")" + transformer + R"(", "engine": ")" +
                                       engine + R"(", "method": )" + methods + more + "}",

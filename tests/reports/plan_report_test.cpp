@@ -180,7 +180,7 @@ TEST_CASE("a recommendation names the network, the format and the engine where t
   std::vector<FleetOption> options{o};
   std::ostringstream text;
   write_plan(to(text, Format::table), sweep.scenario(), options);
-  CHECK(contains(text.str(), "Recommended: 1 x h100-sxm, autoregressive, llama-3.1-8b, in bf16, vllm-0.19.\n"));
+  CHECK(contains(text.str(), "Recommended: 1 x h100-sxm, autoregressive, llama-3.1-8b, in bf16, vllm-0.24.\n"));
 }
 
 TEST_CASE("a chart names the fleets that no other beats by their devices and draft lengths") {

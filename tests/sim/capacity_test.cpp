@@ -134,13 +134,13 @@ TEST_CASE("a recording that is too short to fill a replica says what it bears at
 
 TEST_CASE("a fleet bears no more than its servers for prompts do, and a spare is one of each kind") {
   const auto with_servers_for_prompts = [](int n) {
-    return fleet_of(R"({"arrivals": {"process": "poisson", "rate": "20 /s"}, "requests": 400,
+    return fleet_of(R"({"arrivals": {"process": "poisson", "rate": "16 /s"}, "requests": 400,
                         "lengths": {"prompt": 2000, "output": 200}})",
                     R"({"ttft_p99": "1 s", "tpot_p99": "50 ms"}, "scheduler": {"max_num_seqs": 16}, "replications": 1,
                         "disaggregation": {"bandwidth": "50 GB/s", "prefill_replicas": )" +
                         std::to_string(n) + "}");
   };
-  constexpr double kPromptsPerSecond = 24.5;  // of one server: `draftline run` says 40.8 ms a prompt
+  constexpr double kPromptsPerSecond = 20;  // of one server: `draftline run` has 49.9 ms a prompt
   const FleetOption one = with_servers_for_prompts(1), two = with_servers_for_prompts(2);
   REQUIRE(!one.obstacle);
   REQUIRE(one.replicas > 1);                                               // for the decoding of 16 sequences at once

@@ -107,12 +107,13 @@ TEST_CASE("a step with prompts is a graph up to the engine's number of rows, bey
   for (const int tokens : {32, 512, 1024}) {
     INFO(tokens);
     const double exact = sweep->pricer().of(setup, method)->prompt_price(tokens, tokens)(0).value;
-    CHECK(with_chunk(0, tokens).value == Approx(exact).epsilon(1e-6));
+    CHECK(with_chunk(0, tokens).value <= exact);  // which has its last kernels behind all launches
+    CHECK(with_chunk(0, tokens).value > 0.88 * exact);
   }
   const Seconds launched = sweep->pricer().of(setup, method)->prompt_price(1024, 1024).host_alone();
   CHECK(with_chunk(1, 511) < launched);
-  CHECK(with_chunk(1, 512) >= launched);
-  CHECK(with_chunk(13, 500) >= launched);
+  CHECK(with_chunk(1, 512) > 0.99 * launched);  // but for the launch of a graph
+  CHECK(with_chunk(13, 500) > 0.99 * launched);
 }
 
 TEST_CASE("a prompt just behind the longest one whose latent attention is absorbed costs what the predictor says") {

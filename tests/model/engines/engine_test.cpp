@@ -170,7 +170,8 @@ TEST_CASE("every profile in data is named for its engine and version, and eager 
     CHECK((e.graphs ? e.graph_launch.value > 0 : e.graph_sizes.empty()));
     names.insert(e.name);
   }
-  CHECK(names == std::set<std::string>{"draftline", "hf-eager", "llama.cpp", "llama.cpp-cpu", "sglang", "tensorrt-llm", "tgi", "vllm"});
+  CHECK(names == std::set<std::string>{"draftline", "hf-eager", "llama.cpp", "llama.cpp-cpu", "sglang", "tensorrt-llm",
+                                       "tgi", "vllm"});
 }
 
 TEST_CASE("an eager layer launches the kernels that were counted in Hugging Face's code") {
