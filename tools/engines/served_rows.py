@@ -28,6 +28,7 @@ NETWORKS = {
 DENSE = {"qwen3-32b", "llama-3.1-8b", "llama-3.1-70b"}
 FORMATS = {"": "bf16", "fp8": "fp8", "fp8_block": "fp8-block", "nvfp4": "nvfp4", "int4_wo": "int4"}
 ENGINES = {"vllm": "vllm", "sglang": "sglang", "trtllm": "tensorrt-llm"}
+NETWORK = "50 GB/s"  # between servers, for each device: 400 Gb/s
 ASYNCHRONOUS = (0, 14)  # the first vLLM with asynchronous scheduling by default
 
 
@@ -70,30 +71,53 @@ def precision(row, network):
     return weights
 
 
+def division(row, role=""):
+    """How the servers of a role divide a network: devices, groups of attention, groups of experts."""
+    groups = max(1, number(row[role + "attention_dp_size"]))
+    return number(row[role + "tp_size"]) * groups, groups, number(row[role + "moe_ep_size"])
+
+
 def setting(row, networks):
     """The scenario of a row without lengths and batch, or the reason why there is none."""
-    if row["mode"] != "agg":
-        return None, "prefill and decode servers of their own"
+    apart = row["mode"] != "agg"  # servers for prompts and servers for decoding
+    if apart and not row["decode_num_workers"]:
+        return None, "the numbers of servers for prompts and for decoding are not given"
     network = row["model_path"].split("/")[-1]
     name = networks.get(NETWORKS[network], NETWORKS[network])
     scenario = {"device": DEVICES[row["system"]], "transformer": name, "engine": engine(row),
                 "precision": precision(row, NETWORKS[network]), "method": {"name": "autoregressive"}}
-    ranks, groups = number(row["tp_size"]), max(1, number(row["attention_dp_size"]))
-    if ranks * groups > 8 and not row["system"].startswith("gb"):
+    devices, groups, experts = division(row, "decode_" if apart else "")
+    if devices > 8 and not row["system"].startswith("gb"):
         return None, "several nodes"
-    if ranks * groups > 1:
-        scenario["tensor_parallel"] = ranks * groups
-    experts = number(row["moe_ep_size"])
-    if experts > 1 and number(row["moe_tp_size"]) > 1:
-        return None, "experts divided by tensors and by experts"
+    if devices > 1:
+        scenario["tensor_parallel"] = devices
     if NETWORKS[network] not in DENSE:
         if experts > 1:
-            scenario["expert_parallel"] = True
+            scenario["expert_parallel"] = True if experts >= devices else experts
         if groups > 1:
             scenario["data_parallel_attention"] = groups
     elif groups > 1:
         return None, "data-parallel attention of a dense network"
+    if apart:
+        prompts = division(row, "prefill_")
+        if prompts[1] != groups or (prompts[2] > 1) != (experts > 1):
+            return None, "servers for prompts divide the network otherwise than those for decoding"
+        scenario["replicas"] = number(row["decode_num_workers"])
+        scenario["disaggregation"] = {"prefill_replicas": number(row["prefill_num_workers"]), "bandwidth": NETWORK}
+        if prompts[0] != devices:
+            scenario["disaggregation"]["tensor_parallel"] = prompts[0]
     return scenario, None
+
+
+def requests_at_a_time(row):
+    """The concurrency of the whole fleet."""
+    stated = re.search(r"silicon_concurrency=(\d+)", row["silicon_data_source"])
+    if row["mode"] == "agg":
+        return number(row["batch_size"]) * max(1, number(row["attention_dp_size"]))
+    if stated:
+        return int(stated[1])
+    return (number(row["decode_batch_size"]) * max(1, number(row["decode_attention_dp_size"]))
+            * number(row["decode_num_workers"]))
 
 
 def predict(program, scenario, row, concurrency):
@@ -142,7 +166,7 @@ def main():
             continue
         scenario, why = setting(row, networks)
         if scenario is not None:
-            concurrency = number(row["batch_size"]) * max(1, number(row["attention_dp_size"]))
+            concurrency = requests_at_a_time(row)
             predicted, why = predict(args.program, scenario, row, concurrency)
         if why:
             unsaid[re.sub(r"[0-9.]+ GiB", "x GiB", why)[:100]] += 1
