@@ -2,6 +2,7 @@
 #include "core/json_parse.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -121,9 +122,28 @@ class Builder final : public nlohmann::json_sax<json> {
   std::vector<Open> open_;
 };
 
+// Python's words for numbers that JSON lacks, outside texts, as texts. A column of a later error counts their quotes.
+std::string with_words_in_quotes(std::string_view text) {
+  static constexpr std::array<std::string_view, 3> kWords{"-Infinity", "Infinity", "NaN"};
+  std::string out;
+  out.reserve(text.size() + 16);
+  for (bool in_text = false; !text.empty();) {
+    const auto word = std::ranges::find_if(kWords, [&](std::string_view w) { return text.starts_with(w); });
+    const bool quoted = !in_text && word != kWords.end();
+    const bool escaped = in_text && text.front() == '\\' && text.size() > 1;
+    const std::size_t length = quoted ? word->size() : escaped ? 2 : 1;
+    if (text.front() == '"') in_text = !in_text;
+    if (quoted) out += '"';
+    out += text.substr(0, length);
+    if (quoted) out += '"';
+    text.remove_prefix(length);
+  }
+  return out;
+}
+
 }  // namespace
 
-ParsedJson parse_json(std::string_view text) {
+ParsedJson parse_json(std::string_view text, JsonDialect dialect) {
   ParsedJson out;
   if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
     out.error = "this is UTF-16; save the file as UTF-8";
@@ -138,6 +158,8 @@ ParsedJson parse_json(std::string_view text) {
     out.error = "the file is empty";
     return out;
   }
+  std::string quoted;
+  if (dialect == JsonDialect::python) text = quoted = with_words_in_quotes(text);
   Builder builder(text, out);
   const bool fine = json::sax_parse(text.begin(), text.end(), &builder);
   if (!fine && out.error.empty()) out.error = "cannot be read as JSON";

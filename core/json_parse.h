@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/json_dialect.h"
+
 namespace draftline {
 
 inline constexpr std::size_t kDeepestJson = 64;
@@ -20,7 +22,7 @@ struct ParsedJson {
   std::string error_pointer;  // JSON pointer to the value with the error
 };
 
-ParsedJson parse_json(std::string_view text);  // does not throw; an error is in the result
+ParsedJson parse_json(std::string_view text, JsonDialect = JsonDialect::strict);  // an error is in the result
 
 // A key as a step of a JSON pointer, with "~" and "/" escaped (RFC 6901).
 std::string pointer_step(std::string_view key);

@@ -220,6 +220,12 @@ std::vector<std::pair<std::string, Reader>> Reader::all_entries(bool mark) const
 std::vector<std::pair<std::string, Reader>> Reader::entries() const { return all_entries(true); }
 std::vector<std::pair<std::string, Reader>> Reader::peek_entries() const { return all_entries(false); }
 
+std::vector<std::pair<std::string, Reader>> Reader::unread_entries() const {
+  auto all = peek_entries();
+  if (const Object* const o = object()) std::erase_if(all, [&](const auto& e) { return o->read.contains(e.first); });
+  return all;
+}
+
 void Reader::done() const {
   const Object* const o = object();
   if (!o) return;
@@ -352,31 +358,32 @@ Document::Document(std::shared_ptr<Reader::State> state) : state_(std::move(stat
 DocumentText::DocumentText(std::filesystem::path file, const Files& files)
     : file_(std::move(file)), files_(files), text_(files.text(file_)) {}
 
-Document DocumentText::document() const {
-  Document document = Document::from_text(text_, file_, files_);
+Document DocumentText::document(JsonDialect dialect) const {
+  Document document = Document::from_text(text_, file_, files_, dialect);
   Fingerprint fingerprint;
   fingerprint.add(document.root().json().dump(-1, ' ', false, Json::error_handler_t::replace));
   document.root().note_input(file_, fingerprint.value());
   return document;
 }
 
-Document Document::from_file(const std::filesystem::path& path, const Files& files) {
-  return DocumentText(path, files).document();
+Document Document::from_file(const std::filesystem::path& path, const Files& files, JsonDialect dialect) {
+  return DocumentText(path, files).document(dialect);
 }
 
-Document Document::below(const Reader& asking, const std::filesystem::path& path) {
-  Document document = from_file(path, asking.files());
+Document Document::below(const Reader& asking, const std::filesystem::path& path, JsonDialect dialect) {
+  Document document = from_file(path, asking.files(), dialect);
   asking.state_->shared->input_files.merge(document.state_->shared->input_files);
   document.state_->shared = asking.state_->shared;
   return document;
 }
 
-Document Document::from_text(std::string_view text, std::filesystem::path name, const Files& files) {
+Document Document::from_text(std::string_view text, std::filesystem::path name, const Files& files,
+                             JsonDialect dialect) {
   auto state = std::make_shared<Reader::State>();
   state->files = &files;
   state->shown_file = printable(name.string(), 1000);
   state->file = std::move(name);
-  ParsedJson parsed = parse_json(text);
+  ParsedJson parsed = parse_json(text, dialect);
   if (!parsed.error.empty()) throw InputErrors(state->place(parsed.error_pointer) + ": " + parsed.error);
   state->root = std::move(parsed.root);
   std::size_t next = 0;

@@ -22,6 +22,7 @@
 #include "core/errors.h"
 #include "core/files.h"
 #include "core/input_files.h"
+#include "core/json_dialect.h"
 #include "core/named.h"
 #include "core/nearest_word.h"
 #include "core/quantity.h"
@@ -51,7 +52,8 @@ class Reader {
   void suggest(std::initializer_list<std::string_view> keys) const;
   std::vector<std::pair<std::string, Reader>> entries() const;       // all keys, in file order; each counts as read
   std::vector<std::pair<std::string, Reader>> peek_entries() const;  // all keys, in file order; none counts as read
-  void done() const;                                                 // notes every key that was not read
+  std::vector<std::pair<std::string, Reader>> unread_entries() const;  // in file order; none counts as read
+  void done() const;                                                   // notes every key that was not read
 
   bool is_array() const;
   bool is_object() const;
@@ -141,11 +143,12 @@ struct Reader::Choice {
 // InputErrors at once.
 class Document {
  public:
-  static Document from_file(const std::filesystem::path&, const Files& = disk());
+  static Document from_file(const std::filesystem::path&, const Files& = disk(), JsonDialect = {});
   // `name`: the file that contains this text. The documents below it are read from `files`.
-  static Document from_text(std::string_view text, std::filesystem::path name, const Files& files = disk());
+  static Document from_text(std::string_view text, std::filesystem::path name, const Files& files = disk(),
+                            JsonDialect = {});
   // Opens a file to which another document refers; it becomes one of that document's input files.
-  static Document below(const Reader& asking, const std::filesystem::path&);
+  static Document below(const Reader& asking, const std::filesystem::path&, JsonDialect = {});
   Reader root() const;
   // Notes to the user that are not mistakes (outdated keys), each once and with its place. Documents below are
   // included.
@@ -162,7 +165,7 @@ class Document {
 class DocumentText {
  public:
   explicit DocumentText(std::filesystem::path, const Files& = disk());
-  Document document() const;
+  Document document(JsonDialect = {}) const;
 
  private:
   std::filesystem::path file_;

@@ -5,6 +5,7 @@
 
 #include "core/json_parse.h"
 #include "decoder/checkpoint/huggingface.h"
+#include "model/transformers/parameter_check.h"
 #include "inputs/expert_routing.h"
 #include "inputs/served_acceptance.h"
 #include "inputs/workload_trace.h"
@@ -145,7 +146,8 @@ template <class T>
 std::shared_ptr<const T> Catalogue::load(Known<T>& known, const fs::path& file, const Reader* asking) {
   auto& entry = known.read[file];
   if (!entry) {
-    const Document document = asking ? Document::below(*asking, file) : Document::from_file(file, *data_.files);
+    const Document document = asking ? Document::below(*asking, file, known.dialect)
+                                     : Document::from_file(file, *data_.files, known.dialect);
     entry = std::make_shared<T>(read_whole(document, known.reader));
     input_files_.insert(document.root().input_files().begin(), document.root().input_files().end());
     if (!asking) notes_.insert(notes_.end(), document.notes().begin(), document.notes().end());
@@ -187,14 +189,16 @@ static TransformerShape read_named_transformer(const Reader& root, const Data& d
     s.set_expert_routing(read_file_below(root, data / "routing.json", read_usual_routing).many_topics);
   const std::string stem = root.file().stem().string();
   s.name = stem == "config" ? root.file().parent_path().filename().string() : stem;
+  check_parameters(root, s);
   return s;
 }
 
 Catalogue::Catalogue(Data data)
     : data_(std::move(data)),
-      devices_{"devices", [this](const Reader& root) { return read_device(root, data_ / "devices"); }, {}},
-      transformers_{"transformers", [this](const Reader& root) { return read_named_transformer(root, data_); }, {}},
-      engines_{"engines", read_engine, {}} {}
+      devices_{"devices", [this](const Reader& root) { return read_device(root, data_ / "devices"); }, {}, {}},
+      transformers_{"transformers", [this](const Reader& root) { return read_named_transformer(root, data_); },
+                    JsonDialect::python, {}},
+      engines_{"engines", read_engine, {}, {}} {}
 
 std::shared_ptr<const Device> Catalogue::device(const Reader& in) { return asked(devices_, in); }
 std::shared_ptr<const TransformerShape> Catalogue::transformer(const Reader& in) {
@@ -235,7 +239,7 @@ DrafterConfig Catalogue::drafter(const NamedFile& folder, DrafterKind kind) {
   if (!data_.files->is_file(file))
     throw InputErrors(folder.place + ": must be a drafter's folder; there is no \"" +
                       (fs::path(folder.name) / "config.json").string() + "\"");
-  const Document document = Document::from_file(file, *data_.files);
+  const Document document = Document::from_file(file, *data_.files, JsonDialect::python);
   DrafterConfig drafter = read_whole(document, [&](const Reader& root) { return read_drafter(root, kind); });
   input_files_.insert(document.root().input_files().begin(), document.root().input_files().end());
   notes_.insert(notes_.end(), document.notes().begin(), document.notes().end());

@@ -75,6 +75,7 @@ class Catalogue {
   struct Known {  // one folder of data/; each file is read at its first use
     std::string kind;
     std::function<T(const Reader&)> reader;
+    JsonDialect dialect;
     std::map<std::filesystem::path, std::shared_ptr<const T>> read;
   };
   // The file to which `name` refers, with paths relative to `folder`, or an error message.

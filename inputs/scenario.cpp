@@ -34,12 +34,16 @@ MethodChoice read_method_choice(const Reader& in, Catalogue& catalogue) {
   return m;
 }
 
-// Notes where another format is asked for than a checkpoint has.
-void note_contradictions(const Reader& in, const Scenario& s) {
+// Notes where another format is asked for than a checkpoint has, and refuses formats that are not modelled.
+void check_formats(const Reader& in, const Scenario& s) {
   for (const PrecisionChoice& p : s.precisions)
-    for (const auto& shape : s.transformers)
-      if (shape)
-        if (const auto what = p.contradiction(*shape)) in.note(*what);
+    for (const auto& shape : s.transformers) {
+      if (!shape) continue;
+      if (const auto what = p.contradiction(*shape)) in.note(*what);
+      if (shape->unknown_format && !p.weights)
+        in.fail("the weights of " + shape->name + " have a format that is not modelled, " + *shape->unknown_format +
+                "; give the nearest one in \"precision\" (docs/reference/scenario.md)");
+    }
 }
 
 // Notes acceptance traces that were recorded with other weights than the checkpoint in the transformer's folder.
@@ -194,7 +198,7 @@ Scenario read_scenario(Document document, Catalogue& catalogue) {
   s.transformers = alternatives<std::shared_ptr<const TransformerShape>>(
       in.at("transformer"), [&](const Reader& r) { return catalogue.transformer(r); });
   s.precisions = read_precisions(in);
-  if (const auto precision = in.find("precision")) note_contradictions(*precision, s);
+  check_formats(in.find("precision").value_or(in.at("transformer")), s);
   if (const auto share = in.find("gpu_memory_utilization")) s.gpu_memory_utilization = share->number(0.01, 1);
   s.engines = alternatives<std::shared_ptr<const Engine>>(in.at("engine"),
                                                           [&](const Reader& r) { return catalogue.engine(r); });

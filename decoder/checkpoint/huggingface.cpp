@@ -67,7 +67,7 @@ std::filesystem::path checked(const std::filesystem::path& folder, const Files& 
 }
 
 TransformerShape read_shape(const std::filesystem::path& config, const Files& files, int& mtp_modules) {
-  const Document document = Document::from_file(config, files);
+  const Document document = Document::from_file(config, files, JsonDialect::python);
   const Reader root = document.root();
   TransformerShape shape = read_transformer(root);
   if (const auto modules = root.find("num_nextn_predict_layers"); modules && modules->is_number())

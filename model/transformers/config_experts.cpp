@@ -63,8 +63,10 @@ void every_layer(const Reader& in) {
     step->fail("experts in only some of the layers are not modelled; must be 1");
 }
 
-// What DeepSeek-V2 and its successors say of attention. "num_key_value_heads" repeats the heads.
-void read_latent(const Reader& in, ConfigNetwork& s) {
+}  // namespace
+
+// "num_key_value_heads" repeats the heads.
+void read_latent_sizes(const Reader& in, ConfigNetwork& s) {
   read_gated(in, s);
   s.attention.heads.heads = s.attention.heads.kv_heads = needed(in, {"num_attention_heads"}, kMostColumns);
   LatentAttention l;
@@ -81,7 +83,6 @@ void read_latent(const Reader& in, ConfigNetwork& s) {
   s.latent = l;
   s.attention.heads.head_dim = l.nope_dim + l.rope_dim;
   refuse(in, "attention_bias", kNoOutputBias);
-  if (s.attention.rope.growth) in.fail("latent attention with scaled queries (llama_4_scaling_beta) is not modelled");
   read_positions(in, 4096, s);
   read_epsilon(in, "rms_norm_eps", 1e-6, s);
   read_tied(in, false, s);
@@ -95,7 +96,18 @@ void read_latent(const Reader& in, ConfigNetwork& s) {
   }
 }
 
-}  // namespace
+static void read_latent(const Reader& in, ConfigNetwork& s) {
+  read_latent_sizes(in, s);
+  if (s.attention.rope.growth) in.fail("latent attention with scaled queries (llama_4_scaling_beta) is not modelled");
+}
+
+void read_experts_everywhere(const Reader& in) {
+  constexpr auto kWhy = "layers with and without experts in one model are not modelled; must be ";
+  if (const auto step = given(in, "decoder_sparse_step"); step && step->positive_int() != 1)
+    step->fail(std::string(kWhy) + "1");
+  if (const auto dense = given(in, "mlp_only_layers"); dense && !dense->items().empty())
+    dense->fail(std::string(kWhy) + "empty");
+}
 
 Experts read_experts(const Reader& in, const ExpertKeys& keys, int hidden) {
   Experts e;
@@ -194,6 +206,7 @@ static std::vector<bool> read_shared_choices(const Reader& in, int layers) {
   } else {
     const auto every = given(in, "index_topk_freq"), offset = given(in, "index_skip_topk_offset");
     const int of = every ? every->positive_int(kMostLayers) : 1, from = offset ? offset->integer(0, kMostLayers) : 2;
+    if (every && !offset) in.note("lacks \"index_skip_topk_offset\": 2 is assumed");
     for (int i = 0; i < layers; ++i) shares.push_back(std::max(i - from + 1, 0) % of != 0);
     if (offset && layers > 0 && shares.front()) offset->fail("the first layer can't share an indexer's choice");
   }

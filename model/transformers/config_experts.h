@@ -20,6 +20,9 @@ struct ExpertKeys {
   bool normalise = false;  // where "norm_topk_prob" is absent
 };
 Experts read_experts(const Reader&, const ExpertKeys&, int hidden);
+void read_experts_everywhere(const Reader&);  // notes a mistake if Qwen's keys leave layers without them
+// Sizes of DeepSeek's latent attention, and what all networks with it have alike.
+void read_latent_sizes(const Reader&, ConfigNetwork&);
 // Experts that are scored by sigmoid and chosen with a bias (DeepSeek-V3, GLM, MiMo-V2). Defaults of absent keys:
 // `scale`, and the number of `dense` layers before them.
 void read_experts_with_bias(const Reader&, double scale, ConfigNetwork&, int dense = 0,

@@ -43,13 +43,10 @@ void read_qwen3(const Reader& in, ConfigNetwork& s) {
 void read_qwen3_moe(const Reader& in, ConfigNetwork& s) {
   read_like_llama(in, {.positions = 32768, .epsilon = 1e-6, .qk_norm = QkNorm::each_head}, s);
   read_biases(in, s);
-  read_qwen_window(in, s);
   const bool renamed = given(in, "num_local_experts").has_value();  // transformers 5, of Qwen3-VL
   s.experts = read_experts(in, {.count = renamed ? "num_local_experts" : "num_experts"}, s.whole.hidden);
-  if (const auto step = given(in, "decoder_sparse_step"); step && step->positive_int() != 1)
-    step->fail("layers with and without experts in one model are not modelled; must be 1");
-  if (const auto dense = given(in, "mlp_only_layers"); dense && !dense->items().empty())
-    dense->fail("layers with and without experts in one model are not modelled; must be empty");
+  read_experts_everywhere(in);
+  read_qwen_window(in, s);
 }
 
 void read_seed_oss(const Reader& in, ConfigNetwork& s) {
@@ -200,6 +197,18 @@ constexpr std::array kFamilies{
     Family{"Kimi_K25ForConditionalGeneration", "kimi_k25", read_deepseek_v3},
     Family{"Glm4MoeLiteForCausalLM", "glm4_moe_lite", read_glm4_moe_lite},
     Family{"Glm4MoeForCausalLM", "glm4_moe", read_glm4_moe},
+    Family{"Mistral4ForCausalLM", "mistral4", read_mistral4},
+    Family{"Qwen2MoeForCausalLM", "qwen2_moe", read_qwen2_moe},
+    Family{"PhimoeForCausalLM", "phimoe", read_phimoe},
+    Family{"PhiMoEForCausalLM", "phimoe", read_phimoe},
+    Family{"BailingMoeForCausalLM", "bailing_moe", read_bailing_moe},
+    Family{"BailingMoeV2ForCausalLM", "bailing_moe_v2", read_bailing_moe_v2},
+    Family{"InternLM3ForCausalLM", "internlm3", read_internlm3},
+    Family{"GlmForCausalLM", "glm", read_glm},
+    Family{"Glm4ForCausalLM", "glm4", read_glm4},
+    Family{"Starcoder2ForCausalLM", "starcoder2", read_starcoder2},
+    Family{"GPTNeoXForCausalLM", "gpt_neox", read_gpt_neox},
+    Family{"OPTForCausalLM", "opt", read_opt},
     Family{"MixtralForCausalLM", "mixtral", read_mixtral},
     Family{"MiniMaxM2ForCausalLM", "minimax_m2", read_minimax_m2},
     Family{"MiMoForCausalLM", "mimo", read_qwen2},

@@ -35,6 +35,20 @@ void read_qwen3_next(const Reader&, ConfigNetwork&);
 void read_qwen3_5(const Reader&, ConfigNetwork&);
 void read_qwen3_5_moe(const Reader&, ConfigNetwork&);
 
+// ---- in config_ungated.cpp: whose MLPs have no gate
+void read_starcoder2(const Reader&, ConfigNetwork&);
+void read_gpt_neox(const Reader&, ConfigNetwork&);
+void read_opt(const Reader&, ConfigNetwork&);
+// ---- in config_mixtures.cpp
+void read_internlm3(const Reader&, ConfigNetwork&);
+void read_glm(const Reader&, ConfigNetwork&);   // GLM-4-9B
+void read_glm4(const Reader&, ConfigNetwork&);  // GLM-4-0414
+void read_qwen2_moe(const Reader&, ConfigNetwork&);
+void read_phimoe(const Reader&, ConfigNetwork&);
+void read_bailing_moe(const Reader&, ConfigNetwork&);     // Ling-lite, Ling-plus
+void read_bailing_moe_v2(const Reader&, ConfigNetwork&);  // Ling 2, Ring 2
+void read_mistral4(const Reader&, ConfigNetwork&);        // Mistral Small 4
+
 struct Family {
   std::string_view architecture, model_type;
   void (*read)(const Reader&, ConfigNetwork&);

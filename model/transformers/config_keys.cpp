@@ -2,6 +2,7 @@
 #include "model/transformers/config_keys.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/int_indexed.h"
@@ -75,11 +76,19 @@ void read_heads(const Reader& in, ConfigNetwork& s, bool kv_default) {
   else s.attention.heads.kv_heads = in.at("num_key_value_heads").positive_int(kMostColumns);
 }
 
+// Of a head, in networks whose files leave out head_dim.
+constexpr std::array kUsualWidths{32, 64, 80, 96, 112, 128, 256};
+
 void read_head_dim(const Reader& in, ConfigNetwork& s, std::string_view key, int otherwise) {
   if (const auto found = given(in, key)) s.attention.heads.head_dim = found->positive_int(1 << 14);
   else if (otherwise > 0) s.attention.heads.head_dim = otherwise;
-  else if (s.attention.heads.heads > 0 && s.whole.hidden % s.attention.heads.heads == 0)
-    s.attention.heads.head_dim = s.whole.hidden / s.attention.heads.heads;
+  else if (s.attention.heads.heads > 0 && s.whole.hidden % s.attention.heads.heads == 0) {
+    const int width = s.attention.heads.head_dim = s.whole.hidden / s.attention.heads.heads;
+    const bool toy = width < kUsualWidths.front();
+    if (!toy && std::find(kUsualWidths.begin(), kUsualWidths.end(), width) == kUsualWidths.end())
+      in.note("lacks \"" + std::string(key) + "\": " + std::to_string(width) +
+              " columns of a head are assumed, an unusual width");
+  }
   else if (!in.failed())
     in.fail("hidden size " + std::to_string(s.whole.hidden) + " is not divided by " +
             std::to_string(s.attention.heads.heads) + " heads, and no head_dim is given");
@@ -119,6 +128,7 @@ double number_or(const Reader& in, std::string_view key, double otherwise, doubl
 int original_context(const Reader& in, const Reader& config) {
   const auto found = given(in, "original_max_position_embeddings");
   if (found) return found->positive_int(kMostPositions);
+  in.note("lacks \"original_max_position_embeddings\": the text's longest is assumed");
   const auto outer = given(config, {"original_max_position_embeddings", "max_position_embeddings"});
   return outer ? outer->positive_int(kMostPositions)
                : in.at("original_max_position_embeddings").positive_int(kMostPositions);

@@ -55,7 +55,7 @@ LayerShape ConfigNetwork::layer_shape(const LayerKind& kind) const {
   if (kind.attention == AttentionKind::delta_net) l.attention = delta_net.value();
   else if (latent) l.attention = latent_heads(*this, kind);
   else l.attention = head_attention(*this, kind);
-  const DenseMlp dense{whole.intermediate, mlp};
+  const DenseMlp dense{whole.intermediate, mlp, mlp_bias};
   l.mlp = dense;
   if (!kind.experts) return l;
   Experts e = experts.value();

@@ -36,6 +36,7 @@ struct ConfigNetwork {
   std::optional<LatentAttention> latent;  // in all layers; heads then have nope_dim + rope_dim columns
   std::optional<DeltaNet> delta_net;
   MlpKind mlp = MlpKind::gated_silu;
+  bool mlp_bias = false;  // of a dense MLP
   std::optional<Experts> experts;
   bool experts_beside_mlp = false;
 

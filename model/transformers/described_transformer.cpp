@@ -56,10 +56,12 @@ TransformerShape read_described_transformer(const Reader& in) {
   const auto kv_heads = in.find("kv_heads");
   s.attention.heads.kv_heads = kv_heads ? kv_heads->positive_int(kMostColumns) : s.attention.heads.heads;
   read_head_dim(in, s);
+  if (const auto gated = in.find("gated"); gated && !gated->boolean()) s.mlp = MlpKind::gelu;
   if (const auto tied = in.find("tied_embeddings")) s.whole.tied_embeddings = tied->boolean();
   if (const auto most = in.find("max_positions")) s.whole.max_positions = most->positive_int(kMostPositions);
   if (in.failed()) return s.whole;
   if (const auto experts = in.find("experts")) s.experts = read_experts(*experts, s);
+  if (s.experts && s.mlp == MlpKind::gelu) in.at("gated").fail("experts without a gate are not modelled");
   read_window(in, s);
   check_heads(in, s);
   in.done();

@@ -2,7 +2,6 @@
 #include "model/transformers/ignored_modules.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 namespace draftline {
@@ -10,7 +9,6 @@ namespace draftline {
 namespace {
 
 constexpr std::size_t kMostGlobs = 256, kLongestGlob = 200;
-constexpr int kMostNamed = 512;  // layers of a network that is more than a slip of the pen
 constexpr char kAnyText = '*', kOneLetter = '?';
 
 // '*' is any text and '?' any character. In time |glob| x |text|.
@@ -61,6 +59,40 @@ std::optional<std::string> glob_of(std::string_view regex) {
   return open ? glob + kAnyText : glob;
 }
 
+// "a(b|c)d" as "abd" and "acd"; at most 64.
+std::vector<std::string> without_choices(const std::string& regex) {
+  constexpr std::size_t kMostChoices = 64;
+  std::vector<std::string> open{regex}, done;
+  while (!open.empty()) {
+    const std::string one = open.back();
+    open.pop_back();
+    const auto begin = one.find('('), end = one.find(')', begin == std::string::npos ? 0 : begin);
+    const bool choice = begin != std::string::npos && end != std::string::npos &&
+                        one.find_first_of("([{*+?", begin + 1) > end &&
+                        (end + 1 == one.size() || std::string_view("*+?{").find(one[end + 1]) == std::string_view::npos);
+    if (!choice || open.size() + done.size() > kMostChoices) {
+      done.push_back(one);
+      continue;
+    }
+    for (std::size_t from = begin + 1; from <= end;) {
+      const std::size_t to = std::min(one.find('|', from), end);
+      open.push_back(one.substr(0, begin) + one.substr(from, to - from) + one.substr(end + 1));
+      from = to + 1;
+    }
+  }
+  return done;
+}
+
+// A network that also sees has its text below a name of its own; modules are told without it.
+std::string of_text(const std::string& entry) {
+  for (const std::string_view trunk : {"model.language_model.", "language_model.model.", "language_model."})
+    if (entry.starts_with(trunk)) {
+      const std::string rest = entry.substr(trunk.size());
+      return rest.starts_with("lm_head") ? rest : "model." + rest;
+    }
+  return entry;
+}
+
 }  // namespace
 
 ModuleList::ModuleList(const std::vector<std::string>& entries) {
@@ -69,10 +101,14 @@ ModuleList::ModuleList(const std::vector<std::string>& entries) {
     if (globs_.size() < kMostGlobs && glob.size() <= kLongestGlob) globs_.push_back(glob);
     else not_understood_.push_back(entry);
   };
-  for (const std::string& entry : entries) {
+  for (const std::string& given : entries) {
+    const std::string entry = of_text(given);
     if (entry.starts_with(kRegex)) {
-      if (const auto glob = glob_of(std::string_view(entry).substr(kRegex.size()))) add(*glob, entry);
-      else not_understood_.push_back(entry);
+      for (const std::string& regex : without_choices(entry.substr(kRegex.size())))
+        if (const auto glob = glob_of(regex)) add(*glob, entry);
+        else if (not_understood_.empty() || not_understood_.back() != entry) not_understood_.push_back(entry);
+    } else if (entry.find(kAnyText) + 1 == entry.size()) {
+      prefixes_.insert(entry.substr(0, entry.size() - 1));
     } else if (entry.find(kAnyText) != std::string::npos) {
       add(entry, entry);
       add(entry + ".*", entry);  // what lies below
@@ -90,34 +126,12 @@ bool ModuleList::has(std::string_view module) const {
     if (end == std::string_view::npos) break;
     last = end + 1;
   }
+  if (!prefixes_.empty())
+    for (std::size_t n = 0; n <= module.size(); ++n)
+      if (prefixes_.contains(std::string(module.substr(0, n)))) return true;
   for (const std::string& glob : globs_)
     if (matches(glob, module)) return true;
   return false;
-}
-
-IgnoredShares ignored_shares(const ModuleList& list, const TransformerShape& s) {
-  static constexpr std::array<std::string_view, 4> kAttention{"q_proj", "k_proj", "v_proj", "o_proj"};
-  static constexpr std::array<std::string_view, 3> kMlp{"gate_proj", "up_proj", "down_proj"};
-  double attention = 0, mlp = 0, experts = 0;
-  const int layers = std::min(s.layers(), kMostNamed);
-  int dense = 0;
-  for (int i = 0; i < layers; ++i) {
-    const std::string layer = "model.layers." + std::to_string(i) + ".";
-    for (const std::string_view name : kAttention) attention += list.has(layer + "self_attn." + std::string(name));
-    const bool is_dense = s.layer(i).experts() == nullptr;
-    dense += is_dense;
-    for (const std::string_view name : kMlp) {
-      if (is_dense) mlp += list.has(layer + "mlp." + std::string(name));
-      else experts += list.has(layer + "mlp.experts.0." + std::string(name));
-    }
-  }
-  const auto share = [](double n, double of) { return of > 0 ? n / of : 0; };
-  IgnoredShares shares;
-  shares.attention = share(attention, 1.0 * layers * kAttention.size());
-  shares.mlp = share(mlp, 1.0 * dense * kMlp.size());
-  shares.experts = share(experts, static_cast<double>(layers - dense) * kMlp.size());
-  shares.lm_head = list.has("lm_head");
-  return shares;
 }
 
 }  // namespace draftline

@@ -53,12 +53,12 @@ double vectors(const DeltaNet& d, int) {
 }
 
 double vectors(const NoMlp&, int) { return 0; }
-double vectors(const DenseMlp&, int) { return 0; }
+double vectors(const DenseMlp& m, int hidden) { return m.bias ? 1.0 * m.gate_up_columns() + hidden : 0; }
 double vectors(const Experts& e, int hidden) {
   return (e.choice_bias ? e.count : 0) + (e.bias ? e.count * (1.0 + 2.0 * e.intermediate + hidden) : 0);
 }
 double vectors(const ExpertsBesideMlp& m, int hidden) {  // four norms, and a factor of each expert
-  return vectors(m.experts, hidden) + 4.0 * hidden + m.experts.count;
+  return vectors(m.dense, hidden) + vectors(m.experts, hidden) + 4.0 * hidden + m.experts.count;
 }
 
 // ---- what a token adds to a cache

@@ -128,6 +128,7 @@ struct NoMlp {  // attention alone (Kangaroo's adapter)
 struct DenseMlp {
   int intermediate = 0;
   MlpKind kind = MlpKind::gated_silu;
+  bool bias = false;  // of both matrices (GPT-NeoX)
   int gate_up_columns() const { return (kind == MlpKind::gelu ? 1 : 2) * intermediate; }
   bool operator==(const DenseMlp&) const = default;
 };

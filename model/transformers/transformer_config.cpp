@@ -7,6 +7,7 @@
 #include "model/transformers/config_families.h"
 #include "model/transformers/config_keys.h"
 #include "model/transformers/quantization_config.h"
+#include "model/transformers/unread_keys.h"
 
 namespace draftline {
 namespace {
@@ -65,6 +66,12 @@ static const config::Family* family_of_text(const config::Family& whole, const R
   return nullptr;
 }
 
+static void check_experts(const Reader& in, const config::ConfigNetwork& s) {
+  bool any = !s.experts;
+  for (int i = 0; i < s.layers; ++i) any = any || s.kind(i).experts;
+  if (!any) in.note("has experts by its keys, but none of its layers has them");
+}
+
 static TransformerShape read_shape(const Reader& in, const config::Family* family, std::string architecture) {
   config::ConfigNetwork config;
   config.whole.name = name_of(in.file());
@@ -77,6 +84,7 @@ static TransformerShape read_shape(const Reader& in, const config::Family* famil
   if (!family) return config.whole;
   family->read(tower.value_or(in), config);
   if (in.failed()) return config.whole;
+  check_experts(in, config);
   if (tower && config::given(in, "tie_word_embeddings")) config::read_tied(in, config.whole.tied_embeddings, config);
   config::check_heads(in, config);
   if (const auto& r = config.attention.rope.scaling; r && r->kind == RopeScaling::Kind::longrope)
@@ -104,10 +112,20 @@ static TransformerShape read_shape(const Reader& in, const config::Family* famil
   return s;
 }
 
+static std::string_view model_type_of(const config::Family& whole, const std::optional<Reader>& text) {
+  const config::Family* family = text ? family_of_text(whole, *text) : &whole;
+  return family ? family->model_type : whole.model_type;
+}
+
 TransformerShape read_transformer(Reader in) {
   std::string architecture;
   const config::Family* family = family_of(in, architecture);
-  return read_shape(in, family, architecture);
+  TransformerShape shape = read_shape(in, family, architecture);
+  if (family != nullptr) {
+    const auto text = config::given(in, "text_config");
+    config::report_unread(in, text, model_type_of(*family, text));
+  }
+  return shape;
 }
 
 TransformerShape config::read_transformer_as(std::string_view architecture, const Reader& in) {

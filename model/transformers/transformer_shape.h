@@ -30,6 +30,8 @@ struct TransformerShape {
   int mtp_modules = 0;                  // modules in its checkpoints that predict tokens after the next
   std::optional<LayerShape> mtp_layer;  // layer of a module; none: the layer that methods/mtp_sequential builds
   std::optional<Precision> checkpoint;  // formats of a quantised checkpoint (model/transformers/quantization_config)
+  // A checkpoint's format that is not modelled, "quant_method \"aqlm\"": only a scenario's precision gives it a price.
+  std::optional<std::string> unknown_format;
   std::vector<std::string> notes;       // properties of the file that the shape omits, and why this is sound
 
   int layers() const { return count(kind_of); }

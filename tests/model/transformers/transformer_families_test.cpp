@@ -26,11 +26,11 @@ TEST_CASE("a network that also sees keeps its text tower's keys apart") {
 
 TEST_CASE("a network that also sees has the text that it says, or is refused") {
   json c = json::parse(std::ifstream(kTransformers / "qwen3-8b.json"));
-  c["model_type"] = "mistral4";
+  c["model_type"] = "mistral9";
   c["q_lora_rank"] = 1024;
   const json whole{
       {"architectures", {"Mistral3ForConditionalGeneration"}}, {"model_type", "mistral3"}, {"text_config", c}};
-  CHECK(contains(mistakes_of(whole), R"(#/text_config/model_type: the text network "mistral4" is not modelled)"));
+  CHECK(contains(mistakes_of(whole), R"(#/text_config/model_type: the text network "mistral9" is not modelled)"));
   json other = whole;
   other["text_config"]["model_type"] = "qwen3";
   CHECK(heads_of(shape_from(other)).qk_norm == QkNorm::each_head);
