@@ -49,6 +49,9 @@ void read_bailing_moe(const Reader&, ConfigNetwork&);     // Ling-lite, Ling-plu
 void read_bailing_moe_v2(const Reader&, ConfigNetwork&);  // Ling 2, Ring 2
 void read_mistral4(const Reader&, ConfigNetwork&);        // Mistral Small 4
 
+// The keys of the text of a network that also sees or hears, wherever its file has them; none: they are not apart.
+std::optional<Reader> text_tower(const Reader&);
+
 struct Family {
   std::string_view architecture, model_type;
   void (*read)(const Reader&, ConfigNetwork&);

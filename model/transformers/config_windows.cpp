@@ -86,7 +86,8 @@ static AttentionHeads read_global_heads(const Reader& in, const ConfigNetwork& s
   const AttentionHeads& usual = s.attention.heads;
   AttentionHeads h = usual;
   h.head_dim = size_or(in, "global_head_dim", 512, 1 << 14);
-  if (h.values_are_keys) h.kv_heads = size_or(in, "num_global_key_value_heads", h.kv_heads, kMostColumns);
+  const int kv_heads = size_or(in, "num_global_key_value_heads", h.kv_heads, kMostColumns);
+  if (h.values_are_keys) h.kv_heads = kv_heads;
   const auto each = given(in, "per_layer_config");
   if (!each || in.failed()) return h;
   std::optional<AttentionHeads> said;

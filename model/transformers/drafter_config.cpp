@@ -140,7 +140,7 @@ void read_mtp(const Reader& in, DrafterConfig& d) {
   d.network = read_transformer(in);
   const std::string& family = d.network.architecture;
   const bool hybrid = family.starts_with("Qwen3Next") || family.starts_with("Qwen3_5");
-  const Reader tower = given(in, "text_config").value_or(in);
+  const Reader tower = config::text_tower(in).value_or(in);
   auto modules = given(tower, hybrid ? "mtp_num_hidden_layers" : "num_nextn_predict_layers");
   if (!modules && !hybrid) modules = tower.at("num_nextn_predict_layers");  // Qwen3-Next has one and doesn't say so
   if (modules && modules->integer(0, kMostHeads) != 1)

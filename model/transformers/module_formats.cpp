@@ -83,9 +83,10 @@ StoredMatrices mlp_modules(const LayerShape& layer) {
 StoredMatrices expert_modules(const LayerShape& layer) {
   const Experts* e = layer.experts();
   if (e == nullptr) return {};
-  return {{"mlp.experts.0.gate_proj", layer.hidden, e->intermediate, 1.0 * e->count},
-          {"mlp.experts.0.up_proj", layer.hidden, e->intermediate, 1.0 * e->count},
-          {"mlp.experts.0.down_proj", e->intermediate, layer.hidden, 1.0 * e->count}};
+  const bool beside = std::holds_alternative<ExpertsBesideMlp>(layer.mlp);  // and not within it (Gemma 4)
+  return {{beside ? "experts.0.gate_proj" : "mlp.experts.0.gate_proj", layer.hidden, e->intermediate, 1.0 * e->count},
+          {beside ? "experts.0.up_proj" : "mlp.experts.0.up_proj", layer.hidden, e->intermediate, 1.0 * e->count},
+          {beside ? "experts.0.down_proj" : "mlp.experts.0.down_proj", e->intermediate, layer.hidden, 1.0 * e->count}};
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "model/transformers/config_families.h"
 #include "model/transformers/config_keys.h"
 #include "model/transformers/module_formats.h"
 
@@ -100,7 +101,7 @@ NamedCounts counts_in_name(std::string_view name) {
 void check_parameters(const Reader& config, const TransformerShape& s) {
   if (config.failed() || s.layers() == 0) return;
   const double found = parameters(s);
-  const Reader text = config::given(config, "text_config").value_or(config);
+  const Reader text = config::text_tower(config).value_or(config);
   if (const auto said = config::given(text, "num_parameters"); said && said->is_number())
     return compare_counts(config, said->number(0, kMostParameters), found, "its num_parameters say");
   const auto source = config::given(config, "draftline_source");

@@ -167,7 +167,11 @@ std::optional<LinearFormat> of_algorithm(const Reader& algo, const Reader& in) {
   if (name == "FP8") return layers_of("fp8-static");
   if (name == "FP8_PER_CHANNEL_PER_TOKEN") return layers_of("fp8");
   if (name == "FP8_PB_WO" || name == "FP8_BLOCK_SCALES") return layers_of("fp8-block");
-  if (name == "NVFP4") return layers_of("nvfp4");
+  if (name == "NVFP4") {
+    LinearFormat f = layers_of("nvfp4");
+    if (const auto group = given(in, "group_size")) f.scales.inputs = group->positive_int(kMostBlock);
+    return f;
+  }
   if (name == "MXFP4") return layers_of("mxfp4");
   if (name == "W4A16_AWQ" || name == "NVFP4_AWQ") {
     LinearFormat f = name == "NVFP4_AWQ" ? layers_of("nvfp4") : layers_of("int4");

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/int_indexed.h"
+#include "core/json_parse.h"
 #include "model/transformers/config_families.h"
 #include "model/transformers/config_keys.h"
 #include "model/transformers/quantization_config.h"
@@ -11,6 +12,20 @@
 
 namespace draftline {
 namespace {
+
+const config::Family* family_with_type(const std::string& model_type) {
+  for (const auto& f : config::families())
+    if (f.model_type == model_type || std::string(f.model_type) + "_text" == model_type) return &f;
+  return nullptr;
+}
+
+// The family of a text tower that names one which is known; else null.
+const config::Family* known_family(const Reader& text) {
+  if (const auto names = config::given(text, "architectures"); names && names->size() > 0 && names->item(0).is_string())
+    if (const auto* f = config::family(names->item(0).text())) return f;
+  const auto type = config::given(text, "model_type");
+  return type && type->is_string() ? family_with_type(type->text()) : nullptr;
+}
 
 const config::Family* family_of(const Reader& in, std::string& word) {
   Reader place = in;
@@ -35,6 +50,12 @@ const config::Family* family_of(const Reader& in, std::string& word) {
     place = in.at("architectures");  // notes that it is missing
     return nullptr;
   }
+  if (const auto text = config::text_tower(in); text && text->is_object())
+    if (const auto* f = known_family(*text)) {
+      in.note("the text of \"" + printable(word, 100) + "\" alone is priced, as " + std::string(f->architecture));
+      word = f->architecture;
+      return f;
+    }
   std::string known;
   for (const auto& f : config::families()) known += (known.empty() ? "" : ", ") + std::string(f.architecture);
   if (place.is_string())
@@ -66,6 +87,19 @@ static const config::Family* family_of_text(const config::Family& whole, const R
   return nullptr;
 }
 
+std::optional<Reader> config::text_tower(const Reader& in) {
+  for (const std::string_view key : {"text_config", "llm_config", "language_config"})
+    if (const auto text = given(in, key)) {
+      const auto inner = text->is_object() ? text_tower(*text) : std::nullopt;
+      return inner ? inner : text;
+    }
+  if (!in.is_object() || in.json().contains("hidden_size")) return std::nullopt;
+  for (const std::string_view key : {"thinker_config", "language_model", "model_config", "decoder_config"})
+    if (const auto part = given(in, key); part && part->is_object())
+      if (const auto text = text_tower(*part)) return text;
+  return std::nullopt;
+}
+
 static void check_experts(const Reader& in, const config::ConfigNetwork& s) {
   bool any = !s.experts;
   for (int i = 0; i < s.layers; ++i) any = any || s.kind(i).experts;
@@ -78,7 +112,7 @@ static TransformerShape read_shape(const Reader& in, const config::Family* famil
   config.whole.architecture = std::move(architecture);
   if (!family) return config.whole;
   // A network that also sees or hears keeps the keys of its text tower apart.
-  const auto tower = config::given(in, "text_config");
+  const auto tower = config::text_tower(in);
   if (tower && !tower->is_object()) tower->fail("must be an object");
   if (tower) family = family_of_text(*family, *tower);
   if (!family) return config.whole;
@@ -122,7 +156,7 @@ TransformerShape read_transformer(Reader in) {
   const config::Family* family = family_of(in, architecture);
   TransformerShape shape = read_shape(in, family, architecture);
   if (family != nullptr) {
-    const auto text = config::given(in, "text_config");
+    const auto text = config::text_tower(in);
     config::report_unread(in, text, model_type_of(*family, text));
   }
   return shape;

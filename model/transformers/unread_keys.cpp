@@ -18,6 +18,9 @@ using nlohmann::json;
 constexpr std::string_view kShapingWords =
     "expert experts moe layer layers head heads dim dims rank ranks state states ssm mamba conv conv1d window windows "
     "group groups quant quantization quantized bits hidden intermediate ffn mlp kv latent lora pattern mtp nextn";
+// Objects that contain the text's keys.
+constexpr std::string_view kTowers =
+    "text_config llm_config language_config thinker_config language_model model_config decoder_config";
 constexpr std::string_view kValueWords =
     "eps epsilon theta scale scaling coef coefficient coeff alpha beta multiplier multipliers dropout pdrop std noise "
     "jitter softcapping temperature limit init initializer dtype";
@@ -88,7 +91,7 @@ struct UnreadKeys {
       const bool read = std::none_of(unread.begin(), unread.end(), [&](const auto& e) { return e.first == name; });
       if (!read || !value.is_object() || known(name)) continue;
       if (name == "quantization_config" || name == "quantization") formats(value);
-      else if (name != "text_config") object(value);
+      else if (!has_word(kTowers, name)) object(value);
     }
   }
   void formats(const Reader& in) const { UnreadKeys{all, keys_of("quantization_config")}.object(in); }

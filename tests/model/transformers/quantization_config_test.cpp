@@ -65,6 +65,10 @@ json tensors(const json& weights, const json& inputs, const json& ignore = kHead
       {"ignore", ignore}};
 }
 
+Bytes stored(const LinearFormat& f, int in, int out) {
+  return bytes_of(f.weights, 1.0 * in * out) + (f.scales.bits > 0 ? f.scales.of(in, out) : Bytes{});
+}
+
 }  // namespace
 
 TEST_CASE("a checkpoint without quantization_config has no formats of its own") {
@@ -96,7 +100,10 @@ TEST_CASE("modules_to_not_convert of every layer leave a class in 16 bits, of so
   CHECK(one.checkpoint->mlp.weights == DType::fp8);
   REQUIRE(one.notes.size() == 1);
   CHECK(one.notes.front() ==
-        "the checkpoint keeps a part of its MLPs in 16 bits (25 % of the products): all are priced as quantised");
+        "the checkpoint's MLPs differ in format (75 % fp8, 25 % bf16 of the weights): priced with the bytes of all, "
+        "computed in the format of most");
+  const double bits = 0.75 * 8 + 0.25 * 16;
+  CHECK(8 * stored(one.checkpoint->mlp, 640, 640).value / (640 * 640) == Approx(bits).epsilon(2e-3));
 }
 
 TEST_CASE("compressed-tensors: number formats and strategies of its group, the LM head unless it is ignored") {
@@ -173,6 +180,63 @@ TEST_CASE("gptq, awq and bitsandbytes have weights alone in integers") {
   CHECK(precision_of({{"quant_method", "awq"}, {"bits", 4}}, half).activations == DType::fp16);
   CHECK(precision_of({{"quant_method", "bitsandbytes"}, {"load_in_8bit", true}}).name == "int8");
   CHECK(mistakes_of_quantisation({{"quant_method", "gptq"}, {"bits", 5}}).ends_with("only 4 and 8 bits are supported"));
+}
+
+TEST_CASE("mixed precision has the bytes of each module, as ModelOpt lists them") {
+  json layers;
+  for (int i = 0; i < 4; ++i) {
+    const std::string layer = "model.language_model.layers." + std::to_string(i) + ".";
+    for (const char* m : {"gate_proj", "up_proj", "down_proj"})
+      layers[layer + "mlp." + m] = {{"quant_algo", "W4A16_NVFP4"}, {"group_size", 16}};
+    for (const char* m : {"q_proj", "k_proj", "v_proj", "o_proj"})
+      layers[layer + "self_attn." + m] = {{"quant_algo", "FP8"}};
+  }
+  json mixed{{"quant_method", "modelopt"}, {"quant_algo", "MIXED_PRECISION"}, {"quantized_layers", layers}};
+  const Precision p = precision_of(mixed);
+  CHECK((p.mlp.weights == DType::fp4 && !p.mlp.inputs && p.mlp.scales == WeightScales{16, 1, 8}));
+  CHECK((p.attention.weights == DType::fp8 && p.lm_head.weights == DType::bf16));
+  mixed["quantized_layers"]["lm_head"] = {{"quant_algo", "FP8"}};
+  CHECK(precision_of(mixed).lm_head.weights == DType::fp8);
+  mixed["quantized_layers"]["lm_head"] = {{"quant_algo", "FP3"}};
+  CHECK(mistakes_of_quantisation(mixed).ends_with("/quantized_layers/lm_head/quant_algo: \"FP3\" is not modelled"));
+  json few = mixed;
+  few["quantized_layers"] = {{"model.layers.0.mlp.gate_proj", {{"quant_algo", "FP8"}}}};
+  const Precision mean = precision_of(few);  // a twelfth in 8 bits
+  CHECK(8 * stored(mean.mlp, 640, 640).value / (640 * 640) == Approx(16 - 8 / 12.0).epsilon(2e-3));
+}
+
+TEST_CASE("compressed-tensors: each group has the format of its targets") {
+  const json fp8{{"num_bits", 8}, {"type", "float"}, {"strategy", "channel"}},
+      int4{{"num_bits", 4}, {"type", "int"}, {"strategy", "group"}, {"group_size", 32}};
+  const Precision p = precision_of(
+      {{"quant_method", "compressed-tensors"},
+       {"config_groups",
+        {{"group_0", {{"targets", {"re:.*mlp.*"}}, {"weights", int4}, {"input_activations", nullptr}}},
+         {"group_1", {{"targets", {"re:.*self_attn\\.(q|k|v|o)_proj"}}, {"weights", fp8}, {"input_activations", fp8}}}}},
+       {"ignore", {"lm_head"}}});
+  CHECK((p.mlp.weights == DType::int4 && p.attention.weights == DType::fp8 && p.lm_head.weights == DType::bf16));
+}
+
+TEST_CASE("MLX: bits and a group size, of the embedding and the LM head too") {
+  const json four{{"bits", 4}, {"group_size", 64}};
+  const Precision p = precision_of(four);
+  CHECK((p.name == "mlx" && p.mlp.weights == DType::int4 && p.embedding == DType::int4));
+  CHECK(8 * stored(p.lm_head, 640, 640).value / (640 * 640) == 4.5);
+  CHECK(8 * stored(precision_of({{"bits", 6}, {"group_size", 64}}).mlp, 640, 640).value / (640 * 640) == 6.5);
+  json partly = four;  // a down projection's 96 inputs have two groups
+  partly["model.layers.0.mlp.gate_proj"] = false;
+  CHECK(8 * stored(precision_of(partly).mlp, 640, 640).value / (640 * 640) == Approx(4.5 + 11.5 / 12).epsilon(0.02));
+  json top = small();
+  top["quantization"] = four;
+  CHECK(read_whole(Document::from_text(top.dump(), "m/config.json"), read_transformer).checkpoint == p);
+  CHECK(mistakes_of_quantisation({{"bits", 2}, {"group_size", 64}}).find("less than 4 bits") != std::string::npos);
+}
+
+TEST_CASE("the format of a KV cache may be a text") {
+  json algo{{"quant_method", "modelopt"}, {"quant_algo", "FP8"}, {"kv_cache_scheme", "fp8_e4m3"}};
+  CHECK(precision_of(algo).kv_cache == DType::fp8);
+  algo["kv_cache_scheme"] = "int4";
+  CHECK(precision_of(algo).kv_cache == DType::bf16);
 }
 
 TEST_CASE("a method that is not known is told, and leaves precision to the scenario") {

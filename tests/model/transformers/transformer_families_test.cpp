@@ -32,8 +32,25 @@ TEST_CASE("a network that also sees has the text that it says, or is refused") {
       {"architectures", {"Mistral3ForConditionalGeneration"}}, {"model_type", "mistral3"}, {"text_config", c}};
   CHECK(contains(mistakes_of(whole), R"(#/text_config/model_type: the text network "mistral9" is not modelled)"));
   json other = whole;
+  other["text_config"].erase("q_lora_rank");
   other["text_config"]["model_type"] = "qwen3";
   CHECK(heads_of(shape_from(other)).qk_norm == QkNorm::each_head);
+}
+
+TEST_CASE("the text of a network that also hears is found where its file has it, whatever the whole is called") {
+  auto inner = llama();
+  inner.erase("architectures");
+  inner["model_type"] = "qwen3";
+  inner["num_key_value_heads"] = 2;
+  inner["head_dim"] = 16;
+  const auto all = [&](const json& outer) { return parameters(shape_from(outer)); };
+  const double alone = all(with(inner, "architectures", {"Qwen3ForCausalLM"}));
+  CHECK(all({{"architectures", {"Qwen9OmniForConditionalGeneration"}}, {"thinker_config", {{"text_config", inner}}}}) ==
+        alone);
+  CHECK(all({{"architectures", {"InternVLChatModel"}}, {"llm_config", inner}}) == alone);
+  inner["model_type"] = "tomorrow";
+  CHECK(contains(mistakes_of({{"architectures", {"InternVLChatModel"}}, {"llm_config", inner}}),
+                 "unknown architecture \"InternVLChatModel\""));
 }
 
 TEST_CASE("Hy3 has a router with a bias, and keys of its own for its experts") {

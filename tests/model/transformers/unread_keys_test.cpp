@@ -68,14 +68,15 @@ bool is_told(const json& config, const Answer& before, const json& costs) {
 // Deletions that leave another whole network: of all formats, or of one of two keys that contradict each other. A toy's
 // heads are narrower than any network's, so that nothing is unusual about their width.
 bool is_another_network(const std::string& network, const std::string& key) {
-  static const std::map<std::string, std::string> exempt{{"llama4_experts", "moe_layers"},
-                                                         {"llama4", "no_rope_layers"},
+  static const std::multimap<std::string, std::string> exempt{{"llama4_experts", "moe_layers"},
+                                                              {"llama4", "moe_layers"},
+                                                              {"llama4", "no_rope_layers"},
                                                          {"qwen3_vl_moe", "tie_word_embeddings"},
                                                          {"mistral", "head_dim"},
                                                          {"ministral3", "head_dim"}};
-  const auto found = exempt.find(network);
+  const auto [first, last] = exempt.equal_range(network);
   return key == "draftline_source" || key == "vision_config" || key == "quantization_config" ||
-         (found != exempt.end() && found->second == key);
+         std::any_of(first, last, [&](const auto& entry) { return entry.second == key; });
 }
 
 struct Config {
