@@ -30,7 +30,7 @@ constexpr KeysOf kOfAllFamilies{
     "fuse_norm fuse_cross_entropy unsloth_fixed unsloth_version num_labels summary_type classifier_dropout "
     "moe_router_dtype moe_router_jitter_eps router_dtype enable_moe_fp32_combine num_logits_to_keep logits_to_keep "
     "moe_shared_expert_overlap expert_bias_update_rate head_bias_init residual_in_fp32 rescale_prenorm_residual "
-    "rm_head rm_head_type rm_hidden_size attention_softmax_in_fp32 attn_implementation ffn_act_fn"};
+    "max_window_layers rm_head rm_head_type rm_hidden_size attention_softmax_in_fp32 attn_implementation ffn_act_fn"};
 
 // Beginnings and ends of names with the same meaning everywhere.
 constexpr std::array<std::string_view, 17> kPrefixes{

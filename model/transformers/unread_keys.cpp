@@ -44,8 +44,10 @@ bool any_part(std::string_view key, Act act) {
   return false;
 }
 
-// Says that a feature is absent: null, false, 0, "", or only such things. One group is no grouping.
+// Says that a feature is absent: null, false, 0, "", or only such things. One group is no grouping, and full attention
+// no kind of its own.
 bool is_neutral(std::string_view key, const json& v) {
+  if (key == "layer_types" && v.is_string()) return v == "full_attention";
   if (v.is_structured()) return std::all_of(v.begin(), v.end(), [&](const json& one) { return is_neutral(key, one); });
   if (v.is_string()) return v.get_ref<const std::string&>().empty();
   if (v.is_number()) {
@@ -86,7 +88,9 @@ struct UnreadKeys {
   // Also within objects of which some keys were read.
   void object(const Reader& in) const {
     const auto unread = in.unread_entries();
-    for (const auto& [name, value] : unread) key(name, value);
+    const bool no_windows = in.json().contains("use_sliding_window") && in.json().at("use_sliding_window") == false;
+    for (const auto& [name, value] : unread)
+      if (!no_windows || name != "sliding_window") key(name, value);
     for (const auto& [name, value] : in.peek_entries()) {
       const bool read = std::none_of(unread.begin(), unread.end(), [&](const auto& e) { return e.first == name; });
       if (!read || !value.is_object() || known(name)) continue;

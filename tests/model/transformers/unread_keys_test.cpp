@@ -190,6 +190,11 @@ TEST_CASE("a key that nobody reads is named, and refused if its name shapes a ne
   CHECK(words("hybrid_override_pattern", "M-M*").starts_with("note: is not used"));
   for (const char* neutral : {"mamba_d_ssm", "num_experts"}) CHECK(words(neutral, nullptr).empty());
   CHECK(words("mamba_d_ssm", 0).empty());
+  CHECK(words("layer_types", {"full_attention", "full_attention"}).empty());
+  CHECK(words("layer_types", {"full_attention", "sliding_attention"}).starts_with("refused: "));
+  CHECK(words("sliding_window", 32).starts_with("refused: "));
+  c["use_sliding_window"] = false;  // a Qwen2 that is called a Llama
+  CHECK(words("sliding_window", 32).empty());
   CHECK(words("bos_token_id", 7).empty());
   CHECK(words("attention_dropout", 0.1).empty());
 }
