@@ -184,7 +184,7 @@ std::vector<int> Generator::step() {
     const AcceptRule rule = p.rule.value_or(p.q ? AcceptRule::independent : AcceptRule::target_draw);
     record_verdict(ops_.verify_sampled(logits, rows, p.q, rule, s.slots, s.sampling));
   }
-  if (p.tree_mask) target_.commit(ops_, c.path, p.rows, s.slots);  // a chain lies in place already
+  if (p.tree_mask) target_.commit(ops_, c.path, p.rows, s.slots, counts);  // a chain lies in place already
   ops_.phase = Phase::draft;
   method_.extend(ops_, s, c);
   return finish(s, c, counts);

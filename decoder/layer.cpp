@@ -37,7 +37,13 @@ static Cache make_cache(Ops& ops, const HeadAttention& a, int layers, int capaci
 static Cache make_cache(Ops& ops, const LatentHeads& a, int layers, int capacity) {
   return ops.latent_cache(layers, a.dims, a.dims.indexer.has_value(), capacity);
 }
-static Cache make_cache(Ops&, const DeltaNet&, int, int) { throw Bug("a delta network has a state and no cache"); }
+static Cache make_cache(Ops& ops, const AttentionBesideMamba& b, int layers, int capacity) {
+  return make_cache(ops, b.attention, layers, capacity);
+}
+constexpr auto kNoCache = "the layer has no cache of keys and values";
+static Cache make_cache(Ops&, const DeltaNet&, int, int) { throw Bug(kNoCache); }
+static Cache make_cache(Ops&, const Mamba2&, int, int) { throw Bug(kNoCache); }
+static Cache make_cache(Ops&, const NoAttention&, int, int) { throw Bug(kNoCache); }
 
 Cache make_cache(Ops& ops, const LayerShape& s, int layers, int capacity) {
   return std::visit([&](const auto& a) { return make_cache(ops, a, layers, capacity); }, s.attention);
@@ -70,17 +76,42 @@ struct LayerMaker {
   }
   void add(const LatentHeads& a) {
     w.latent = make_latent(store, prefix, a, inputs());
+    if (a.output_gate) w.latent_gate = store.attention(prefix + "output_gate", inputs(), a.result_columns());
     w.o = store.attention(prefix + "o", a.result_columns(), shape.hidden);
   }
   void add(const DeltaNet& d) {
-    w.qkv = store.attention(prefix + "qkvz", shape.hidden, d.convolved_columns() + d.value_columns());
-    w.delta_net = {.gates = store.table(prefix + "gates", shape.hidden, 2 * d.value_heads),
+    const auto& gates = d.column_gates;
+    const bool beside = !gates || gates->full_rank_results;  // the gates of results come from qkv's matrix
+    w.qkv = store.attention(prefix + "qkvz", shape.hidden, d.convolved_columns() + (beside ? d.value_columns() : 0));
+    w.delta_net = {.gates = store.table(prefix + "gates", shape.hidden, (gates ? 1 : 2) * d.value_heads),
                    .convolution = store.table(prefix + "convolution", d.kernel, d.convolved_columns()),
                    .a_log = store.vector(prefix + "a_log", d.value_heads),
-                   .dt_bias = store.vector(prefix + "dt_bias", d.value_heads),
+                   .dt_bias = store.vector(prefix + "dt_bias", d.decays()),
                    .norm = store.vector(prefix + "delta_norm", d.value_dim)};
+    if (gates) {
+      w.delta_net->narrow = store.attention(prefix + "narrow", shape.hidden, (beside ? 1 : 2) * gates->rank);
+      w.delta_net->decays = store.attention(prefix + "decays", gates->rank, d.decays());
+      if (!beside) w.delta_net->results = store.attention(prefix + "result_gates", gates->rank, d.value_columns());
+    }
     w.o = store.attention(prefix + "o", d.value_columns(), shape.hidden);
   }
+  void add(const Mamba2& m) {
+    MambaWeights& own = w.mamba.emplace();
+    own.in = store.attention(prefix + "mamba.in", shape.hidden, m.projected_columns());
+    own.convolution = store.table(prefix + "mamba.convolution", m.kernel, m.convolved_columns());
+    if (m.convolution_bias)
+      own.convolution_bias = store.vector(prefix + "mamba.convolution_bias", m.convolved_columns());
+    own.heads = {.a_log = store.vector(prefix + "mamba.a_log", m.heads),
+                 .skip = store.vector(prefix + "mamba.skip", m.heads),
+                 .dt_bias = store.vector(prefix + "mamba.dt_bias", m.heads)};
+    if (m.norm) own.norm = store.vector(prefix + "mamba.norm", m.columns());
+    own.out = store.attention(prefix + "mamba.out", m.columns(), shape.hidden);
+  }
+  void add(const AttentionBesideMamba& b) {
+    add(b.attention);
+    add(b.mamba);
+  }
+  void add(const NoAttention&) {}
 
   void add(const NoMlp&) {}
   void add(const DenseMlp& m) {
@@ -90,7 +121,7 @@ struct LayerMaker {
   void add(const Experts& e) {
     add(e, false);
     if (e.shared == 0) return;
-    w.shared_gate_up = store.matrix(prefix + "shared.gate_up", shape.hidden, 2 * e.shared);
+    w.shared_gate_up = store.matrix(prefix + "shared.gate_up", shape.hidden, (is_gated(e.kind) ? 2 : 1) * e.shared);
     w.shared_down = store.matrix(prefix + "shared.down", e.shared, shape.hidden);
     if (e.shared_gate) w.shared_gate = store.table(prefix + "shared.gate", shape.hidden, 1);
   }
@@ -101,19 +132,23 @@ struct LayerMaker {
     add(m.dense);
   }
   void add(const Experts& e, bool scaled_each) {
-    const int hidden = shape.hidden;
+    const int hidden = e.row_columns(shape.hidden);
     const auto vectors = [&](const std::string& name, int count, int n) {
       return store.table(prefix + "experts." + name, count, n);
     };
     ExpertWeights& x = w.experts.emplace();
-    x.router = store.table(prefix + "router", hidden, e.count);
+    x.router = store.table(prefix + "router", shape.hidden, e.count);
+    if (e.latent > 0) {
+      w.narrow = store.matrix(prefix + "experts.narrow", shape.hidden, e.latent);
+      w.widen = store.matrix(prefix + "experts.widen", e.latent, shape.hidden);
+    }
     if (e.choice_bias) x.choice_bias = store.vector(prefix + "router.choice_bias", e.count);
     if (scaled_each) x.expert_scale = store.vector(prefix + "router.expert_scale", e.count);
-    x.gate_up = store.experts(prefix + "experts.gate_up", e.stored(), hidden, 2 * e.intermediate);
+    x.gate_up = store.experts(prefix + "experts.gate_up", e.stored(), hidden, e.gate_up_columns());
     x.down = store.experts(prefix + "experts.down", e.stored(), e.intermediate, hidden);
     if (!e.bias) return;
     x.router_bias = store.vector(prefix + "router.bias", e.count);
-    x.gate_up_bias = vectors("gate_up_bias", e.stored(), 2 * e.intermediate);
+    x.gate_up_bias = vectors("gate_up_bias", e.stored(), e.gate_up_columns());
     x.down_bias = vectors("down_bias", e.stored(), hidden);
   }
 };
@@ -125,13 +160,13 @@ LayerWeights make_layer(WeightStore& store, const std::string& prefix, const Lay
   LayerWeights& w = maker.w;
   w.shape = s;
   const bool biased_norm = s.norm == NormKind::layer;
-  if (s.input_norm && s.norms_before()) {
+  if (s.input_norm && s.norms_before() && s.has_attention()) {
     w.attention_norm = maker.norm("input_norm");
     if (biased_norm) w.attention_norm_bias = maker.norm("input_norm_bias");
   }
   std::visit([&](const auto& attention) { maker.add(attention); }, s.attention);
-  if (s.norms_behind()) w.attention_post_norm = maker.norm("attention_post_norm");
-  if (std::holds_alternative<NoMlp>(s.mlp)) return std::move(w);
+  if (s.norms_behind() && s.has_attention()) w.attention_post_norm = maker.norm("attention_post_norm");
+  if (!s.has_mlp()) return std::move(w);
   if (s.norms_before()) {
     w.mlp_norm = maker.norm("mlp_norm");
     if (biased_norm) w.mlp_norm_bias = maker.norm("mlp_norm_bias");
@@ -175,20 +210,44 @@ Tensor self_attention(Ops& ops, Tensor y, const LayerWeights& w, const LayerPass
                       const Choices& choices) {
   if (w.shape.heads() != nullptr) return head_attention(ops, y, w, at, ranks, choices.entries);
   std::optional<Tensor> own;
-  const Tensor values = latent_attention(ops, y, *w.latent, std::get<LatentHeads>(w.shape.attention), at,
-                                         choices.tokens != nullptr ? *choices.tokens : own);
+  Tensor values = latent_attention(ops, y, *w.latent, std::get<LatentHeads>(w.shape.attention), at,
+                                   choices.tokens != nullptr ? *choices.tokens : own);
+  if (w.latent_gate) values = ops.sigmoid_mul(values, ops.linear(y, *w.latent_gate));
   return ops.sum_over_ranks(ops.linear(values, w.o), ranks);
 }
 
-Tensor delta_net(Ops& ops, Tensor y, const LayerWeights& w, const StatePass& at, int ranks) {
-  const DeltaNet& d = std::get<DeltaNet>(w.shape.attention);
+static Tensor delta_net(Ops& ops, Tensor y, const LayerWeights& w, const StatePass& at) {
+  const DeltaNet& d = *w.shape.delta_net();
   const DeltaNetWeights& own = w.delta_net.value();
-  const Tensor qkvz = ops.linear(y, w.qkv), gates = ops.linear(y, own.gates);
+  const Tensor qkvz = ops.linear(y, w.qkv);
+  Tensor gates = ops.linear(y, own.gates), narrow = gates, z = qkvz;
+  if (own.narrow) {
+    const int rank = d.column_gates->rank;
+    narrow = ops.linear(y, *own.narrow);
+    // Engines have a kernel here that turns the decays' gates into decays.
+    gates = ops.gather({gates, ops.linear(columns(narrow, 0, rank), *own.decays)});
+  }
   const Tensor qkv = ops.convolve(columns(qkvz, 0, d.convolved_columns()), own.convolution, at);
   const Tensor values = ops.gated_delta_rule(qkv, gates, own.a_log, own.dt_bias, at);
-  const Tensor z = columns(qkvz, d.convolved_columns(), d.value_columns());
-  const Tensor normed = ops.gated_rms_norm(values, z, own.norm, epsilon_of(w), d.value_dim);
-  return ops.sum_over_ranks(ops.linear(normed, w.o), ranks);
+  if (own.results) z = ops.linear(columns(narrow, d.column_gates->rank, d.column_gates->rank), *own.results);
+  else z = columns(qkvz, d.convolved_columns(), d.value_columns());
+  const NormGate gate = d.column_gates ? NormGate::sigmoid : NormGate::silu;
+  return ops.linear(ops.gated_rms_norm(values, z, {own.norm, d.value_dim, epsilon_of(w), gate}), w.o);
+}
+
+static Tensor mamba(Ops& ops, Tensor y, const LayerWeights& w, const StatePass& at) {
+  const Mamba2& m = *w.shape.mamba();
+  const MambaWeights& own = w.mamba.value();
+  const int inputs = m.columns(), convolved = m.convolved_columns();
+  const Tensor all = ops.linear(y, own.in);
+  const Tensor xbc = ops.convolve(columns(all, inputs, convolved), own.convolution, at, own.convolution_bias);
+  const Tensor values = ops.selective_scan(xbc, columns(all, inputs + convolved, m.heads), own.heads, m.chunk, at);
+  const GatedNorm norm{own.norm, inputs / m.groups, epsilon_of(w), NormGate::silu_first};
+  return ops.linear(ops.gated_rms_norm(values, columns(all, 0, inputs), norm), own.out);
+}
+
+Tensor recurrence(Ops& ops, Tensor y, const LayerWeights& w, const StatePass& at, int ranks) {
+  return ops.sum_over_ranks(w.mamba ? mamba(ops, y, w, at) : delta_net(ops, y, w, at), ranks);
 }
 
 // The experts' part of an MLP. Replicas of the attention bring their rows together before it and take their own back.
@@ -207,6 +266,9 @@ static Tensor experts(Ops& ops, Tensor y, const ExpertWeights& w, const Experts&
 
 namespace {
 
+// The shared MLP has SiLU's gate where the experts have any (gpt-oss's and Gemma's experts have no shared MLP).
+MlpKind shared_kind(const Experts& e) { return is_gated(e.kind) ? MlpKind::gated_silu : e.kind; }
+
 // An MLP sublayer by its kind.
 struct MlpPass {
   Ops& ops;
@@ -216,17 +278,22 @@ struct MlpPass {
   std::optional<Tensor> residual;
 
   Tensor operator()(const NoMlp&) const { throw Bug("the layer has no MLP"); }
+  Tensor activated(Tensor wide, MlpKind kind) const {
+    if (kind == MlpKind::gelu) return ops.gelu(wide);
+    if (kind == MlpKind::squared_relu) return ops.squared_relu(wide);
+    return kind == MlpKind::gated_gelu ? ops.gelu_mul(wide) : ops.silu_mul(wide);
+  }
   Tensor operator()(const DenseMlp& m) const {
-    const Tensor wide = ops.linear(y, w.gate_up);
-    const Tensor inner = m.kind == MlpKind::gelu         ? ops.gelu(wide)
-                         : m.kind == MlpKind::gated_gelu ? ops.gelu_mul(wide)
-                                                         : ops.silu_mul(wide);
-    return ops.sum_over_ranks(ops.linear(inner, w.down), ranks);
+    return ops.sum_over_ranks(ops.linear(activated(ops.linear(y, w.gate_up), m.kind), w.down), ranks);
+  }
+  Tensor routed_experts(const Experts& e) const {
+    if (!w.narrow) return experts(ops, y, *w.experts, e, sequences);
+    return ops.linear(experts(ops, ops.linear(y, *w.narrow), *w.experts, e, sequences, y), *w.widen);
   }
   Tensor operator()(const Experts& e) const {
-    const Tensor z = experts(ops, y, *w.experts, e, sequences);
+    const Tensor z = routed_experts(e);
     if (!w.shared_gate_up) return ops.sum_over_ranks(z, ranks);
-    Tensor shared = ops.linear(ops.silu_mul(ops.linear(y, *w.shared_gate_up)), *w.shared_down);
+    Tensor shared = ops.linear(activated(ops.linear(y, *w.shared_gate_up), shared_kind(e)), *w.shared_down);
     if (w.shared_gate) shared = ops.sigmoid_mul(shared, ops.linear(y, *w.shared_gate));
     return ops.sum_over_ranks(ops.add(z, shared), ranks);
   }

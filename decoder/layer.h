@@ -21,8 +21,16 @@ struct Stream {
   }
 };
 
-struct DeltaNetWeights {  // in addition to `o` and `qkv`, whose columns are q, k, v and the output's gates
+// In addition to `o` and `qkv`, whose columns are q, k, v and the output's gates. With gates per column they have
+// matrices of their own; those that narrow the rows are one matrix, `narrow`.
+struct DeltaNetWeights {
   Weight gates, convolution, a_log, dt_bias, norm;
+  std::optional<Weight> narrow = {}, decays = {}, results = {};
+};
+struct MambaWeights {  // the columns of `in`: gates; inputs, B, C; steps
+  Weight in, convolution, out;
+  std::optional<Weight> convolution_bias = {}, norm = {};
+  ScanWeights heads = {};
 };
 struct BesideMlpNorms {  // behind the MLP; before the router, before the experts and behind them
   Weight mlp, router, experts, experts_post;
@@ -34,10 +42,12 @@ struct LayerWeights {
   std::optional<Weight> attention_post_norm, mlp_post_norm;  // behind the sublayers
   std::optional<LatentWeights> latent;                       // replaces qkv
   std::optional<DeltaNetWeights> delta_net;
+  std::optional<MambaWeights> mamba;
   std::optional<ExpertWeights> experts;
   std::optional<BesideMlpNorms> beside_mlp;                        // for experts beside gate_up and down
   std::optional<Weight> scale;                                     // factor on the layer's output
   std::optional<Weight> shared_gate_up, shared_down, shared_gate;  // the MLP of shared experts
+  std::optional<Weight> latent_gate, narrow, widen;                // of latent attention's result; around the experts
   Weight qkv, o, gate_up, down;
 };
 // A cache of keys and values, or of latents, for `layers` layers.
@@ -55,9 +65,9 @@ struct Choices {
 };
 // An attention sublayer without its norm: y [n, inputs] -> [n, hidden], summed over tensor-parallel ranks.
 Tensor self_attention(Ops&, Tensor y, const LayerWeights&, const LayerPass&, int ranks = 1, const Choices& = {});
-// A gated delta network as a sublayer without its norm: y [n, hidden] -> [n, hidden], summed over tensor-parallel
-// ranks.
-Tensor delta_net(Ops&, Tensor y, const LayerWeights&, const StatePass&, int ranks = 1);
+// A recurrent sublayer without its norm, a gated delta network or a state space (also one beside attention): y [n,
+// hidden] -> [n, hidden], summed over tensor-parallel ranks.
+Tensor recurrence(Ops&, Tensor y, const LayerWeights&, const StatePass&, int ranks = 1);
 // An MLP sublayer without its norm: y [n, hidden] -> [n, hidden], summed over tensor-parallel ranks. `sequences`: the
 // number of sequences of the rows, which affects the number of experts read; 0: unknown, rows choose independently.
 // `residual`: the input of the norm that computed y, read by experts beside a dense MLP.

@@ -100,8 +100,8 @@ Cache Ops::make_cache(const Cache& c, int capacity) {
   return c;
 }
 
-StateCache Ops::state_cache(int layers, const DeltaNet& net, int states) {
-  const StateCache c{count(state_caches_), layers, states, net, activations_};
+StateCache Ops::state_cache(int layers, const StateForm& form, int states) {
+  const StateCache c{count(state_caches_), layers, states, form, activations_};
   state_caches_.push_back(c);
   backend_.make_state_cache(c, kv_slots_);
   return c;
@@ -233,6 +233,10 @@ Tensor Ops::force_accepted(Tensor predicted, const DraftRows& v, Tensor wanted, 
 
 void Ops::commit(Cache c, Tensor path, const Rows& rows, const BatchSlots& slots) {
   emit(Commit{path, rows.cu_seqlens, slots.kv_slots, slots.lengths, c});
+}
+
+void Ops::commit_states(const StateCache& c, Tensor path, Tensor counts, const Rows& rows, const BatchSlots& slots) {
+  emit(CommitStates{path, counts, rows.cu_seqlens, slots.kv_slots, slots.lengths, c});
 }
 
 void Ops::keep_entries(Cache from, Cache to, Tensor last, const Rows& rows, const BatchSlots& slots) {

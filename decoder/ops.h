@@ -54,9 +54,9 @@ class Ops {
   Cache cache(int layers, int kv_heads, int head_dim, int capacity, Window = {}, std::optional<int> value_dim = {});
   // A cache of latents, each with the shared key and, if `indexed`, the indexer's key.
   Cache latent_cache(int layers, const LatentAttention&, bool indexed, int capacity);
-  // A cache of states of delta networks. `states`: the number per sequence, one more than the rows of its widest pass
-  // other than prompts.
-  StateCache state_cache(int layers, const DeltaNet&, int states);
+  // A cache of the states of recurrent layers. `states`: the number per sequence, one more than the rows of its widest
+  // pass other than prompts.
+  StateCache state_cache(int layers, const StateForm&, int states);
   PassRef pass(Pass);
   const Rows& rows(PassRef p) const { return tape_.pass(p).rows; }
   int sequences(PassRef p) const { return rows(p).sequences(); }
@@ -77,6 +77,7 @@ class Ops {
   Tensor gelu_mul(Tensor gate_up);                                    // [n, 2f] -> [n, f]
   Tensor silu_add(Tensor a, Tensor b);                                // a + silu(b): [n, c] each; Bug if shapes differ
   Tensor gelu(Tensor x);                                              // [n, c] -> [n, c]
+  Tensor squared_relu(Tensor x);                                      // [n, c] -> [n, c]: max(x, 0)^2
   // [n, heads * head_dim] each -> the same; Bug if columns differ or head_dim does not divide them
   Tensor cosine_gate(Tensor q, Tensor k, Tensor v, int head_dim);
   // [n, c] x [n, c] or [n, 1] -> [n, c]; Bug if the gate has another shape
@@ -85,7 +86,7 @@ class Ops {
   Tensor soft_cap(Tensor x, double cap);                // [n, c] -> the same: cap * tanh(x / cap)
   // x [n, c], delta [n, taps * groups], base [taps, c] -> [n, c]; Bug if `block` does not divide n, or groups c
   Tensor grouped_conv(Tensor x, Tensor delta, Weight base, int block);
-  // [n, hidden] -> [n, hidden]; Bug if the router is not [hidden, experts]. `routed`: the router's input; none: x.
+  // [n, c] -> [n, c]; Bug if the router is not [c, experts]. `routed`: the router's input, of its own columns; none: x.
   // `sequences`: the number of sequences of the rows, if known; it affects the op's cost, not its result.
   Tensor mixture_of_experts(Tensor x, const ExpertWeights&, const Experts&, MlpKind gate = MlpKind::gated_silu,
                             int sequences = 0, std::optional<Tensor> routed = {});
@@ -110,13 +111,16 @@ class Ops {
   Tensor expanded_attend(Tensor q, Tensor kv, const LatentAppend& rotated, float scale, PassRef);  // for whole prompts
   // [n, heads * head_dim] each -> the same; Bug if `group` does not divide n
   Tensor group_attend(Tensor q, Tensor k, Tensor v, int group, int head_dim, bool causal = false);
-  // [n, c] each -> [n, c], each `width` columns alone; Bug if shapes differ or w is no [1, width]
-  Tensor gated_rms_norm(Tensor x, Tensor gate, Weight w, float epsilon, int width);
-  // [n, convolved columns] -> the same; InputErrors if the pass's rows are a tree, as in gated_delta_rule()
-  Tensor convolve(Tensor x, Weight w, const StatePass&);
-  // [n, convolved columns], [n, 2 heads] -> [n, value columns]. InputErrors if a sequence's rows are a tree, for which
-  // states have no order. Bug if shapes differ.
+  // [n, c] each -> [n, c], each `width` columns alone; Bug if shapes differ or w is no [1, c or width]
+  Tensor gated_rms_norm(Tensor x, Tensor gate, const GatedNorm&);
+  // [n, convolved columns] -> the same; InputErrors if a sequence has more rows than states are kept for
+  Tensor convolve(Tensor x, Weight w, const StatePass&, std::optional<Weight> bias = {});
+  // [n, convolved columns], [n, heads + decays] -> [n, value columns]; decays: heads, or all columns of their keys.
+  // InputErrors as of convolve(). Bug if shapes differ.
   Tensor gated_delta_rule(Tensor qkv, Tensor gates, Weight a_log, Weight dt_bias, const StatePass&);
+  // [n, convolved columns], [n, heads] -> [n, value columns]; errors as of gated_delta_rule(). `chunk`: rows of a chunk
+  // of prompts; it affects the op's cost, not its result.
+  Tensor selective_scan(Tensor xbc, Tensor steps, const ScanWeights&, int chunk, const StatePass&);
   Tensor sum_over_ranks(Tensor y, int ranks);     // [n, c], in place; records nothing for one rank
   Tensor gather_over_ranks(Tensor x, int ranks);  // [n, c] -> [n, c * ranks]; records nothing for one rank
   // [n, c] -> [n * ranks, c]: sends the rows of all devices to their experts, by all_gather or all_to_all with `copies`
@@ -166,6 +170,8 @@ class Ops {
   Tensor force_accepted(Tensor predicted, const DraftRows&, Tensor wanted, int vocabulary);
   // path [B * (depth + 1)]: the rows of the tail to keep
   void commit(Cache, Tensor path, const Rows&, const BatchSlots&);
+  // Likewise of a tree's states: path [B * (depth + 1)], of which counts [B] rows were accepted.
+  void commit_states(const StateCache&, Tensor path, Tensor counts, const Rows&, const BatchSlots&);
   void advance(Tensor lengths, Tensor counts);  // [B] += [B]
   // Copies the newest committed entries of `from`, rows up to last [B] of a path, to the ring `to` before lengths
   // advance; after a prefill only as many as fit. Bug if `to` is not a ring of such layers or is too small for a step.
@@ -214,7 +220,7 @@ class Ops {
   Tensor ints(int rows, int cols = 1) { return temp(rows, cols, DType::int32); }
   VerdictTensors verdict(int sequences, int depth);
   Tensor quantised(Tensor x, const LinearFormat&);
-  void check_chain(PassRef, const StateCache&) const;
+  void check_states(PassRef, const StateCache&) const;
   template <class T>
   const T& emit(T op);
   void check_uploads() const;

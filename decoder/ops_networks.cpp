@@ -21,7 +21,7 @@ Tensor Ops::linear(Tensor x, Weight w, std::optional<Weight> bias) {
 static Quantise::After made_by(const Op& op) {
   const auto one_of = [&]<class... T>() { return (std::holds_alternative<T>(op) || ...); };
   if (one_of.operator()<RmsNorm, AddRmsNorm, LayerNorm>()) return Quantise::After::norm;
-  return one_of.operator()<SiluMul, GeluMul, Gelu>() ? Quantise::After::activation : Quantise::After::any;
+  return one_of.operator()<SiluMul, GeluMul, Gelu, SquaredRelu>() ? Quantise::After::activation : Quantise::After::any;
 }
 
 Tensor Ops::quantised(Tensor x, const LinearFormat& format) {
@@ -63,6 +63,8 @@ Tensor Ops::silu_add(Tensor a, Tensor b) {
 
 Tensor Ops::gelu(Tensor x) { return emit(Gelu{x, temp(x.rows, x.cols)}).y; }
 
+Tensor Ops::squared_relu(Tensor x) { return emit(SquaredRelu{x, temp(x.rows, x.cols)}).y; }
+
 Tensor Ops::cosine_gate(Tensor q, Tensor k, Tensor v, int head_dim) {
   check(q.cols == k.cols && q.cols == v.cols && q.cols % head_dim == 0, "cosine_gate: whole heads, equally many");
   return emit(CosineGate{q, k, v, head_dim, temp(q.rows, q.cols)}).y;
@@ -89,7 +91,8 @@ Tensor Ops::grouped_conv(Tensor x, Tensor delta, Weight base, int block) {
 
 Tensor Ops::mixture_of_experts(Tensor x, const ExpertWeights& w, const Experts& e, MlpKind gate, int sequences,
                                std::optional<Tensor> routed) {
-  check(x.cols == w.router.in && w.router.out == e.count, "mixture_of_experts: router is hidden x experts");
+  check(routed.value_or(x).cols == w.router.in && w.router.out == e.count,
+        "mixture_of_experts: router is columns x experts");
   return emit(MixtureOfExperts{.x = x,
                                .routed = routed,
                                .w = w,
@@ -208,39 +211,48 @@ Tensor Ops::group_attend(Tensor q, Tensor k, Tensor v, int group, int head_dim, 
   return emit(GroupAttend{q, k, v, group, head_dim, causal, temp(q.rows, q.cols)}).y;
 }
 
-Tensor Ops::gated_rms_norm(Tensor x, Tensor gate, Weight w, float epsilon, int width) {
-  check(x.rows == gate.rows && x.cols == gate.cols && x.cols % width == 0 && w.out == width,
+Tensor Ops::gated_rms_norm(Tensor x, Tensor gate, const GatedNorm& n) {
+  check(x.rows == gate.rows && x.cols == gate.cols && x.cols % n.width == 0 &&
+            (!n.w || n.w->out == n.width || n.w->out == x.cols),
         "gated_rms_norm: equal shapes, whole groups");
-  return emit(GatedRmsNorm{x, gate, w, width, epsilon, temp(x.rows, x.cols)}).y;
+  return emit(GatedRmsNorm{x, gate, n.w, n.width, n.epsilon, n.gate, temp(x.rows, x.cols)}).y;
 }
 
-void Ops::check_chain(PassRef ref, const StateCache& c) const {
+void Ops::check_states(PassRef ref, const StateCache& c) const {
   const Pass& p = tape_.pass(ref);
-  if (p.tree_mask)
-    throw InputErrors(
-        "a network with recurrent states (delta networks) verifies chains alone: each row's state follows from the "
-        "one before it, and this method's rows are a tree or attend under a mask");
   if (!p.rows.prompts && p.tail + p.rows.widest >= c.states)
     throw InputErrors("a pass of " + std::to_string(p.tail + p.rows.widest) + " rows over recurrent states, of which " +
                       std::to_string(c.states - 1) + " at once are kept for each sequence");
 }
 
-Tensor Ops::convolve(Tensor x, Weight w, const StatePass& at) {
+Tensor Ops::convolve(Tensor x, Weight w, const StatePass& at, std::optional<Weight> bias) {
   const auto& [p, c, layer] = at;
-  check(x.rows == tape_.pass(p).rows.total && x.cols == c.net.convolved_columns() && w.out == x.cols &&
-            w.in == c.net.kernel,
+  check(x.rows == tape_.pass(p).rows.total && x.cols == c.form.convolved_columns && w.out == x.cols &&
+            w.in == c.form.kernel && (!bias || bias->out == x.cols),
         "convolve: rows of the pass, columns of the network");
-  check_chain(p, c);
-  return emit(Convolve{x, w, p, c, layer, temp(x.rows, x.cols)}).y;
+  check_states(p, c);
+  return emit(Convolve{x, w, bias, p, c, layer, temp(x.rows, x.cols)}).y;
 }
 
 Tensor Ops::gated_delta_rule(Tensor qkv, Tensor gates, Weight a_log, Weight dt_bias, const StatePass& at) {
   const auto& [p, c, layer] = at;
-  check(qkv.rows == tape_.pass(p).rows.total && qkv.cols == c.net.convolved_columns() && gates.rows == qkv.rows &&
-            gates.cols == 2 * c.net.value_heads,
+  const int heads = c.form.value_heads, decays = gates.cols - heads;
+  check(qkv.rows == tape_.pass(p).rows.total && qkv.cols == c.form.convolved_columns && gates.rows == qkv.rows &&
+            (decays == heads || decays == heads * c.form.key_dim) && dt_bias.out == decays,
         "gated_delta_rule: rows of the pass, columns of the network");
-  check_chain(p, c);
-  return emit(GatedDeltaRule{qkv, gates, a_log, dt_bias, p, c, layer, temp(qkv.rows, c.net.value_columns())}).y;
+  check_states(p, c);
+  return emit(GatedDeltaRule{qkv, gates, a_log, dt_bias, p, c, layer, temp(qkv.rows, c.form.value_columns())}).y;
+}
+
+Tensor Ops::selective_scan(Tensor xbc, Tensor steps, const ScanWeights& w, int chunk, const StatePass& at) {
+  const auto& [p, c, layer] = at;
+  check(xbc.rows == tape_.pass(p).rows.total && xbc.cols == c.form.convolved_columns && steps.rows == xbc.rows &&
+            steps.cols == c.form.value_heads,
+        "selective_scan: rows of the pass, columns of the network");
+  check_states(p, c);
+  return emit(ScanSelectively{xbc, steps, w.a_log, w.skip, w.dt_bias, chunk, p, c, layer,
+                              temp(xbc.rows, c.form.value_columns())})
+      .y;
 }
 
 Tensor Ops::sum_over_ranks(Tensor y, int ranks) { return ranks == 1 ? y : Tensor(emit(SumOverRanks{y, ranks}).y); }

@@ -94,17 +94,17 @@ struct Cache {
   }
 };
 
-// The data of gated delta networks in each KV slot, instead of keys and values: the states after a sequence's last
+// The data of recurrent layers in each KV slot, instead of keys and values: the states after a sequence's last
 // `states` rows, and the rows that its convolution may read again. Both are in rings by position (the state after
 // position t is at t mod `states`), so that accepting rows moves no data: the next pass starts at the committed length.
 // Only passes over prompts may have more than `states` - 1 rows.
 struct StateCache {
   int id = -1, layers = 0, states = 0;
-  DeltaNet net = {};
+  StateForm form = {};
   DType inputs = DType::fp32;  // format of the convolution's rows
-  int kept_rows() const { return states + net.kernel - 1; }
-  Bytes state_bytes() const { return bytes_of(net.state, net.state_elements()); }  // one, in one layer
-  Bytes row_bytes() const { return bytes_of(inputs, net.convolved_columns()); }    // likewise
+  int kept_rows() const { return states + form.kernel - 1; }
+  Bytes state_bytes() const { return bytes_of(form.format, form.elements()); }  // one, in one layer
+  Bytes row_bytes() const { return bytes_of(inputs, form.convolved_columns); }  // likewise
 };
 
 // The assignment of a pass's rows to sequences. The total is part of the shape; each sequence's number of rows is data

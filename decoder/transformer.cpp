@@ -50,15 +50,17 @@ void Transformer::add_caches(Ops& ops, int capacity, int most_states) {
   cache_of_layer_.resize(layers.size());
   std::map<CacheForm, std::vector<std::size_t>> alike;
   std::vector<std::size_t> recurrent;
-  for (std::size_t i = 0; i < layers.size(); ++i)
-    (layers[i].shape.delta_net() != nullptr ? recurrent : alike[form_of(layers[i].shape)]).push_back(i);
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    if (layers[i].shape.attends()) alike[form_of(layers[i].shape)].push_back(i);
+    if (layers[i].shape.states()) recurrent.push_back(i);
+  }
   for (const auto& [form, all] : alike) {
     caches.push_back(make_cache(ops, layers[all.front()].shape, count(all), capacity));
     for (int place = 0; const std::size_t i : all) cache_of_layer_[i] = {caches.back(), place++};
   }
   if (recurrent.empty()) return;
-  states = ops.state_cache(count(recurrent), *layers[recurrent.front()].shape.delta_net(), most_states);
-  for (int place = 0; const std::size_t i : recurrent) cache_of_layer_[i].layer = place++;
+  states = ops.state_cache(count(recurrent), shape.states().value(), most_states);
+  for (int place = 0; const std::size_t i : recurrent) cache_of_layer_[i].state = place++;
 }
 
 bool Transformer::owns(const Cache& cache) const {
@@ -80,16 +82,19 @@ static Tensor norm(Ops& ops, Stream& x, const std::optional<Weight>& w, const st
   return bias ? ops.layer_norm(x.value(ops), *w, *bias, epsilon) : x.norm(ops, *w, epsilon);
 }
 
-void Transformer::commit(Ops& ops, Tensor path, const Rows& rows, const BatchSlots& slots) const {
+void Transformer::commit(Ops& ops, Tensor path, const Rows& rows, const BatchSlots& slots,
+                         std::optional<Tensor> counts) const {
   for (const Cache& cache : caches) ops.commit(cache, path, rows, slots);
+  if (states && counts) ops.commit_states(*states, path, *counts, rows, slots);
 }
 
 Tensor Transformer::attention(Ops& ops, Tensor y, int layer, PassRef pass, const PromptSelection* selection,
                               std::optional<Tensor>& chosen) const {
   const auto index = at(layer);
   const LayerCache& at = cache_of_layer_[index];
-  if (layers[index].shape.delta_net() != nullptr)
-    return delta_net(ops, y, layers[index], {pass, *states, at.layer}, ranks);
+  std::optional<Tensor> recurrent;
+  if (layers[index].shape.states()) recurrent = recurrence(ops, y, layers[index], {pass, *states, at.state}, ranks);
+  if (!layers[index].shape.attends()) return recurrent.value();
   if (layers[index].shape.shares_choice() && !chosen)
     throw InputErrors(shape.name + ": layer " + std::to_string(layer) +
                       " reads the tokens that an indexer before it chose, and no layer with one has run");
@@ -97,7 +102,8 @@ Tensor Transformer::attention(Ops& ops, Tensor y, int layer, PassRef pass, const
   if (selection != nullptr)
     for (const RingOf& r : selection->rings)
       if (r.whole.id == at.cache.id) choices.entries = {r.ring, selection->window, selection->pool};
-  return self_attention(ops, y, layers[index], {pass, at.cache, at.layer}, ranks, choices);
+  const Tensor attended = self_attention(ops, y, layers[index], {pass, at.cache, at.layer}, ranks, choices);
+  return recurrent ? ops.add(attended, *recurrent) : attended;
 }
 
 void Transformer::run(Ops& ops, Stream& x, PassRef pass, std::span<const LayerUse> use,
@@ -109,27 +115,28 @@ void Transformer::run(Ops& ops, Stream& x, PassRef pass, std::span<const LayerUs
   std::optional<Tensor> chosen;  // by the last indexer
   for (const LayerUse& u : use) {
     const LayerWeights& w = layers[at(u.layer)];
+    const bool attends = u.attention && w.shape.has_attention(), has_mlp = u.mlp && w.shape.has_mlp();
     const auto epsilon = single(w.shape.norm_epsilon);
     const auto post_norm = [&](Tensor y, const std::optional<Weight>& weight) {
       return weight ? ops.rms_norm(y, weight, epsilon) : y;
     };
     Tensor y;
-    if (u.attention) y = norm(ops, x, w.attention_norm, w.attention_norm_bias, epsilon);
+    if (attends) y = norm(ops, x, w.attention_norm, w.attention_norm_bias, epsilon);
     keep_state(u.layer);  // comes after the norm, which has added the pending branch already
     Tensor attended;
-    if (u.attention) attended = attention(ops, y, u.layer, pass, selection, chosen);
+    if (attends) attended = attention(ops, y, u.layer, pass, selection, chosen);
     if (w.shape.parallel) {
       const Tensor z = norm(ops, x, w.mlp_norm, w.mlp_norm_bias, epsilon);
-      if (u.attention) x.push(ops, attended);
-      if (u.mlp) x.push(ops, mlp(ops, z, w, ranks, sequences));
+      if (attends) x.push(ops, attended);
+      if (has_mlp) x.push(ops, mlp(ops, z, w, ranks, sequences));
       continue;
     }
-    if (u.attention) x.push(ops, post_norm(attended, w.attention_post_norm));
-    if (u.mlp) {
+    if (attends) x.push(ops, post_norm(attended, w.attention_post_norm));
+    if (has_mlp) {
       const Tensor z = norm(ops, x, w.mlp_norm, w.mlp_norm_bias, epsilon);
       x.push(ops, post_norm(mlp(ops, z, w, ranks, sequences, x.h), w.mlp_post_norm));
     }
-    if (w.scale && (u.attention || u.mlp)) x.scale(ops, *w.scale);
+    if (w.scale && (attends || has_mlp)) x.scale(ops, *w.scale);
   }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A decoder-only transformer over Ops with a shape of model/transformers/transformer_shape: attention over a whole
-// text, windows or chunks, latent and sparse attention, gated delta networks, mixtures of experts, and Falcon's
-// parallel attention. Drafters reuse parts of it: layers may be skipped, and a pass may start and end at any layer.
+// text, windows or chunks, latent and sparse attention, gated delta networks, state spaces, mixtures of experts, and
+// Falcon's parallel attention. Drafters reuse parts of it: layers may be skipped, and a pass may start and end at any
+// layer.
 #pragma once
 #include <map>
 #include <span>
@@ -55,16 +56,17 @@ class Transformer {
   std::vector<Cache> caches;
   std::optional<StateCache> states;  // of the layers with a recurrent state
   bool owns(const Cache&) const;
-  struct LayerCache {  // a layer's keys and values: `layer` of `cache`, or of `states`
+  struct LayerCache {  // a layer's keys and values, `layer` of `cache`, and its state, `state` of `states`
     Cache cache;
-    int layer = 0;
+    int layer = 0, state = 0;
   };
   LayerCache cache_of(int layer) const { return cache_of_layer_.at(at(layer)); }
   // This network with rings instead of some of its caches: it reads the rings, appends to them, and shares the other
   // caches with this network.
   Transformer over(const std::vector<RingOf>&) const;
-  // Keeps the rows `path` of the tail in every cache: path [B * (depth + 1)], as in Ops::commit.
-  void commit(Ops&, Tensor path, const Rows&, const BatchSlots&) const;
+  // Keeps the rows `path` of the tail in every cache: path [B * (depth + 1)], as in Ops::commit. `counts` [B]: the
+  // accepted rows among them, without which states are not moved.
+  void commit(Ops&, Tensor path, const Rows&, const BatchSlots&, std::optional<Tensor> counts = {}) const;
   Weight embedding, head, final_norm_weight;
   std::optional<Weight> final_norm_bias;
   std::vector<LayerWeights> layers;

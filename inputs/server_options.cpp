@@ -27,7 +27,7 @@ constexpr std::array<Word, 4> kWords{{{kEager, "vllm", "vLLM"},
 ModeFacts facts_of(const MethodSpec& m, const Engine& e, const TransformerShape& target) {
   return {.method = std::string(engine_name(m, e)),
           .speculating = !m.is_plain(),
-          .recurrent = target.delta_net() != nullptr,
+          .recurrent = target.states().has_value(),
           .experts = target.experts() != nullptr};
 }
 

@@ -31,8 +31,8 @@ void check_memory(const Decoder& priced, int slots, int capacity) {
   Bytes caches;
   for (const Cache& c : priced.ops.caches()) caches += 1.0 * slots * c.window.held(capacity) * c.layers * c.row_bytes();
   for (const StateCache& c : priced.ops.state_caches())  // states are fp32 whatever their format says
-    caches += 1.0 * slots * c.layers *
-              (c.states * bytes_of(DType::fp32, c.net.state_elements()) + c.kept_rows() * c.row_bytes());
+    caches +=
+        1.0 * slots * c.layers * (c.states * bytes_of(DType::fp32, c.form.elements()) + c.kept_rows() * c.row_bytes());
   if (priced.weights.bytes() + caches > 0.8 * have)
     throw InputErrors("its weights in fp32 need " + to_text(priced.weights.bytes()) + ", its caches " +
                       to_text(caches) + ", this machine has " + to_text(have));

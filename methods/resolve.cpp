@@ -17,7 +17,7 @@ void find_draft(Context& c, const FindTransformer& find) {
   if (shape.vocabulary != target.vocabulary && ranks == 1)
     refuse("its vocabulary has " + std::to_string(shape.vocabulary) + " tokens, the target's " +
            std::to_string(target.vocabulary));
-  if (shape.delta_net() != nullptr)
+  if (shape.states())
     refuse(
         "has layers with a recurrent state: such a network is not modelled as a draft, as a draft reads its last token "
         "again after a step");

@@ -72,10 +72,10 @@ Work work(const CollectiveCall& k) {
 }
 
 Work work(const ExpertMlp& k) {
-  const double rows = k.rows, hidden = k.hidden, one = 3.0 * k.hidden * k.intermediate;
+  const double rows = k.rows, hidden = k.hidden, routed = k.routed_columns(), one = k.expert_elements();
   const DType outside = result_format(k.activations);  // the experts quantise their inputs themselves
-  return {Flops{2 * (rows * hidden * k.experts + busiest_expert_rows(k) * one)},
-          bytes_of(outside, (k.routed_apart ? 2 : 1) * rows * hidden) + bytes_of(outside, hidden * k.experts) +
+  return {Flops{2 * (rows * routed * k.experts + busiest_expert_rows(k) * one)},
+          bytes_of(outside, rows * (hidden + (k.routed_apart ? routed : 0))) + bytes_of(outside, routed * k.experts) +
               weight_bytes(k.weights, busiest_experts_touched(k) * one, k.scale_bits),
           bytes_of(outside, rows * hidden)};
 }
@@ -84,7 +84,7 @@ Work work(const CausalConvolution& k) {
   const double columns = k.columns;
   const Bytes rows = bytes_of(k.activations, k.rows * columns),
               kept = bytes_of(k.activations, k.sequences * (k.kernel - 1) * columns),
-              weights = bytes_of(k.activations, k.kernel * columns);
+              weights = bytes_of(k.activations, (k.kernel + (k.bias ? 1 : 0)) * columns);
   return {Flops{}, rows + weights + k.index_bytes + (k.prompts ? Bytes{} : kept), rows + (k.prompts ? kept : rows)};
 }
 
@@ -92,10 +92,20 @@ Bytes state_bytes(const DeltaRule& k) { return bytes_of(k.state, 1.0 * k.value_h
 
 Work work(const DeltaRule& k) {
   const double heads = k.value_heads, values = heads * k.value_dim, rows = k.rows;
-  const double inputs = rows * (2.0 * k.key_heads * k.key_dim + values + 2 * heads);
+  const double inputs = rows * (2.0 * k.key_heads * k.key_dim + values + heads + k.decays());
   return {Flops{6 * rows * values * k.key_dim},
-          bytes_of(k.activations, inputs + 2 * heads) + k.index_bytes + (k.prompts ? 0 : k.sequences) * state_bytes(k),
-          bytes_of(k.activations, rows * values) + (k.prompts ? k.sequences : k.rows) * state_bytes(k)};
+          bytes_of(k.activations, inputs + heads + k.decays()) + k.index_bytes + states_read(k) * state_bytes(k),
+          bytes_of(k.activations, rows * values) + states_written(k) * state_bytes(k)};
+}
+
+Bytes state_bytes(const SelectiveScan& k) { return bytes_of(k.state, 1.0 * k.columns() * k.state_dim); }
+
+Work work(const SelectiveScan& k) {
+  const double rows = k.rows, columns = k.columns(), heads = k.heads;
+  const double inputs = rows * (columns + 2.0 * k.groups * k.state_dim + heads);  // x, B, C; steps
+  return {Flops{4 * rows * columns * k.state_dim},
+          bytes_of(k.activations, inputs + 3 * heads) + k.index_bytes + states_read(k) * state_bytes(k),
+          bytes_of(k.activations, rows * columns) + states_written(k) * state_bytes(k)};
 }
 
 Work work(const Kernel& kernel, Span span) {

@@ -131,8 +131,8 @@ struct CollectiveCall {
   bool operator==(const CollectiveCall&) const = default;
 };
 
-// A mixture-of-experts MLP: a router, then `per_token` of `experts` gated MLPs for each row. The weights that it reads
-// are those of the expected number of experts touched.
+// A mixture-of-experts MLP: a router, then `per_token` of `experts` MLPs for each row. The weights that it reads are
+// those of the expected number of experts touched.
 struct ExpertMlp {
   int rows = 0, hidden = 0, intermediate = 0, experts = 0, per_token = 0;
   DType weights = DType::bf16, activations = DType::bf16;
@@ -143,6 +143,11 @@ struct ExpertMlp {
   int devices = 1;                  // that share the experts, each whole ones; the busiest of them is meant
   double balancedness = 0;          // mean over maximum of the devices' rows; 0: that of independent draws
   bool routed_apart = false;        // the router reads rows of its own
+  int router_columns = 0;           // of the rows that the router reads; 0: hidden
+  bool gated = true;                // an expert has a gate's matrix besides the two of an MLP
+  constexpr int routed_columns() const { return router_columns > 0 ? router_columns : hidden; }
+  constexpr int wide_columns() const { return (gated ? 2 : 1) * intermediate; }
+  constexpr double expert_elements() const { return 1.0 * hidden * (wide_columns() + intermediate); }
   bool operator==(const ExpertMlp&) const = default;
 };
 // The rows choose as n = sequences (rows / sequences)^exponent independent draws of k experts.
@@ -155,7 +160,7 @@ double experts_touched(const ExpertMlp&);
 double busiest_experts_touched(const ExpertMlp&);
 double busiest_expert_rows(const ExpertMlp&);
 
-// The causal convolution before a gated delta rule, one layer. Each of `columns` is convolved separately, over the last
+// The causal convolution before a recurrence, one layer. Each of `columns` is convolved separately, over the last
 // `kernel` rows of its sequence. The `kernel` - 1 rows of a sequence before the pass are read from what was kept of
 // them.
 struct CausalConvolution {
@@ -163,6 +168,7 @@ struct CausalConvolution {
   DType activations = DType::bf16;
   bool prompts = false;    // no rows precede the pass, and the last ones alone are kept; else all are
   Bytes index_bytes = {};  // row starts, slots, lengths
+  bool bias = false;
   bool operator==(const CausalConvolution&) const = default;
 };
 
@@ -174,12 +180,41 @@ struct DeltaRule {
   int key_heads = 0, value_heads = 0, key_dim = 0, value_dim = 0;
   DType state = DType::fp32, activations = DType::bf16;
   bool prompts = false;  // states start empty and the last one alone is kept; else that of every row
+  bool tree = false;     // each row reads the state of its parent; else a sequence's rows follow one another
   Bytes index_bytes = {};
+  bool column_gates = false;  // a decay for each column of a head's keys, instead of one per head
+  constexpr int decays() const { return column_gates ? value_heads * key_dim : value_heads; }  // of a row
   bool operator==(const DeltaRule&) const = default;
 };
 Bytes state_bytes(const DeltaRule&);  // of one sequence
 
-using Kernel = std::variant<Gemm, Attention, Copy, CollectiveCall, ExpertMlp, CausalConvolution, DeltaRule>;
+// The scan of a selective state space, one layer (Mamba-2: Dao and Gu 2024, section 7): each head's state S [state_dim,
+// head_dim] becomes a S + b x^T with every row, which then reads c^T S. FLOP are those of the recurrence, of its two
+// products of a vector and S; chunked kernels compute more.
+struct SelectiveScan {
+  int sequences = 0, rows = 0, widest = 0;
+  int heads = 0, head_dim = 0, groups = 0, state_dim = 0;
+  int chunk = 256;  // rows of a chunk of a prompt
+  DType state = DType::fp32, activations = DType::bf16;
+  bool prompts = false, tree = false;  // as of a DeltaRule
+  Bytes index_bytes = {};
+  constexpr int columns() const { return heads * head_dim; }
+  bool operator==(const SelectiveScan&) const = default;
+};
+Bytes state_bytes(const SelectiveScan&);  // of one sequence
+
+// The states that a recurrence reads and writes.
+template <class Recurrence>
+constexpr int states_read(const Recurrence& k) {
+  return k.prompts ? 0 : k.tree ? k.rows : k.sequences;
+}
+template <class Recurrence>
+constexpr int states_written(const Recurrence& k) {
+  return k.prompts ? k.sequences : k.rows;
+}
+
+using Kernel =
+    std::variant<Gemm, Attention, Copy, CollectiveCall, ExpertMlp, CausalConvolution, DeltaRule, SelectiveScan>;
 
 Bytes weight_bytes(DType, double elements, double scale_bits = 0);  // scale_bits: of their scales, for each
 Work work(const Gemm&);
@@ -189,6 +224,7 @@ Work work(const CollectiveCall&);
 Work work(const ExpertMlp&);
 Work work(const CausalConvolution&);
 Work work(const DeltaRule&);
+Work work(const SelectiveScan&);
 Work work(const Kernel&, Span);
 
 }  // namespace draftline

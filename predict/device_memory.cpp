@@ -18,7 +18,7 @@ static std::optional<int> slides(const Cache& c) {
 static Bytes state_bytes(const Ops& ops, int rows) {
   Bytes sum;
   for (const StateCache& c : ops.state_caches())
-    sum += c.layers * (rows * c.state_bytes() + (c.net.kernel - 2 + rows) * c.row_bytes());
+    sum += c.layers * (rows * c.state_bytes() + (c.form.kernel - 2 + rows) * c.row_bytes());
   return sum;
 }
 
@@ -32,7 +32,8 @@ static Bytes sampler_memory(const Setup& s, int max_num_seqs, int batched_tokens
       s.engine->expert_buffers && experts != nullptr) {  // what goes into a product of the experts, and what comes out
     const Experts& e = *experts;
     const double own = 1.0 * e.intermediate / s.parallel.expert_ranks();
-    row += e.per_token * (std::max(own, 1.0 * network.hidden) + std::max(2 * own, 1.0 * network.hidden));
+    const double columns = e.row_columns(network.hidden), wide = (is_gated(e.kind) ? 2 : 1) * own;
+    row += e.per_token * (std::max(own, columns) + std::max(wide, columns));
   }
   return s.engine->sampler_copies * bytes_of(DType::fp32, std::min(max_num_seqs, batched_tokens) * vocabulary) +
          bytes_of(s.precision.activations, batched_tokens * row);
@@ -48,12 +49,13 @@ static Bytes expert_padding(const Setup& s) {
   if (s.transformer->experts() == nullptr || rule == rules.end()) return {};
   const TransformerShape rank = shard(*s.transformer, s.parallel);
   const auto matrix = [&](int in, int out) { return bytes_of(f.weights, 1.0 * in * out) + f.scales.of(in, out); };
+  const Experts& experts = *rank.experts();
+  const int gates = is_gated(experts.kind) ? 2 : 1;
   const auto expert = [&](int hidden, int intermediate) {
-    return matrix(hidden, 2 * intermediate) + matrix(intermediate, hidden);
+    return matrix(hidden, gates * intermediate) + matrix(intermediate, hidden);
   };
   const auto padded = [](int size, int to) { return (size + to - 1) / to * to; };
-  const Experts& experts = *rank.experts();
-  const int hidden = rank.hidden, intermediate = experts.intermediate;
+  const int hidden = experts.row_columns(rank.hidden), intermediate = experts.intermediate;
   int layers = 0;
   for (int i = 0; i < rank.layers(); ++i) layers += rank.layer(i).experts() != nullptr;
   return 1.0 * layers * experts.stored() *

@@ -37,6 +37,10 @@ struct ShapeText {
     return std::to_string(k.rows) + " rows of " + std::to_string(k.sequences) + " sequences, " +
            std::to_string(k.value_heads) + " states of " + joined({k.key_dim, k.value_dim});
   }
+  std::string operator()(const SelectiveScan& k) const {
+    return std::to_string(k.rows) + " rows of " + std::to_string(k.sequences) + " sequences, " +
+           std::to_string(k.heads) + " states of " + joined({k.state_dim, k.head_dim});
+  }
   std::string operator()(const ExpertMlp& k) const {
     return joined({k.rows, k.hidden, k.intermediate}) + " " + std::string(name(k.weights)) + ", " +
            std::to_string(k.per_token) + " of " + std::to_string(k.experts) + " experts";

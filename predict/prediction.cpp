@@ -48,6 +48,15 @@ std::variant<Prediction, std::string> predict(Pricer& pricer, const Setup& s, co
   return Predictor(pricer, s, m).at(s.batch_size, s.prompt_tokens, s.output_tokens);
 }
 
+// Warns where an engine verifies no trees on a network with recurrent states.
+static std::string tree_on_states(const Engine& e, const StepOutline& step) {
+  const auto commits = [](const StepOutline::Kind& k) { return k.key == CommitStates::key; };
+  if (!e.chain || std::none_of(step.kinds.begin(), step.kinds.end(), commits)) return "";
+  return e.name +
+         " verifies chains alone on a network with recurrent states: the tree is priced with a state for each " +
+         "of its nodes, as SGLang keeps them";
+}
+
 Predictor::Predictor(Pricer& pricer, const Setup& s, const MethodChoice& m, Intervals intervals)
     : setup_(s), method_(m), intervals_(intervals) {
   refuses_setup_ = refuses_sharing(*s.device, *s.transformer, s.parallel);
@@ -62,7 +71,7 @@ Predictor::Predictor(Pricer& pricer, const Setup& s, const MethodChoice& m, Inte
   }
   if (priced_->method().speculation() == Speculation::on) plain_ = pricer.of(s, autoregressive());
   refuses_drafter_ = pricer.recordings().refuses_drafter_device(s, method_);
-  if (s.engine->state_pool > 0 && s.transformer->delta_net() != nullptr) {
+  if (s.engine->state_pool > 0 && s.transformer->states()) {
     const SchedulerLimits& l = priced_->limits();
     const ServerMemory memory = server_memory(pricer.recordings(), s, m, l.max_num_seqs, l.max_num_batched_tokens);
     seats_ = memory.states->sequences(s.gpu_memory_utilization * s.device->memory - memory.taken());
@@ -78,7 +87,14 @@ Predictor::Predictor(Pricer& pricer, const Setup& s, const MethodChoice& m, Inte
     errors_.plain_attention.reset();
     errors_.why[KernelKind::attention] = "sparse attention was not measured";
   }
+  if (const std::string what = unmeasured_recurrence(*s.transformer); !what.empty()) {
+    errors_.of[KernelKind::recurrence].reset();
+    errors_.why[KernelKind::recurrence] = what + " was not measured";
+  }
   warnings_ = setup_warnings(s, method_.spec, attention, fits);
+  if (!s.transformer->states()) return;
+  const StepOutline& step = pricer.recordings().of(s, method_)->step(s.replica_sequences());
+  if (const std::string warning = tree_on_states(*s.engine, step); !warning.empty()) warnings_.push_back(warning);
 }
 
 // What requests see of a full batch, with the scheduler that the engine has on this device unless it is given another.

@@ -20,9 +20,9 @@ bool reads_hidden_states(const MethodSpec& m) {
 
 int unit_tokens(const Setup& s, int drafts, int block_size) {
   const TransformerShape rank = shard(*s.transformer, s.parallel);
-  const DeltaNet& net = *rank.delta_net();
-  const Bytes state = bytes_of(net.state, net.state_elements()) +
-                      bytes_of(s.precision.activations, 1.0 * (net.kernel - 1 + drafts) * net.convolved_columns());
+  const StateForm form = rank.states().value();
+  const Bytes state = bytes_of(form.format, form.elements()) +
+                      bytes_of(s.precision.activations, 1.0 * (form.kernel - 1 + drafts) * form.convolved_columns);
   const Bytes block = block_size * bytes_of(s.precision.kv_cache, cached_elements(rank.usual_layer()));
   return block_size * std::max(1, static_cast<int>(std::ceil(state / block)));
 }
@@ -30,13 +30,13 @@ int unit_tokens(const Setup& s, int drafts, int block_size) {
 }  // namespace
 
 bool reuses_prefixes(const Engine& e, const TransformerShape& network) {
-  if (network.delta_net() == nullptr) return shares_prefixes(network);
+  if (!network.states()) return shares_prefixes(network);
   return e.state_prefixes && network.usual_layer().sees_all();
 }
 
 std::optional<PrefixReuse> prefix_reuse(const Setup& s, const MethodSpec& m, int block_size) {
   if (!reuses_prefixes(*s.engine, *s.transformer)) return std::nullopt;
-  if (s.transformer->delta_net() == nullptr) return PrefixReuse{};
+  if (!s.transformer->states()) return PrefixReuse{};
   return PrefixReuse{unit_tokens(s, m.drafts(), block_size), reads_hidden_states(m) ? 1 : 0};
 }
 

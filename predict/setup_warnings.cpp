@@ -89,6 +89,16 @@ std::string no_indexer_times(const Setup& s) {
          "bandwidth of the engine's attention, and the interval is unknown";
 }
 
+// Warns of recurrences that are priced by another's measurements.
+std::string no_recurrence_times(const Setup& s) {
+  const std::string what = unmeasured_recurrence(*s.transformer);
+  if (what.empty()) return "";
+  const bool fits = s.device->cpu() == nullptr && s.device->gpu().delta_net.has_value();
+  return what + " was not measured: it is priced by its bytes" +
+         (fits ? ", at the speed of gated delta networks, and the interval is unknown"
+               : ", and the interval is unknown");
+}
+
 // Warns where the simulator shares no prefixes (SchedulerLimits::shares_prefixes), or whole units alone.
 std::string coarse_prefixes(const Setup& s, const MethodSpec& m) {
   if (s.shared_prefix.tokens == 0 || shares_prefixes(*s.transformer)) return "";
@@ -102,11 +112,22 @@ std::string coarse_prefixes(const Setup& s, const MethodSpec& m) {
 
 }  // namespace
 
+std::string unmeasured_recurrence(const TransformerShape& s) {
+  for (const LayerShape& layer : s.kinds) {
+    if (layer.mamba() != nullptr) return "the scan of state spaces (Mamba-2)";
+    if (const DeltaNet* d = layer.delta_net(); d != nullptr && d->column_gates)
+      return "the delta rule with a decay for each column of keys (KDA)";
+  }
+  return "";
+}
+
 std::vector<std::string> setup_warnings(const Setup& s, const MethodSpec& m, const AttentionChoice& attention,
                                         const ChosenFits& fits) {
-  std::vector<std::string> all{
-      not_measured(attention), guessed_formats(s, m, fits), slow_experts(s),      divided_blocks(s), others_links(s),
-      no_module(s, m),         no_indexer_times(s),         coarse_prefixes(s, m)};
+  std::vector<std::string> all{not_measured(attention), guessed_formats(s, m, fits),
+                               slow_experts(s),         divided_blocks(s),
+                               others_links(s),         no_module(s, m),
+                               no_indexer_times(s),     no_recurrence_times(s),
+                               coarse_prefixes(s, m)};
   std::erase(all, "");
   return all;
 }

@@ -28,7 +28,7 @@ ModeFacts mode_facts(const Setup& s, const MethodSpec& m) {
                                                     s.precision.kv_cache)
                                 : "",
           .speculating = !m.is_plain(),
-          .recurrent = s.transformer->delta_net() != nullptr,
+          .recurrent = s.transformer->states().has_value(),
           .experts = s.transformer->experts() != nullptr};
 }
 

@@ -196,7 +196,7 @@ std::vector<TracedPrompt> record_trace(const Tracing& t, const std::vector<std::
   else if (!h.sampling.greedy()) h.steps_because = "sampled text depends on the path; its seed is stored";
   else if (!decoder->method->static_plan())
     h.steps_because = "what it drafts depends on its own path or on a decision taken while drafting";
-  else if (decoder->target.shape.delta_net() != nullptr)
+  else if (decoder->target.shape.states())
     h.steps_because = "the target's recurrent states are of one position, so that no other can be computed again";
   if (h.steps_because) {
     if (!t.continuations.empty())

@@ -133,6 +133,14 @@ static void add_attention(const DeltaNet& d, const StoredLayer& layer, Weights& 
   all.push_back(stored_matrix(ours + "o", theirs + "out_proj.weight", values, hidden));
 }
 
+static void add_attention(const NoAttention&, const StoredLayer&, Weights&) {}
+static void add_attention(const Mamba2&, const StoredLayer&, Weights&) {
+  throw InputErrors("the weights of state spaces (Mamba-2) can't be loaded: such networks are priced alone");
+}
+static void add_attention(const AttentionBesideMamba& b, const StoredLayer& layer, Weights& all) {
+  add_attention(b.mamba, layer, all);
+}
+
 static void add_attention(const LatentHeads& a, const StoredLayer& layer, Weights& all) {
   const std::string theirs = layer.theirs + "self_attn.";
   const int hidden = layer.shape.hidden;

@@ -67,6 +67,14 @@ class CpuBackend : public Backend {
     }
     // The number of tail entries to which row `row`, the index-th of its sequence, may attend.
     int visible_tail(int row, int index) const;
+    // The tail entry that `entry` follows in the text of row `row`, itself or one of its ancestors; below 0: of the
+    // committed text, counted from its end.
+    int before(int row, int entry) const {
+      if (tree_mask != nullptr)
+        for (int j = entry - 1; j >= 0; --j)
+          if (visible(row, j)) return j;
+      return (tree_mask != nullptr && entry > 0 ? 0 : entry) - 1;
+    }
     // Masks the keys from `base` on to which a row, whose window begins at text position `first`, does not attend.
     // `length`: committed length.
     void hide(std::span<float> score, int base, int first, int row, int length) const;

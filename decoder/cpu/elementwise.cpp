@@ -97,11 +97,22 @@ void CpuBackend::run(const GeluMul& o) {
 
 void CpuBackend::run(const GatedRmsNorm& o) {
   const float *x = in(o.x), *gate = in(o.gate);
-  const std::span w(weight(o.w), at(o.w.out));
+  const std::span<const float> w = o.w ? std::span(weight(*o.w), at(o.w->out)) : std::span<const float>{};
   float* y = out(o.y);
+  std::vector<float> values(at(o.x.cols));
+  const auto normalise = [&](int r) {
+    if (o.w) rms_norm_row(values.data(), w, o.x.cols, o.width, o.epsilon, row(y, o.y, r));
+    else std::ranges::copy(values, row(y, o.y, r));
+  };
   for (int r = 0; r < o.y.rows; ++r) {
-    rms_norm_row(row(x, o.x, r), w, o.x.cols, o.width, o.epsilon, row(y, o.y, r));
-    for (int i = 0; i < o.y.cols; ++i) row(y, o.y, r)[i] *= silu(row(gate, o.gate, r)[i]);
+    const float* gates = row(gate, o.gate, r);
+    std::copy_n(row(x, o.x, r), o.x.cols, values.begin());
+    if (o.form == NormGate::silu_first)
+      for (int i = 0; i < o.x.cols; ++i) values[at(i)] *= silu(gates[i]);
+    normalise(r);
+    if (o.form == NormGate::silu_first) continue;
+    for (int i = 0; i < o.y.cols; ++i)
+      row(y, o.y, r)[i] *= o.form == NormGate::silu ? silu(gates[i]) : 1 / (1 + std::exp(-gates[i]));
   }
 }
 
@@ -110,6 +121,16 @@ void CpuBackend::run(const SiluAdd& o) {
   float* y = out(o.y);
   for (int r = 0; r < o.a.rows; ++r)
     for (int i = 0; i < o.a.cols; ++i) row(y, o.y, r)[i] = row(a, o.a, r)[i] + silu(row(b, o.b, r)[i]);
+}
+
+void CpuBackend::run(const SquaredRelu& o) {
+  const float* x = in(o.x);
+  float* y = out(o.y);
+  for (int r = 0; r < o.x.rows; ++r)
+    for (int i = 0; i < o.x.cols; ++i) {
+      const float v = std::max(row(x, o.x, r)[i], 0.0F);
+      row(y, o.y, r)[i] = v * v;
+    }
 }
 
 void CpuBackend::run(const Gelu& o) {

@@ -77,6 +77,7 @@ class Router {
 };
 
 float gated(float gate, float up, MlpKind kind) {
+  if (kind == MlpKind::squared_relu) return gate > 0 ? gate * gate : 0;
   if (kind == MlpKind::gated_gelu) return gelu_by_tanh(gate) * up;
   if (kind != MlpKind::clamped_swiglu) return silu(gate) * up;
   const float g = std::min(gate, kClampedSwiglu.limit), u = std::clamp(up, -kClampedSwiglu.limit, kClampedSwiglu.limit);
@@ -93,22 +94,24 @@ void CpuBackend::run(const MixtureOfExperts& o) {
   const float *expert_scale = bias(w.expert_scale), *router_bias = bias(w.router_bias),
               *gate_up_bias = bias(w.gate_up_bias), *down_bias = bias(w.down_bias);
   float* y = out(o.y);
-  const int hidden = o.x.cols, wide_columns = w.gate_up.out, inner = wide_columns / 2, experts = o.choice.experts;
+  const int hidden = o.x.cols, routed_columns = w.router.in, experts = o.choice.experts;
+  const int wide_columns = w.gate_up.out, inner = wide_columns / (is_gated(o.gate) ? 2 : 1);
+  const int up_from = wide_columns - inner;  // the gate's own columns if there is no gate
   Router chosen(o.choice, bias(w.choice_bias));
   std::vector<float> logit(at(experts)), wide(at(inner)), input(at(hidden));
   std::vector<bool> touched(logit.size());
-  const double expert = 3.0 * hidden * inner;
-  counts_.read += 1.0 * hidden * experts * bits_of(w.router.dtype) / 8;
+  const double expert = 1.0 * hidden * (wide_columns + inner);
+  counts_.read += 1.0 * routed_columns * experts * bits_of(w.router.dtype) / 8;
   for (int r = 0; r < o.x.rows; ++r) {
     const float *row = x + std::ptrdiff_t{r} * o.x.stride,
                 *seen = routed + std::ptrdiff_t{r} * o.routed.value_or(o.x).stride;
     float* to = y + std::ptrdiff_t{r} * o.y.stride;
     for (int e = 0; e < experts; ++e) {
       float s = 0;
-      for (int i = 0; i < hidden; ++i) s += seen[i] * router[i * experts + e];
+      for (int i = 0; i < routed_columns; ++i) s += seen[i] * router[i * experts + e];
       logit[at(e)] = s + (router_bias != nullptr ? router_bias[e] : 0.0F);
     }
-    counts_.flops += 2.0 * hidden * experts;
+    counts_.flops += 2.0 * routed_columns * experts;
     chosen.choose(logit);
     std::fill_n(to, hidden, 0.0F);
     for (int j = 0; j < o.choice.per_token; ++j) {
@@ -125,11 +128,11 @@ void CpuBackend::run(const MixtureOfExperts& o) {
         float g = 0, u = 0;
         for (int i = 0; i < hidden; ++i) {
           g += input[at(i)] * up[i * wide_columns + f];
-          u += input[at(i)] * up[i * wide_columns + inner + f];
+          u += input[at(i)] * up[i * wide_columns + up_from + f];
         }
         if (gate_up_bias != nullptr) {
           g += gate_up_bias[e * wide_columns + f];
-          u += gate_up_bias[e * wide_columns + inner + f];
+          u += gate_up_bias[e * wide_columns + up_from + f];
         }
         wide[at(f)] = gated(g, u, o.gate);
       }

@@ -12,8 +12,8 @@ namespace draftline {
 CpuStates::CpuStates(const StateCache& c, int kv_slots)
     : cache_(c),
       kv_slots_(kv_slots),
-      state_(static_cast<std::size_t>(c.net.state_elements())),
-      columns_(at(c.net.convolved_columns())),
+      state_(static_cast<std::size_t>(c.form.elements())),
+      columns_(at(c.form.convolved_columns)),
       states_(huge_pages()),
       rows_(huge_pages()) {
   const auto slots = at(c.layers) * at(kv_slots);

@@ -14,7 +14,7 @@ set(draftline_cuda_kernels
   cache/movement.cu
   cache/rings.cu
   elementwise/norm.cu
-  recurrence/delta_net.cu
+  recurrence/recurrence.cu
   runtime/random_fill.cu
   sampling/sample.cu
   sampling/trees.cu

@@ -69,6 +69,13 @@ struct Gelu {  // [n, c] -> [n, c]
   Out y;
   FIELDS(x, y)
 };
+struct SquaredRelu {  // max(x, 0)^2: [n, c] -> [n, c]
+  static constexpr std::string_view key = "squared_relu";
+  static constexpr auto element = ElementOp::silu_mul;
+  Tensor x;
+  Out y;
+  FIELDS(x, y)
+};
 struct CosineGate {  // multiplies each head of v by the cosine of the heads of q and k: [n, heads * dim] each
   static constexpr std::string_view key = "cosine_gate";
   static constexpr auto element = ElementOp::rms_norm;

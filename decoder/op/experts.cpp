@@ -6,7 +6,7 @@ namespace draftline {
 Kernel MixtureOfExperts::work(const Tape&) const {
   return ExpertMlp{.rows = x.rows,
                    .hidden = x.cols,
-                   .intermediate = w.gate_up.out / 2,
+                   .intermediate = w.gate_up.out / (is_gated(gate) ? 2 : 1),
                    .experts = choice.experts,
                    .per_token = choice.per_token,
                    .weights = w.gate_up.dtype,
@@ -17,7 +17,9 @@ Kernel MixtureOfExperts::work(const Tape&) const {
                    .scaling = w.gate_up.scaling(),
                    .devices = devices,
                    .balancedness = balancedness,
-                   .routed_apart = routed.has_value()};
+                   .routed_apart = routed.has_value(),
+                   .router_columns = routed ? routed->cols : 0,
+                   .gated = is_gated(gate)};
 }
 
 }  // namespace draftline

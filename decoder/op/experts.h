@@ -14,17 +14,17 @@ struct ExpertChoice {
   double scale = 1;
   bool weighs_inputs = false;
 };
-// gate_up [experts * hidden, 2f], down [experts * f, hidden]. Optional biases: of the choice and of the router [1,
-// experts], of the experts' matrices [experts, 2f] and [experts, hidden].
+// gate_up [experts * c, 2f], or f columns without a gate; down [experts * f, c]. Optional biases: of the choice and of
+// the router [1, experts], of the experts' matrices [experts, 2f] and [experts, c].
 struct ExpertWeights {
   Weight router, gate_up, down;
   std::optional<Weight> choice_bias = {}, router_bias = {}, gate_up_bias = {}, down_bias = {};
   std::optional<Weight> expert_scale = {};  // [1, experts]: a factor on each expert's weight
 };
-struct MixtureOfExperts {  // [n, hidden] -> [n, hidden]
+struct MixtureOfExperts {  // [n, c] -> [n, c]
   static constexpr std::string_view key = "expert_mlp";
   Tensor x;
-  std::optional<Tensor> routed;  // the router's input [n, hidden]; none: x
+  std::optional<Tensor> routed;  // the router's input, of its own columns; none: x
   ExpertWeights w;
   ExpertChoice choice;
   MlpKind gate;

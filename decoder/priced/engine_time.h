@@ -2,6 +2,7 @@
 // The time that an engine adds to the kernels of a step: device time per layer, and host time.
 #pragma once
 #include <algorithm>
+#include <optional>
 
 #include "decoder/priced/step_outline.h"
 #include "model/engines/engine.h"
@@ -9,16 +10,13 @@
 
 namespace draftline {
 
-// Whether it is the kernel that occurs once per layer of a pass: attention (not an indexer's) or the delta rule.
-inline bool is_of_layer(const Kernel& kernel) {
-  const auto* attention = std::get_if<Attention>(&kernel);
-  return attention != nullptr ? !attention->scores() : std::holds_alternative<DeltaRule>(kernel);
-}
-
-// The rows, over all sequences, of the kernel that occurs once per layer.
-inline int rows_of_layer(const Kernel& kernel) {
-  const auto* attention = std::get_if<Attention>(&kernel);
-  return attention != nullptr ? attention->rows : std::get<DeltaRule>(kernel).rows;
+// The rows, over all sequences, of the kernel that occurs once per layer of a pass: attention (not an indexer's) or a
+// recurrence. None of other kernels.
+inline std::optional<int> rows_of_layer(const Kernel& kernel) {
+  if (const auto* k = std::get_if<Attention>(&kernel); k != nullptr && !k->scores()) return k->rows;
+  if (const auto* k = std::get_if<DeltaRule>(&kernel)) return k->rows;
+  if (const auto* k = std::get_if<SelectiveScan>(&kernel)) return k->rows;
+  return std::nullopt;
 }
 
 // Host work of a step that does not belong to an op.
@@ -47,8 +45,9 @@ class LayerTime {
       verifying_ = e.layer_tree;
   }
   Seconds operator()(const Kernel& kernel, Phase phase) const {
-    if (!is_of_layer(kernel)) return {};
-    return (rows_of_layer(kernel) > 1 ? of_rows_ : of_one_row_) + (phase == Phase::verify ? verifying_ : Seconds{});
+    const auto rows = rows_of_layer(kernel);
+    if (!rows) return {};
+    return (*rows > 1 ? of_rows_ : of_one_row_) + (phase == Phase::verify ? verifying_ : Seconds{});
   }
 
  private:

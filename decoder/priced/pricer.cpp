@@ -63,6 +63,7 @@ KernelKind kind_of(const Kernel& kernel) {
     KernelKind operator()(const CollectiveCall&) const { return KernelKind::communication; }
     KernelKind operator()(const CausalConvolution&) const { return KernelKind::elementwise; }
     KernelKind operator()(const DeltaRule&) const { return KernelKind::recurrence; }
+    KernelKind operator()(const SelectiveScan&) const { return KernelKind::recurrence; }
   };
   return std::visit(Kind{}, kernel);
 }

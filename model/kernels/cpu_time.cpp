@@ -117,12 +117,13 @@ Seconds cpu_time(const CpuModel& fit, const Copy& k, const ReuseDistance& distan
 
 // One row at a time, unvectorised: as many steps of a panel as there are weights.
 Seconds cpu_time(const CpuModel& fit, const ExpertMlp& k) {
-  const double weights = 1.0 * k.hidden * k.experts + 3.0 * k.per_token * k.hidden * k.intermediate;
+  const double weights = 1.0 * k.routed_columns() * k.experts + k.per_token * k.expert_elements();
   return fit.gemm.fixed + k.rows * weights * fit.gemm.step[0];
 }
 
 Seconds cpu_time(const CpuModel& fit, const CausalConvolution& k) { return cpu_time(fit, as_elementwise(work(k))); }
 Seconds cpu_time(const CpuModel& fit, const DeltaRule& k) { return cpu_time(fit, as_elementwise(work(k))); }
+Seconds cpu_time(const CpuModel& fit, const SelectiveScan& k) { return cpu_time(fit, as_elementwise(work(k))); }
 
 BytesPerSecond copy_bandwidth(const CpuModel& fit) { return Bytes{1} / fit.elements.byte; }
 

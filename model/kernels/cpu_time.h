@@ -26,6 +26,7 @@ Seconds cpu_time(const CpuModel&, const ExpertMlp&);
 // Priced as elementwise work.
 Seconds cpu_time(const CpuModel&, const CausalConvolution&);
 Seconds cpu_time(const CpuModel&, const DeltaRule&);
+Seconds cpu_time(const CpuModel&, const SelectiveScan&);
 // The rate of moving the bytes that an engine adds to an op.
 BytesPerSecond copy_bandwidth(const CpuModel&);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seconds and bytes as plain doubles inside.
+// Seconds, bytes and FLOP as plain doubles inside.
 #include "model/kernels/gpu_delta_net_time.h"
 
 #include <algorithm>
@@ -29,6 +29,29 @@ Seconds chunk_time(const ChunkFit& f, const Device& d, const DeltaRule& k) {
   return f.fixed + Seconds{smooth_max(latency, (work(k).bytes() / (f.bandwidth_share * d.bandwidth)).value, f.blend)};
 }
 
+// A prompt's scan is five kernels over chunks side by side (mamba_ssm's and vLLM's ssd_combined): sums of the steps,
+// the state of each chunk, the states passed from chunk to chunk, C B^T within chunks, and the results. Each chunk's
+// state is written and read twice in 32 bits; the inputs are read twice.
+constexpr int kScanKernels = 5;
+Work chunked_work(const SelectiveScan& k) {
+  const double rows = k.rows, columns = k.columns();
+  const double chunks = k.sequences * std::ceil(1.0 * k.rows / std::max(1, k.sequences) / k.chunk);
+  const Bytes states = bytes_of(DType::fp32, chunks * columns * k.state_dim),
+              scores = bytes_of(DType::fp32, rows * k.chunk * k.groups);
+  Work all = work(k);
+  all.flops += Flops{2 * rows * k.chunk * (1.0 * k.groups * k.state_dim + columns)};
+  all.read += 2.0 * states + scores + bytes_of(k.activations, rows * columns);
+  all.written += 2.0 * states + scores;
+  return all;
+}
+
+Seconds scan_time(const ChunkFit& f, const Device& d, const SelectiveScan& k) {
+  const Work all = chunked_work(k);
+  const double rate = d.gpu().gemm.peak_share * matrix_rate(d, DType::bf16, DType::bf16).value;
+  const double memory = (all.bytes() / (f.bandwidth_share * d.bandwidth)).value;
+  return kScanKernels * f.fixed + Seconds{smooth_max(all.flops.value / rate, memory, f.blend)};
+}
+
 }  // namespace
 
 Seconds delta_net_time(const DeltaNetFit& f, const Device& d, const CausalConvolution& k, Bytes resident) {
@@ -46,5 +69,12 @@ static Seconds by_fit_or_bytes(const Device& d, const Kernel& k) {
 }
 Seconds gpu_time(const Device& d, const CausalConvolution& k) { return by_fit_or_bytes(d, k); }
 Seconds gpu_time(const Device& d, const DeltaRule& k) { return by_fit_or_bytes(d, k); }
+// No table has a scan. A step reads and writes states as a delta rule's does; a prompt's chunks do not wait for each
+// other as a delta rule's do, so that bytes and FLOP bound it.
+Seconds gpu_time(const Device& d, const SelectiveScan& k) {
+  const auto& fit = d.gpu().delta_net;
+  if (!fit) return gpu_time(d, as_elementwise(k.prompts ? chunked_work(k) : work(k)));
+  return k.prompts ? scan_time(fit->prompt_rule, d, k) : stream_time(fit->rule, d, work(k).bytes(), {});
+}
 
 }  // namespace draftline

@@ -20,7 +20,7 @@ constexpr std::array kTileColumns{64, 128};
 constexpr double kLargestTile = 1.0 / kExpertTileRows.back() + 1.0 / kTileColumns.back();
 
 double touched_bytes(const ExpertMlp& k, const ExpertLoad& load) {
-  return weight_bytes(k.weights, load.touched * 3.0 * k.hidden * k.intermediate, k.scale_bits).value;
+  return weight_bytes(k.weights, load.touched * k.expert_elements(), k.scale_bits).value;
 }
 
 // The time where no layer was measured: two grouped GEMMs over the experts touched, each with its share of the rows
@@ -44,7 +44,7 @@ Seconds by_gemm_fit(const Device& d, const ExpertMlp& k) {
     return smooth_max(std::cbrt(compute * compute * compute + loop * loop * loop), memory, f.blend) +
            f.output_cost * outputs / d.bandwidth.value;
   };
-  return 2.0 * f.fixed + Seconds{grouped(hidden, 2 * inner) + grouped(inner, hidden)};
+  return 2.0 * f.fixed + Seconds{grouped(hidden, k.wide_columns()) + grouped(inner, hidden)};
 }
 
 }  // namespace
@@ -76,13 +76,14 @@ Seconds expert_time(const ExpertFit& f, const Device& d, const ExpertMlp& k, con
     return smooth_max(busiest, memory, f.blend);
   };
   const double hidden = k.hidden, inner = k.intermediate;
-  const double moved = bytes_of(k.activations, load.choices * (2 * hidden + 3 * inner) + k.rows * hidden).value;
-  return f.fixed + Seconds{grouped(hidden, 2 * inner) + grouped(inner, hidden) + f.row_cost * moved / bandwidth};
+  const double wide = k.wide_columns(), each = 2 * hidden + wide + inner;
+  const double moved = bytes_of(k.activations, load.choices * each + k.rows * hidden).value;
+  return f.fixed + Seconds{grouped(hidden, wide) + grouped(inner, hidden) + f.row_cost * moved / bandwidth};
 }
 
 // The router is small, and takes its inputs before they are quantised.
 Gemm router_of(const ExpertMlp& k) {
-  return {k.rows, k.hidden, k.experts, DType::bf16, result_format(k.activations), false};
+  return {k.rows, k.routed_columns(), k.experts, DType::bf16, result_format(k.activations), false};
 }
 Seconds router_time(const Device& d, const ExpertMlp& k) { return gpu_time(d, router_of(k), 0); }
 

@@ -51,6 +51,11 @@ Seconds launch_part(const Device& d, const DeltaRule& k) {
   if (!fit) return d.gpu().copy.fixed;
   return k.prompts ? fit->prompt_rule.fixed : fit->rule.fixed;
 }
+Seconds launch_part(const Device& d, const SelectiveScan& k) {
+  const auto& fit = d.gpu().delta_net;
+  if (!fit) return d.gpu().copy.fixed;
+  return k.prompts ? fit->prompt_rule.fixed : fit->rule.fixed;
+}
 Seconds launch_part(const Device&, const AttentionChoice& choice) {
   return std::min(choice.fit->decode.fixed, choice.fit->prefill.fixed);
 }

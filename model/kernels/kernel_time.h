@@ -26,5 +26,6 @@ Seconds kernel_time(const Device&, const Copy&);
 Seconds kernel_time(const Device&, const ExpertMlp&);
 Seconds kernel_time(const Device&, const CausalConvolution&);
 Seconds kernel_time(const Device&, const DeltaRule&);
+Seconds kernel_time(const Device&, const SelectiveScan&);
 
 }  // namespace draftline

@@ -66,8 +66,9 @@ void every_layer(const Reader& in) {
 }  // namespace
 
 // "num_key_value_heads" repeats the heads.
-void read_latent_sizes(const Reader& in, ConfigNetwork& s) {
-  read_gated(in, s);
+void read_latent_sizes(const Reader& in, ConfigNetwork& s, std::string_view activation) {
+  read_ungated(in, s);
+  read_activation(in, "hidden_act", {activation});
   s.attention.heads.heads = s.attention.heads.kv_heads = needed(in, {"num_attention_heads"}, kMostColumns);
   LatentAttention l;
   if (const auto rank = given(in, "q_lora_rank")) l.q_rank = rank->positive_int(kMostColumns);
@@ -96,8 +97,8 @@ void read_latent_sizes(const Reader& in, ConfigNetwork& s) {
   }
 }
 
-static void read_latent(const Reader& in, ConfigNetwork& s) {
-  read_latent_sizes(in, s);
+void read_latent(const Reader& in, ConfigNetwork& s, std::string_view activation) {
+  read_latent_sizes(in, s, activation);
   if (s.attention.rope.growth) in.fail("latent attention with scaled queries (llama_4_scaling_beta) is not modelled");
 }
 
@@ -150,8 +151,10 @@ void read_deepseek_v2(const Reader& in, ConfigNetwork& s) {
   s.experts = e;
 }
 
-void read_experts_with_bias(const Reader& in, double scale, ConfigNetwork& s, int dense, std::string_view count) {
-  Experts e = read_experts(in, {.count = count, .normalise = true}, s.whole.hidden);
+void read_experts_with_bias(const Reader& in, double scale, ConfigNetwork& s, int dense, const ExpertKeys& keys) {
+  ExpertKeys all = keys;
+  all.normalise = true;
+  Experts e = read_experts(in, all, s.whole.hidden);
   read_shared(in, e);
   e.score = Experts::Score::sigmoid;
   e.choice_bias = true;
@@ -244,7 +247,7 @@ void read_hy_v3(const Reader& in, ConfigNetwork& s) {
       in, {.positions = 131072, .epsilon = 1e-5, .head_dim = 128, .theta = 11158840, .qk_norm = QkNorm::each_head}, s);
   read_biases(in, s);
   refuse(in, "mlp_bias", "a bias in the MLP is not modelled");
-  read_experts_with_bias(in, 2.826, s, 1, "num_experts");
+  read_experts_with_bias(in, 2.826, s, 1, {.count = "num_experts"});
 }
 
 void read_dots1(const Reader& in, ConfigNetwork& s) {

@@ -16,16 +16,18 @@ inline bool too_many_rows(const Experts& e, int hidden) {
 }
 
 struct ExpertKeys {
-  std::string_view count, intermediate = "moe_intermediate_size", per_token = "num_experts_per_tok";
+  std::string_view count = "n_routed_experts", intermediate = "moe_intermediate_size",
+                   per_token = "num_experts_per_tok";
   bool normalise = false;  // where "norm_topk_prob" is absent
 };
 Experts read_experts(const Reader&, const ExpertKeys&, int hidden);
 void read_experts_everywhere(const Reader&);  // notes a mistake if Qwen's keys leave layers without them
 // Sizes of DeepSeek's latent attention, and what all networks with it have alike.
-void read_latent_sizes(const Reader&, ConfigNetwork&);
+void read_latent_sizes(const Reader&, ConfigNetwork&, std::string_view activation = "silu");
 // Experts that are scored by sigmoid and chosen with a bias (DeepSeek-V3, GLM, MiMo-V2). Defaults of absent keys:
 // `scale`, and the number of `dense` layers before them.
-void read_experts_with_bias(const Reader&, double scale, ConfigNetwork&, int dense = 0,
-                            std::string_view count = "n_routed_experts");
+void read_experts_with_bias(const Reader&, double scale, ConfigNetwork&, int dense = 0, const ExpertKeys& keys = {});
+// What DeepSeek-V2 and its successors say of attention.
+void read_latent(const Reader&, ConfigNetwork&, std::string_view activation = "silu");
 
 }  // namespace draftline::config

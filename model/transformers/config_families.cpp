@@ -188,6 +188,11 @@ constexpr std::array kFamilies{
     Family{"Qwen3_5ForCausalLM", "qwen3_5_text", read_qwen3_5},
     Family{"Qwen3_5MoeForConditionalGeneration", "qwen3_5_moe", read_qwen3_5_moe},
     Family{"Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", read_qwen3_5_moe},
+    Family{"KimiLinearForCausalLM", "kimi_linear", read_kimi_linear},
+    Family{"KimiK3ForConditionalGeneration", "kimi_k3", read_kimi_linear},
+    Family{"NemotronHForCausalLM", "nemotron_h", read_nemotron_h},
+    Family{"GraniteMoeHybridForCausalLM", "granitemoehybrid", read_granite_hybrid},
+    Family{"FalconH1ForCausalLM", "falcon_h1", read_falcon_h1},
     Family{"DeepseekForCausalLM", "deepseek", read_deepseek},
     Family{"DeepseekV2ForCausalLM", "deepseek_v2", read_deepseek_v2},
     Family{"DeepseekV3ForCausalLM", "deepseek_v3", read_deepseek_v3},
@@ -243,7 +248,28 @@ constexpr std::array kFamilies{
     Family{"BaiChuanForCausalLM", "baichuan", read_baichuan},
 };
 
+constexpr std::string_view kByShapes =
+    "describe the network by its shapes for a lower bound (docs/recipes/your_network.md)";
+constexpr std::array kUnmodelled{
+    Unmodelled{
+        "DeepseekV4ForCausalLM",
+        "attention over compressed keys (compress_ratios) with an indexer, and parallel residual streams (hc_mult)",
+        kByShapes},
+    Unmodelled{"MiniMaxM3ForCausalLM", "attention to chosen blocks of keys (sparse_attention_config)", kByShapes},
+    Unmodelled{"JambaForCausalLM", "state spaces with a state for each column (Mamba-1, mamba_dt_rank)",
+               "describe the network by its shapes with \"mamba\" of as many heads of one column"},
+    Unmodelled{"Zamba2ForCausalLM", "layers that share the weights of one attention", kByShapes},
+    Unmodelled{"MiniMaxText01ForCausalLM", "lightning attention",
+               "describe the network by its shapes with \"delta_net\""},
+};
+
 }  // namespace
+
+const Unmodelled* unmodelled(std::string_view architecture) {
+  const auto it = std::find_if(kUnmodelled.begin(), kUnmodelled.end(),
+                               [&](const Unmodelled& u) { return u.architecture == architecture; });
+  return it == kUnmodelled.end() ? nullptr : &*it;
+}
 
 std::span<const Family> families() { return kFamilies; }
 

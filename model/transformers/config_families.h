@@ -30,10 +30,15 @@ void read_olmo2(const Reader&, ConfigNetwork&);
 void read_olmo3(const Reader&, ConfigNetwork&);
 void read_exaone4(const Reader&, ConfigNetwork&);
 void read_mimo_v2_flash(const Reader&, ConfigNetwork&);
-// ---- in config_hybrids.cpp: that alternate gated delta networks with gated attention
+// ---- in config_hybrids.cpp: that alternate gated delta networks with attention
 void read_qwen3_next(const Reader&, ConfigNetwork&);
 void read_qwen3_5(const Reader&, ConfigNetwork&);
 void read_qwen3_5_moe(const Reader&, ConfigNetwork&);
+void read_kimi_linear(const Reader&, ConfigNetwork&);  // and Kimi-K3
+// ---- in config_state_spaces.cpp: some of whose layers are state spaces (Mamba-2)
+void read_nemotron_h(const Reader&, ConfigNetwork&);
+void read_granite_hybrid(const Reader&, ConfigNetwork&);
+void read_falcon_h1(const Reader&, ConfigNetwork&);
 
 // ---- in config_ungated.cpp: whose MLPs have no gate
 void read_starcoder2(const Reader&, ConfigNetwork&);
@@ -58,6 +63,12 @@ struct Family {
 };
 std::span<const Family> families();
 const Family* family(std::string_view architecture);  // null if it is unknown
+
+// A published architecture with a part that is not modelled.
+struct Unmodelled {
+  std::string_view architecture, part, instead;  // instead: what its user can do
+};
+const Unmodelled* unmodelled(std::string_view architecture);  // null: it is known, or nothing is known of it
 
 // read_transformer() (model/transformers/transformer_shape) as this known architecture, whatever architecture the file
 // names.

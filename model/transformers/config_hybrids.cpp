@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys and their defaults are those of Qwen3NextConfig, Qwen3_5TextConfig and Qwen3_5MoeTextConfig (transformers 5.2).
+// Keys and their defaults are those of Qwen3NextConfig, Qwen3_5TextConfig and Qwen3_5MoeTextConfig (transformers 5.2),
+// and of the configuration classes in moonshotai/Kimi-Linear-48B-A3B-Instruct and moonshotai/Kimi-K3.
 #include <algorithm>
 
 #include "core/int_indexed.h"
@@ -116,6 +117,49 @@ void read_qwen3_5_moe(const Reader& in, ConfigNetwork& s) {
   s.whole.intermediate = s.experts->per_token * s.experts->intermediate + s.experts->shared;
   read_layers(in, s);
   read_tied(in, false, s);
+}
+
+// Layers are counted from 1.
+static void read_kimi_layers(const Reader& in, const Reader& linear, ConfigNetwork& s) {
+  if (s.layer_kinds.empty()) s.layer_kinds.assign(at(s.layers), LayerKind{.experts = s.experts.has_value()});
+  std::size_t named = linear.at("full_attn_layers").size();
+  for (const Reader& layer : linear.at("kda_layers").items()) {
+    const int number = layer.integer(1, s.layers);
+    if (in.failed()) return;
+    s.layer_kinds[at(number - 1)].attention = AttentionKind::delta_net;
+    ++named;
+  }
+  if (named != at(s.layers)) linear.fail("names " + std::to_string(named) + " layers of " + std::to_string(s.layers));
+}
+
+static DeltaNet read_kimi_delta(const Reader& linear) {
+  const int heads = needed(linear, {"num_heads"}, 1 << 12), columns = needed(linear, {"head_dim"}, 1 << 10);
+  return {.key_heads = heads,
+          .value_heads = heads,
+          .key_dim = columns,
+          .value_dim = columns,
+          .kernel = or_default(linear, "short_conv_kernel_size", 4),
+          .state = DType::fp32,  // vLLM: MambaStateDtypeCalculator.kda_state_dtype
+          .column_gates = DeltaNet::ColumnGates{columns, flag(linear, "use_full_rank_gate", false)}};
+}
+
+void read_kimi_linear(const Reader& in, ConfigNetwork& s) {
+  const bool k3 = given(in, "routed_expert_hidden_size").has_value();
+  read_latent(in, s, k3 ? "situ" : "silu");
+  if (in.failed()) return;
+  read_experts_with_bias(in, 1, s, 0, {.count = "num_experts", .per_token = "num_experts_per_token"});
+  s.experts->normalise = flag(in, "moe_renormalize", true);
+  demand_word(in, "moe_router_activation_func", "sigmoid",
+              "only experts with sigmoid scores are modelled for this architecture");
+  if (k3) s.experts->latent = in.at("routed_expert_hidden_size").positive_int(kMostColumns);
+  demand(in, "mla_use_nope", true, "latent attention whose keys are rotated is not modelled for this architecture");
+  s.latent_output_gate = flag(in, "mla_use_output_gate", false);
+  const Reader linear = in.at("linear_attn_config");
+  s.delta_net = read_kimi_delta(linear);
+  read_kimi_layers(in, linear, s);
+  if (const auto blocks = given(in, "attn_res_block_size"))
+    s.whole.notes.push_back("attention over the outputs of blocks of " + std::to_string(blocks->positive_int()) +
+                            " layers (attn_res_block_size) is not priced: it reads a few rows for each token");
 }
 
 }  // namespace draftline::config

@@ -291,13 +291,17 @@ void read_sliding_window(const Reader& in, std::optional<int> otherwise, ConfigN
       in, AttentionKind::sliding, read_window(in, otherwise), [](int) { return true; }, s);
 }
 
-void read_gated(const Reader& in, ConfigNetwork& s) {
+void read_ungated(const Reader& in, ConfigNetwork& s) {
   s.whole.hidden = needed(in, {"hidden_size"}, kMostColumns);
   s.layers = needed(in, {"num_hidden_layers"}, kMostLayers);
   s.whole.intermediate = needed(in, {"intermediate_size"}, kMostColumns);
   s.whole.vocabulary = needed(in, {"vocab_size"}, kMostVocabulary);
-  read_activation(in, "hidden_act", {"silu", "swish"});
   read_rope(in, s);
+}
+
+void read_gated(const Reader& in, ConfigNetwork& s) {
+  read_ungated(in, s);
+  read_activation(in, "hidden_act", {"silu", "swish"});
 }
 
 void read_like_llama(const Reader& in, const Defaults& d, ConfigNetwork& s) {

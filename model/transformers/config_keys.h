@@ -59,8 +59,9 @@ void read_sliding_window(const Reader&, std::optional<int> otherwise, ConfigNetw
 // ---- what Llama and its descendants say alike
 inline constexpr auto kNoOutputBias = "a bias on the attention's output is not modelled";
 
-// Reads sizes, activation and rope; the MLP's columns are `intermediate_size`.
-void read_gated(const Reader&, ConfigNetwork&);
+// Reads sizes and rope; the MLP's columns are `intermediate_size`.
+void read_ungated(const Reader&, ConfigNetwork&);
+void read_gated(const Reader&, ConfigNetwork&);  // also the activation, SiLU
 
 // What families built like Llama take absent keys to mean, and what they have that is no key.
 struct Defaults {

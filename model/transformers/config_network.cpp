@@ -40,11 +40,25 @@ static HeadAttention head_attention(const ConfigNetwork& s, const LayerKind& kin
 
 static LatentHeads latent_heads(const ConfigNetwork& s, const LayerKind& kind) {
   const HeadAttention& all = s.attention;
-  LatentHeads a{all.heads.heads, s.latent.value(), rope_of(s, kind, all.heads.head_dim), all.query_scale,
-                kind.shares_choice};
+  LatentHeads a{all.heads.heads, s.latent.value(),   rope_of(s, kind, all.heads.head_dim),
+                all.query_scale, kind.shares_choice, s.latent_output_gate};
   a.rope.columns = a.dims.rope_dim;
   if (kind.shares_choice) a.dims.indexer.reset();
   return a;
+}
+
+static void set_attention(const ConfigNetwork& s, const LayerKind& kind, LayerShape& l) {
+  switch (kind.attention) {
+    case AttentionKind::none: l.attention = NoAttention{}; break;
+    case AttentionKind::delta_net: l.attention = s.delta_net.value(); break;
+    case AttentionKind::mamba: l.attention = s.mamba.value(); break;
+    case AttentionKind::beside_mamba:
+      l.attention = AttentionBesideMamba{head_attention(s, kind), s.mamba.value()};
+      break;
+    default:
+      if (s.latent) l.attention = latent_heads(s, kind);
+      else l.attention = head_attention(s, kind);
+  }
 }
 
 LayerShape ConfigNetwork::layer_shape(const LayerKind& kind) const {
@@ -52,10 +66,12 @@ LayerShape ConfigNetwork::layer_shape(const LayerKind& kind) const {
   l.hidden = whole.hidden;
   l.norm = whole.norm;
   l.norm_epsilon = whole.norm_epsilon;
-  if (kind.attention == AttentionKind::delta_net) l.attention = delta_net.value();
-  else if (latent) l.attention = latent_heads(*this, kind);
-  else l.attention = head_attention(*this, kind);
+  set_attention(*this, kind, l);
   const DenseMlp dense{whole.intermediate, mlp, mlp_bias};
+  if (!kind.mlp) {
+    l.mlp = NoMlp{};
+    return l;
+  }
   l.mlp = dense;
   if (!kind.experts) return l;
   Experts e = experts.value();

@@ -9,13 +9,14 @@
 
 namespace draftline::config {
 
-enum class AttentionKind { full, sliding, chunked, delta_net };
+enum class AttentionKind { full, sliding, chunked, delta_net, mamba, beside_mamba, none };
 
 struct LayerKind {  // how a layer differs from others of its network
   AttentionKind attention = AttentionKind::full;
   bool experts = false;        // whether its MLP is the mixture of experts
   bool rope = true;            // whether queries and keys are rotated
   bool shares_choice = false;  // LatentHeads::shares_choice
+  bool mlp = true;             // whether it has an MLP, dense or of experts
   bool operator==(const LayerKind&) const = default;
 };
 
@@ -24,8 +25,8 @@ struct WindowRope {  // unscaled rope of layers with a sliding window (Gemma 3, 
   double share = 1;  // share of a head's columns that are rotated
 };
 
-// Layers are made of the prototypes `base`, `attention`, `latent`, `delta_net` and `experts`, which have what all
-// layers of their kind have alike. The members below them are rules of some layers.
+// Layers are made of the prototypes `base`, `attention`, `latent`, `delta_net`, `mamba` and `experts`, which have what
+// all layers of their kind have alike. The members below them are rules of some layers.
 struct ConfigNetwork {
   TransformerShape whole;  // everything outside the layers; has no layers until network_of()
   int layers = 0;
@@ -33,8 +34,10 @@ struct ConfigNetwork {
 
   LayerShape base;                        // norms, and how sublayers are joined
   HeadAttention attention;                // heads.value_dim 0: as many columns as a key has
-  std::optional<LatentAttention> latent;  // in all layers; heads then have nope_dim + rope_dim columns
+  std::optional<LatentAttention> latent;  // in all layers that attend; heads then have nope_dim + rope_dim columns
+  bool latent_output_gate = false;        // LatentHeads::output_gate
   std::optional<DeltaNet> delta_net;
+  std::optional<Mamba2> mamba;
   MlpKind mlp = MlpKind::gated_silu;
   bool mlp_bias = false;  // of a dense MLP
   std::optional<Experts> experts;

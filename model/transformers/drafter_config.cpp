@@ -110,7 +110,7 @@ void read_eagle3(const Reader& in, DrafterConfig& d) {
   }
   if (parallel) d.layers = d.network.layers();
   else demand_one_layer(layer, d);
-  if (d.network.experts() != nullptr || d.network.latent() != nullptr || d.network.delta_net() != nullptr)
+  if (d.network.experts() != nullptr || d.network.latent() != nullptr || d.network.states())
     layer.fail("a drafter with experts, latent attention or recurrent states is not modelled");
   if (!in.failed()) take_layer(d);
   for (const LayerShape& other : d.network.kinds)
@@ -192,7 +192,7 @@ void read_assistant(const Reader& in, DrafterConfig& d) {
 
 std::optional<int> last_alike(const TransformerShape& target, const LayerShape& own) {
   for (int i = target.layers() - 1; i >= 0; --i)
-    if (target.layer(i).delta_net() == nullptr && target.layer(i).sees_all() == own.sees_all()) return i;
+    if (target.layer(i).attends() && target.layer(i).sees_all() == own.sees_all()) return i;
   return std::nullopt;
 }
 

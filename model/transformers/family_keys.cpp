@@ -107,6 +107,23 @@ constexpr std::array kRows{
     KeysOf{"starcoder2", "use_bias sliding_window", "use_norm_bias"},
     KeysOf{"gpt_neox", "use_parallel_residual", ""},
     KeysOf{"opt", "enable_bias", ""},
+    KeysOf{"kimi_linear kimi_k3",
+           "num_shared_experts|n_shared_experts first_k_dense_replace mla_use_nope moe_renormalize q_lora_rank",
+           "num_key_value_heads head_dim qk_head_dim num_nextn_predict_layers moe_layer_freq use_grouped_topk"},
+    KeysOf{"nemotron_h",
+           "num_key_value_heads head_dim|attention_head_dim n_groups conv_kernel "
+           "hybrid_override_pattern|layers_block_type",
+           "chunk_size mamba_num_groups expand time_step_min time_step_max time_step_floor time_step_limit "
+           "mamba_hidden_act use_mamba_kernels mamba_expand sliding_window num_nextn_predict_layers"},
+    KeysOf{"granitemoehybrid",
+           "num_key_value_heads mamba_n_groups mamba_d_conv num_local_experts position_embedding_type "
+           "layers_block_type|layer_types",
+           "mamba_chunk_size mamba_expand init_method normalization_function time_step_limit time_step_min "
+           "time_step_max"},
+    KeysOf{"falcon_h1", "num_key_value_heads head_dim mamba_n_groups mamba_d_conv mamba_rms_norm",
+           "mamba_chunk_size mamba_expand attention_in_multiplier attention_out_multiplier key_multiplier "
+           "lm_head_multiplier mlp_multipliers mlp_expansion_factor ssm_in_multiplier ssm_multipliers "
+           "ssm_out_multiplier time_step_floor time_step_limit time_step_min time_step_max"},
     // A block of a quantization_config.
     KeysOf{"quantization_config", "",
            "config_groups format fmt quantization_status global_compression_ratio quant_method producer activation_scheme "

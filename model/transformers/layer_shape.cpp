@@ -18,21 +18,35 @@ double matrices(const LatentHeads& a, double inputs, double hidden) {
   const double queries = l.q_rank > 0 ? l.q_rank * (inputs + a.q_columns()) : inputs * a.q_columns();
   double chosen = 0;
   if (const auto& i = l.indexer) chosen = 1.0 * l.q_rank * i->heads * i->head_dim + inputs * (i->head_dim + i->heads);
-  return queries + chosen + inputs * (l.kv_rank + l.rope_dim) +
+  return queries + chosen + inputs * (l.kv_rank + l.rope_dim) + (a.output_gate ? inputs * a.result_columns() : 0) +
          1.0 * a.heads * (l.kv_rank * (l.nope_dim + l.value_dim) + hidden * l.value_dim);
 }
 
 // Queries, keys, values and gates; two numbers a head; the output.
 double matrices(const DeltaNet& d, double inputs, double hidden) {
-  return inputs * (d.convolved_columns() + d.value_columns() + 2.0 * d.value_heads) + hidden * d.value_columns();
+  const double ends = inputs * d.convolved_columns() + hidden * d.value_columns();
+  if (!d.column_gates) return ends + inputs * (d.value_columns() + 2.0 * d.value_heads);
+  const double rank = d.column_gates->rank, values = d.value_columns();
+  const double results = d.column_gates->full_rank_results ? inputs * values : rank * (inputs + values);
+  return ends + inputs * d.value_heads + rank * (inputs + d.decays()) + results;
 }
 
-double matrices(const NoMlp&, double) { return 0; }
-double matrices(const DenseMlp& m, double hidden) { return hidden * (m.gate_up_columns() + m.intermediate); }
-double matrices(const Experts& e, double hidden) {
-  return hidden * (e.count + e.stored() * 3.0 * e.intermediate + 3.0 * e.shared + (e.shared_gate ? 1 : 0));
+double matrices(const Mamba2& m, double inputs, double hidden) {
+  return inputs * m.projected_columns() + hidden * m.columns();
 }
-double matrices(const ExpertsBesideMlp& m, double hidden) {
+double matrices(const AttentionBesideMamba& b, double inputs, double hidden) {
+  return matrices(b.attention, inputs, hidden) + matrices(b.mamba, inputs, hidden);
+}
+double matrices(const NoAttention&, double, double) { return 0; }
+
+double matrices(const NoMlp&, int) { return 0; }
+double matrices(const DenseMlp& m, int hidden) { return 1.0 * hidden * (m.gate_up_columns() + m.intermediate); }
+double matrices(const Experts& e, int hidden) {
+  const double shared = (is_gated(e.kind) ? 3.0 : 2.0) * e.shared;
+  return hidden * (e.count + shared + (e.shared_gate ? 1 : 0) + 2.0 * e.latent) +
+         e.stored() * e.expert_elements(hidden);
+}
+double matrices(const ExpertsBesideMlp& m, int hidden) {
   return matrices(m.dense, hidden) + matrices(m.experts, hidden);
 }
 
@@ -49,8 +63,16 @@ double vectors(const LatentHeads& a, int) {  // an indexer's norm has a bias
   return a.dims.q_rank + a.dims.kv_rank + (a.dims.indexer ? 2.0 * a.dims.indexer->head_dim : 0);
 }
 double vectors(const DeltaNet& d, int) {
-  return 1.0 * d.convolved_columns() * d.kernel + 2.0 * d.value_heads + d.value_dim;
+  return 1.0 * d.convolved_columns() * d.kernel + d.value_heads + d.decays() + d.value_dim;
 }
+double vectors(const Mamba2& m, int) {  // a decay, a step's bias and a factor on the input for each head
+  return 1.0 * m.convolved_columns() * (m.kernel + (m.convolution_bias ? 1 : 0)) + 3.0 * m.heads +
+         (m.norm ? m.columns() : 0);
+}
+double vectors(const AttentionBesideMamba& b, int hidden) {
+  return vectors(b.attention, hidden) + vectors(b.mamba, hidden);
+}
+double vectors(const NoAttention&, int) { return 0; }
 
 double vectors(const NoMlp&, int) { return 0; }
 double vectors(const DenseMlp& m, int hidden) { return m.bias ? 1.0 * m.gate_up_columns() + hidden : 0; }
@@ -66,6 +88,9 @@ double vectors(const ExpertsBesideMlp& m, int hidden) {  // four norms, and a fa
 double cached(const HeadAttention& a) { return a.heads.k_columns() + a.heads.v_columns(); }
 double cached(const LatentHeads& a) { return a.dims.kv_rank + a.dims.rope_dim; }
 double cached(const DeltaNet&) { return 0; }
+double cached(const Mamba2&) { return 0; }
+double cached(const AttentionBesideMamba& b) { return cached(b.attention); }
+double cached(const NoAttention&) { return 0; }
 
 // ---- shares
 
@@ -82,6 +107,15 @@ DeltaNet share(DeltaNet d, int ranks) {
   d.key_heads /= ranks, d.value_heads /= ranks;
   return d;
 }
+Mamba2 share(Mamba2 m, int ranks) {  // a group that is alone is on every device
+  m.heads /= ranks;
+  m.groups = std::max(1, m.groups / ranks);
+  return m;
+}
+AttentionBesideMamba share(const AttentionBesideMamba& b, int ranks) {
+  return {share(b.attention, ranks), share(b.mamba, ranks)};
+}
+NoAttention share(NoAttention a, int) { return a; }
 
 NoMlp share(NoMlp m, const Parallelism&) { return m; }
 DenseMlp share(DenseMlp m, const Parallelism& p) {
@@ -113,6 +147,25 @@ std::optional<std::string> undivided(const LatentHeads& a, int ranks, const std:
 std::optional<std::string> undivided(const DeltaNet& d, int ranks, const std::string& network) {
   return undivided_heads(d.key_heads, ranks, " key heads of the delta networks of " + network);
 }
+std::optional<std::string> undivided(const Mamba2& m, int ranks, const std::string& network) {
+  if (const auto why = undivided_heads(m.heads, ranks, " heads of the state spaces of " + network)) return why;
+  if (m.groups == 1) return std::nullopt;
+  return undivided_heads(m.groups, ranks, " groups of the state spaces of " + network);
+}
+std::optional<std::string> undivided(const AttentionBesideMamba& b, int ranks, const std::string& network) {
+  if (const auto why = undivided(b.attention, ranks, network)) return why;
+  return undivided(b.mamba, ranks, network);
+}
+std::optional<std::string> undivided(const NoAttention&, int, const std::string&) { return std::nullopt; }
+
+// ---- states
+
+std::optional<StateForm> states_of(const HeadAttention&) { return std::nullopt; }
+std::optional<StateForm> states_of(const LatentHeads&) { return std::nullopt; }
+std::optional<StateForm> states_of(const NoAttention&) { return std::nullopt; }
+std::optional<StateForm> states_of(const DeltaNet& d) { return d.form(); }
+std::optional<StateForm> states_of(const Mamba2& m) { return m.form(); }
+std::optional<StateForm> states_of(const AttentionBesideMamba& b) { return b.mamba.form(); }
 
 }  // namespace
 
@@ -122,7 +175,27 @@ Bytes Indexer::key_bytes() const {
   return bytes_of(keys, head_dim) + (bits_of(keys) < 16 ? bytes_of(DType::fp32, 1) : Bytes{});
 }
 
+StateForm DeltaNet::form() const {
+  return {key_heads, value_heads, key_dim, value_dim, convolved_columns(), kernel, state};
+}
+StateForm Mamba2::form() const { return {groups, heads, state_dim, head_dim, convolved_columns(), kernel, state}; }
+
+double Experts::expert_elements(int hidden) const {
+  return 1.0 * row_columns(hidden) * (gate_up_columns() + intermediate);
+}
 int Experts::stored() const { return share_of(count, parallel.expert_groups()); }
+
+const HeadAttention* LayerShape::heads() const {
+  if (const auto* both = std::get_if<AttentionBesideMamba>(&attention)) return &both->attention;
+  return std::get_if<HeadAttention>(&attention);
+}
+const Mamba2* LayerShape::mamba() const {
+  if (const auto* both = std::get_if<AttentionBesideMamba>(&attention)) return &both->mamba;
+  return std::get_if<Mamba2>(&attention);
+}
+std::optional<StateForm> LayerShape::states() const {
+  return std::visit([](const auto& a) { return states_of(a); }, attention);
+}
 
 const Experts* LayerShape::experts() const {
   if (const auto* both = std::get_if<ExpertsBesideMlp>(&mlp)) return &both->experts;
@@ -137,6 +210,7 @@ const DenseMlp* LayerShape::dense_mlp() const {
 Rope* LayerShape::rope() {
   if (auto* a = std::get_if<HeadAttention>(&attention)) return &a->rope;
   if (auto* a = std::get_if<LatentHeads>(&attention)) return &a->rope;
+  if (auto* a = std::get_if<AttentionBesideMamba>(&attention)) return &a->attention.rope;
   return nullptr;
 }
 
@@ -158,7 +232,8 @@ double layer_parameters(const LayerShape& s) { return attention_parameters(s) + 
 
 double vector_parameters(const LayerShape& s) {
   const double norm = (s.norm == NormKind::layer ? 2.0 : 1.0) * s.hidden;
-  return (s.scaled ? 1 : 0) + (s.norms == NormPlacement::both ? 4 : 2) * norm +
+  const int sublayers = (s.has_attention() ? 1 : 0) + (s.has_mlp() ? 1 : 0);
+  return (s.scaled ? 1 : 0) + (s.norms == NormPlacement::both ? 2 : 1) * sublayers * norm +
          std::visit([&](const auto& a) { return vectors(a, s.hidden); }, s.attention) +
          std::visit([&](const auto& m) { return vectors(m, s.hidden); }, s.mlp);
 }
@@ -166,8 +241,7 @@ double vector_parameters(const LayerShape& s) {
 double idle_parameters(const LayerShape& s) {
   const Experts* e = s.experts();
   if (e == nullptr) return 0;
-  return (e->count - e->per_token) *
-         (3.0 * s.hidden * e->intermediate + (e->bias ? 2.0 * e->intermediate + s.hidden : 0));
+  return (e->count - e->per_token) * (e->expert_elements(s.hidden) + (e->bias ? 2.0 * e->intermediate + s.hidden : 0));
 }
 
 double cached_elements(const LayerShape& s) {

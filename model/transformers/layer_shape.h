@@ -21,10 +21,15 @@ enum class NormPlacement { before, behind, both };
 // RMSNorm of queries and of keys before rope: over each head (Qwen3), over all heads at once (MiniMax-M2), or over each
 // head without weights (Llama 4).
 enum class QkNorm { none, each_head, all_heads, unweighted };
-// gelu: two matrices, no gate. gated_gelu: by the tanh formula (Gemma). clamped_swiglu: gpt-oss.
-enum class MlpKind { gated_silu, gelu, gated_gelu, clamped_swiglu };
+// gelu, squared_relu: two matrices, no gate. gated_gelu: by the tanh formula (Gemma). clamped_swiglu: gpt-oss.
+enum class MlpKind { gated_silu, gelu, gated_gelu, clamped_swiglu, squared_relu };
+constexpr bool is_gated(MlpKind k) { return k != MlpKind::gelu && k != MlpKind::squared_relu; }
 
 // ---- attention
+
+struct NoAttention {  // an MLP alone (Nemotron-H)
+  bool operator==(const NoAttention&) const = default;
+};
 
 // The heads of a layer's attention.
 struct AttentionHeads {
@@ -100,6 +105,7 @@ struct LatentHeads {
   std::optional<double> query_scale = {};  // none: 1 / sqrt(head_dim())
   // The layer has no indexer and reads the tokens chosen by the last indexer before it (GLM-5.2, vLLM's IndexCache).
   bool shares_choice = false;
+  bool output_gate = false;  // its result is multiplied by a gate per column, from a matrix of its own (Kimi-K3)
   int head_dim() const { return dims.nope_dim + dims.rope_dim; }
   int q_columns() const { return heads * head_dim(); }
   int expanded_columns() const { return heads * (dims.nope_dim + dims.value_dim); }  // keys' unrotated part, and values
@@ -107,16 +113,60 @@ struct LatentHeads {
   bool operator==(const LatentHeads&) const = default;
 };
 
+// What a recurrent layer keeps of a sequence: a state [key_dim, value_dim] for each value head, and the rows before the
+// next one of a causal convolution over the last `kernel` tokens.
+struct StateForm {
+  int key_heads = 0, value_heads = 0, key_dim = 0, value_dim = 0;
+  int convolved_columns = 0, kernel = 4;
+  DType format = DType::bf16;  // of states in memory
+  int key_columns() const { return key_heads * key_dim; }
+  int value_columns() const { return value_heads * value_dim; }
+  double elements() const { return 1.0 * value_heads * key_dim * value_dim; }
+  bool operator==(const StateForm&) const = default;
+};
+
 // A gated delta network (Yang et al. 2024): a state [key_dim, value_dim] for each value head, and a causal convolution
 // over the last `kernel` tokens of queries, keys and values.
 struct DeltaNet {
+  // Gates of a head's columns of keys (its decay) and of its results, instead of one decay per head (Kimi Delta
+  // Attention, 2025, section 3). They come from matrices of this rank; those of results may have full rank.
+  struct ColumnGates {
+    int rank = 0;
+    bool full_rank_results = false;
+    bool operator==(const ColumnGates&) const = default;
+  };
   int key_heads = 0, value_heads = 0, key_dim = 0, value_dim = 0, kernel = 4;
   DType state = DType::bf16;  // format in memory: config.json's mamba_ssm_dtype, else 16 bits
+  std::optional<ColumnGates> column_gates = {};
   int key_columns() const { return key_heads * key_dim; }
   int value_columns() const { return value_heads * value_dim; }
   int convolved_columns() const { return 2 * key_columns() + value_columns(); }
-  double state_elements() const { return 1.0 * value_heads * key_dim * value_dim; }
+  int decays() const { return column_gates ? value_heads * key_dim : value_heads; }  // of a token
+  StateForm form() const;
   bool operator==(const DeltaNet&) const = default;
+};
+
+// A selective state space (Mamba-2: Dao and Gu 2024, section 7): with every token each head's state [state_dim,
+// head_dim] decays by a factor, and the token's input is added along B. C reads the result. The heads of a group share
+// B and C. A causal convolution over the last `kernel` tokens of inputs, B and C comes first.
+struct Mamba2 {
+  int heads = 0, head_dim = 0, groups = 1, state_dim = 0, kernel = 4;
+  int chunk = 256;            // rows of a chunk in which engines compute prompts
+  DType state = DType::bf16;  // format in memory: config.json's mamba_ssm_cache_dtype, else 16 bits
+  bool norm = true;           // of the gated result, over each group's columns (Falcon-H1 has none)
+  bool convolution_bias = true;
+  int columns() const { return heads * head_dim; }  // of inputs, gates and results
+  int convolved_columns() const { return columns() + 2 * groups * state_dim; }
+  int projected_columns() const { return columns() + convolved_columns() + heads; }  // gates; inputs, B, C; steps
+  StateForm form() const;
+  bool operator==(const Mamba2&) const = default;
+};
+
+// Attention and a state space read the same normalised rows, and their results are added (Falcon-H1).
+struct AttentionBesideMamba {
+  HeadAttention attention = {};
+  Mamba2 mamba = {};
+  bool operator==(const AttentionBesideMamba&) const = default;
 };
 
 // ---- MLPs
@@ -129,7 +179,7 @@ struct DenseMlp {
   int intermediate = 0;
   MlpKind kind = MlpKind::gated_silu;
   bool bias = false;  // of both matrices (GPT-NeoX)
-  int gate_up_columns() const { return (kind == MlpKind::gelu ? 1 : 2) * intermediate; }
+  int gate_up_columns() const { return (is_gated(kind) ? 2 : 1) * intermediate; }
   bool operator==(const DenseMlp&) const = default;
 };
 
@@ -148,7 +198,12 @@ struct Experts {  // a mixture-of-experts MLP
   Parallelism parallel = {};             // in a shard: how the group's devices share the experts
   ExpertRouting routing = {};            // not from config.json (inputs/expert_routing.h)
   MlpKind kind = MlpKind::gated_silu;
-  int stored() const;  // experts whose weights one device holds
+  int latent = 0;  // columns to which a matrix narrows the experts' rows and from which another widens their sum
+                   // (Nemotron-3-Super); 0: experts compute the hidden state. The router and the shared MLP do.
+  int gate_up_columns() const { return (is_gated(kind) ? 2 : 1) * intermediate; }
+  int row_columns(int hidden) const { return latent > 0 ? latent : hidden; }
+  double expert_elements(int hidden) const;  // of one expert's matrices
+  int stored() const;                        // experts whose weights one device holds
   bool operator==(const Experts&) const = default;
 };
 
@@ -165,7 +220,7 @@ struct ExpertsBesideMlp {
 struct LayerShape {
   int hidden = 0;
   std::optional<int> inputs = {};  // columns of the attention's input; none: hidden
-  std::variant<HeadAttention, LatentHeads, DeltaNet> attention = {};
+  std::variant<HeadAttention, LatentHeads, DeltaNet, Mamba2, AttentionBesideMamba, NoAttention> attention = {};
   std::variant<NoMlp, DenseMlp, Experts, ExpertsBesideMlp> mlp = {};
   NormKind norm = NormKind::rms;
   double norm_epsilon = 1e-6;
@@ -176,16 +231,21 @@ struct LayerShape {
 
   bool norms_before() const { return norms != NormPlacement::behind; }
   bool norms_behind() const { return norms != NormPlacement::before; }
-  const HeadAttention* heads() const { return std::get_if<HeadAttention>(&attention); }
+  const HeadAttention* heads() const;  // also those beside a state space
   const LatentHeads* latent() const { return std::get_if<LatentHeads>(&attention); }
   const DeltaNet* delta_net() const { return std::get_if<DeltaNet>(&attention); }
+  const Mamba2* mamba() const;              // also one beside attention
+  std::optional<StateForm> states() const;  // none: the layer is not recurrent
+  bool attends() const { return heads() != nullptr || latent() != nullptr; }
+  bool has_attention() const { return !std::holds_alternative<NoAttention>(attention); }  // or what takes its place
+  bool has_mlp() const { return !std::holds_alternative<NoMlp>(mlp); }
   const Experts* experts() const;     // also those beside a dense MLP
   const DenseMlp* dense_mlp() const;  // also a dense MLP beside experts
   std::optional<TextWindow> window() const { return heads() != nullptr ? heads()->window : std::nullopt; }
   Rope* rope();  // null: the layer has no rope
   const Rope* rope() const { return const_cast<LayerShape*>(this)->rope(); }
   bool shares_choice() const { return latent() != nullptr && latent()->shares_choice; }
-  bool sees_all() const { return delta_net() == nullptr && !window(); }  // attends to all of the text
+  bool sees_all() const { return attends() && !window(); }  // attends to all of the text
   bool operator==(const LayerShape&) const = default;
 };
 

@@ -56,6 +56,10 @@ const config::Family* family_of(const Reader& in, std::string& word) {
       word = f->architecture;
       return f;
     }
+  if (const config::Unmodelled* u = config::unmodelled(word)) {
+    place.fail("\"" + word + "\" has " + std::string(u->part) + ", which is not modelled; " + std::string(u->instead));
+    return nullptr;
+  }
   std::string known;
   for (const auto& f : config::families()) known += (known.empty() ? "" : ", ") + std::string(f.architecture);
   if (place.is_string())

@@ -44,8 +44,10 @@ const Experts* TransformerShape::experts() const {
 const LatentHeads* TransformerShape::latent() const {
   return first_of(kinds, [](const LayerShape& l) { return l.latent(); });
 }
-const DeltaNet* TransformerShape::delta_net() const {
-  return first_of(kinds, [](const LayerShape& l) { return l.delta_net(); });
+std::optional<StateForm> TransformerShape::states() const {
+  for (const LayerShape& layer : kinds)
+    if (const auto states = layer.states()) return states;
+  return std::nullopt;
 }
 
 void TransformerShape::set_expert_routing(const ExpertRouting& routing) {
@@ -74,7 +76,7 @@ bool all_windowed(const TransformerShape& s) {
     return window && !window->chunked;
   });
 }
-bool shares_prefixes(const TransformerShape& s) { return s.delta_net() == nullptr && !all_windowed(s); }
+bool shares_prefixes(const TransformerShape& s) { return !s.states() && !all_windowed(s); }
 
 static double sum_over_layers(const TransformerShape& s, double (*of_layer)(const LayerShape&)) {
   double sum = 0;
@@ -108,6 +110,8 @@ std::optional<std::string> refuses_shards(const TransformerShape& s, const Paral
   const auto beside_mlp = [](const LayerShape& l) { return std::holds_alternative<ExpertsBesideMlp>(l.mlp); };
   if (p.attention_replicas > 1 && std::any_of(s.kinds.begin(), s.kinds.end(), beside_mlp))
     return "data_parallel_attention is not modelled for " + s.name + ", which has experts beside a dense MLP";
+  if (p.attention_replicas > 1 && experts != nullptr && experts->latent > 0)
+    return "data_parallel_attention is not modelled for " + s.name + ", whose experts compute narrower rows";
   if ((p.expert_parallel || p.attention_replicas > 1) && experts == nullptr)
     return s.name + " has no experts, which expert_parallel and data_parallel_attention require";
   if (p.expert_parallel && experts->count < p.expert_groups())

@@ -45,7 +45,8 @@ struct TransformerShape {
   // The experts of the first layer that has experts; null if none has.
   const Experts* experts() const;
   const LatentHeads* latent() const;
-  const DeltaNet* delta_net() const;
+  // The form of the states of the layers that are recurrent, which is one for all; none if no layer is.
+  std::optional<StateForm> states() const;
   // Changes the experts' configuration in each layer that has experts.
   void set_expert_routing(const ExpertRouting&);
   bool operator==(const TransformerShape&) const = default;

@@ -16,7 +16,20 @@
 
 namespace draftline::test {
 
-enum class Network { llama, qwen2, qwen3, mixture, latent, deepseek, sparse, windows, gemma4, hybrid };
+enum class Network {
+  llama,
+  qwen2,
+  qwen3,
+  mixture,
+  latent,
+  deepseek,
+  sparse,
+  windows,
+  gemma4,
+  hybrid,
+  column_gates,
+  state_spaces
+};
 inline HeadAttention& heads_of(LayerShape& layer) { return std::get<HeadAttention>(layer.attention); }
 
 // All that Gemma 3, gpt-oss, Llama 4 and MiMo-V2 do to attention, in windows that texts fill.
@@ -70,6 +83,20 @@ inline LatentHeads tiny_latent_heads() {
           .rope = {.columns = 4}};
 }
 
+// State spaces alone, with an MLP, and beside attention; experts of narrower rows and an MLP without gates alone.
+inline LayerShape state_space_layer(LayerShape layer, int index) {
+  const Mamba2 mamba{.heads = 4, .head_dim = 6, .groups = 2, .state_dim = 8, .state = DType::fp32};
+  Experts experts{5, 2, 24, true, 40};
+  experts.kind = MlpKind::squared_relu;
+  experts.latent = 12;
+  if (index < 3 && index != 1) layer.attention = mamba;
+  if (index == 0) layer.mlp = NoMlp{};
+  if (index == 1) layer.attention = NoAttention{}, layer.mlp = experts;
+  if (index == 4) layer.attention = AttentionBesideMamba{*layer.heads(), mamba};
+  if (index == 5) layer.mlp = DenseMlp{48, MlpKind::squared_relu};
+  return layer;
+}
+
 inline LayerShape tiny_layer(Network kind, int index) {
   LayerShape layer = llama_layer(32, {4, 2, 8, 8}, 48);
   const Experts experts{5, 2, 24, true, 40};  // behind two dense layers, and one that all tokens pass
@@ -112,6 +139,16 @@ inline LayerShape tiny_layer(Network kind, int index) {
       heads_of(layer).rope.columns = 2;
       if (index != 3 && index != 5) layer.attention = DeltaNet{2, 4, 8, 6, 4, DType::fp32};
       break;
+    case Network::column_gates:  // delta networks with gates per column, with and without full rank
+      if (index != 3)
+        layer.attention = DeltaNet{.key_heads = 2,
+                                   .value_heads = 4,
+                                   .key_dim = 8,
+                                   .value_dim = 6,
+                                   .state = DType::fp32,
+                                   .column_gates = DeltaNet::ColumnGates{5, index > 3}};
+      break;
+    case Network::state_spaces: return state_space_layer(layer, index);
   }
   return layer;
 }
@@ -191,7 +228,7 @@ struct Rig {
         decoder(
             {tiny_shape(network), Precision(DType::fp32), slots, capacity, {}, sampling}, read_method(method_text),
             [network](const NamedNetwork&) {
-              return tiny_shape(network == Network::hybrid ? Network::llama : network);  // of a draft network
+              return tiny_shape(network >= Network::hybrid ? Network::llama : network);  // of a draft network
             },
             [&](const WeightStore& store) -> std::unique_ptr<Backend> {
               if (kind == Kind::priced) return std::make_unique<PricedBackend>();

@@ -244,8 +244,11 @@ TEST_CASE("a target with recurrent states emits on CUDA the CPU's text under met
   for (const Plan& plan :
        {Plan{"autoregressive", ""}, {"prompt_lookup", R"(,"draft_length":3)"}, {"eagle3", R"(,"draft_length":2)"}}) {
     INFO(label(plan));
-    Rig cpu(plan, Rig::Kind::cpu_planned, 2, Network::hybrid);
-    CudaRig cuda(plan, fp32(true), 2, Network::hybrid);
+    const Network network = GENERATE(Network::hybrid, Network::column_gates);
+    Rig cpu(plan, Rig::Kind::cpu_planned, 2, network);
+    CudaRig cuda(plan, fp32(true), 2, network);
     agree(cpu.run(questions, limits), cuda.run(questions, limits));
   }
+  CudaRig ungated({"autoregressive", ""}, fp32(true), 2, Network::state_spaces);
+  CHECK_THROWS_AS(ungated.run(questions, limits), InputErrors);
 }

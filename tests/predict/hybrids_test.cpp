@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What recurrent states cost: memory for each row that is verified, bytes in a step. Trees are refused.
+// What recurrent states cost: memory for each row that is verified, bytes in a step, of chains and of trees.
 #include "predict/device_memory.h"
 #include "predict/prediction.h"
 #include "tests/core/messages.h"
@@ -53,11 +53,26 @@ TEST_CASE("a step moves one state to read and one to write for each row") {
   CHECK(recurrence(6) == Approx(4 * recurrence(0)).epsilon(0.02));  // 1 + 7 states for 1 + 1
 }
 
-TEST_CASE("methods that verify trees are refused on a target with recurrent states, at their place") {
-  const std::string medusa =
-      R"([{"name": "autoregressive"}, {"name": "medusa", "tree": {"nodes": [[0], [1], [0, 0]]}, "acceptance": {"mean_length": 2}}])";
-  CHECK(contains(ScenarioText(hybrid_scenario(medusa, 1, 500)).mistakes(),
-                 "#/method/1: a network with recurrent states (delta networks) verifies chains alone"));
+TEST_CASE("a tree on a target with recurrent states moves a state for each node, and says which engines verify none") {
+  const auto medusa = [](const std::string& engine, const std::string& nodes) {
+    const std::string method =
+        R"({"name": "medusa", "tree": {"nodes": )" + nodes + R"(}, "acceptance": {"mean_length": 2}})";
+    std::string scenario = hybrid_scenario(method, 64, 500);
+    return prediction(scenario.replace(scenario.find("\"vllm\""), 6, engine));
+  };
+  const auto recurrence = [](const Prediction& p) {
+    return p.breakdown.of(Phase::verify, KernelKind::recurrence).value - 24 * 4.223e-6;
+  };
+  const Prediction tree = medusa(R"("sglang")", "[[0], [1], [0, 0]]"), chain = medusa(R"("sglang")", "[[0], [0, 0]]");
+  CHECK(recurrence(tree) == Approx(4.0 / 2 * recurrence(chain)).epsilon(0.03));  // 4 + 4 states for 1 + 3
+  const auto warns = [](const Prediction& p) {
+    return std::any_of(p.warnings.begin(), p.warnings.end(), [](const std::string& w) {
+      return w.find("verifies chains alone on a network with recurrent states") != std::string::npos;
+    });
+  };
+  CHECK_FALSE(warns(tree));
+  CHECK(warns(medusa(R"("vllm")", "[[0], [1], [0, 0]]")));
+  CHECK_FALSE(warns(medusa(R"("vllm")", "[[0], [0, 0]]")));
 }
 
 }  // namespace draftline

@@ -108,6 +108,14 @@ __global__ void gelu_kernel(View<const T> x, View<T> y) {
   y.row(row())[c] = from_float<T>(0.5F * v * (1 + erff(v * 0.70710678F)));
 }
 
+template <class T>
+__global__ void squared_relu_kernel(View<const T> x, View<T> y) {
+  const int c = column();
+  if (c >= y.cols) return;
+  const float v = fmaxf(to_float(x.row(row())[c]), 0);
+  y.row(row())[c] = from_float<T>(v * v);
+}
+
 // A warp for each head of each row.
 template <class T>
 __global__ void cosine_gate_kernel(View<const T> q, View<const T> k, View<const T> v, int head_dim, View<T> y) {
@@ -188,6 +196,10 @@ void run(const OnDevice<T>& d, const Gelu& o) {
   over(gelu_kernel<T>, o.y, d.stream, d.in(o.x), d.out(o.y));
 }
 template <class T>
+void run(const OnDevice<T>& d, const SquaredRelu& o) {
+  over(squared_relu_kernel<T>, o.y, d.stream, d.in(o.x), d.out(o.y));
+}
+template <class T>
 void run(const OnDevice<T>& d, const CosineGate& o) {
   launch(cosine_gate_kernel<T>, grid_of(o.q.rows, o.q.cols / o.head_dim), dim3(32), 0, d.stream, d.in(o.q), d.in(o.k),
          d.in(o.v), o.head_dim, d.out(o.y));
@@ -206,6 +218,7 @@ FOR_FORMATS(void, run, AddScaled);
 FOR_FORMATS(void, run, SoftCap);
 FOR_FORMATS(void, run, SiluAdd);
 FOR_FORMATS(void, run, Gelu);
+FOR_FORMATS(void, run, SquaredRelu);
 FOR_FORMATS(void, run, CosineGate);
 FOR_FORMATS(void, run, GroupedConv);
 

@@ -121,6 +121,8 @@ std::size_t scratch_bytes(const OnDevice<T>&, const MixtureOfExperts& o) {
 }
 template <class T>
 void run(const OnDevice<T>& d, const MixtureOfExperts& o) {
+  if (!is_gated(o.gate) || o.w.router.in != o.x.cols)
+    throw InputErrors("on CUDA experts without a gate, or of narrower rows than the router's, are not written");
   const ExpertShape m = shape_of(o);
   const View<const T> x = d.in(o.x);
   const ExpertPointers<T> w{.router = d.data(o.w.router),

@@ -204,8 +204,8 @@ void CudaBackend::make_state_cache(const StateCache& c, int kv_slots) {
   State& s = *state_;
   floats_only(c.inputs);
   const auto slots = at(c.layers) * at(kv_slots);
-  const DType format = c.net.state == DType::fp32 ? DType::fp32 : s.options.activations;
-  const auto state = whole(bytes_of(format, c.net.state_elements())), row = whole(c.row_bytes());
+  const DType format = c.form.format == DType::fp32 ? DType::fp32 : s.options.activations;
+  const auto state = whole(bytes_of(format, c.form.elements())), row = whole(c.row_bytes());
   const std::size_t states = slots * at(c.states) * state, rows = slots * at(c.kept_rows()) * row;
   cuda::StateData d{Buffer(states, "recurrent states"), Buffer(rows, "the rows of convolutions"), kv_slots};
   if (s.options.poison) {

@@ -101,11 +101,12 @@ struct OnDevice : Surroundings {
             m.kv_slots,
             c.states,
             c.kept_rows(),
-            c.net.key_heads,
-            c.net.value_heads,
-            c.net.key_dim,
-            c.net.value_dim,
-            c.net.kernel};
+            c.form.convolved_columns,
+            c.form.key_heads,
+            c.form.value_heads,
+            c.form.key_dim,
+            c.form.value_dim,
+            c.form.kernel};
   }
   Rotation rotation(const Rope& r) const {
     Rotation to{.frequencies = addresses.frequencies(r), .half = r.columns / 2, .factor = attention_factor(r)};
@@ -119,7 +120,7 @@ struct OnDevice : Surroundings {
   // Calls f with the states of a cache in their own format: 16 bits only where activations have them too.
   template <class F>
   void with_states(const StateCache& c, F f) const {
-    if (c.net.state == DType::fp32) f(view<float>(c));
+    if (c.form.format == DType::fp32) f(view<float>(c));
     else f(view<T>(c));
   }
 };

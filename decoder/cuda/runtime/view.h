@@ -71,15 +71,15 @@ struct StateView {
   S* states = nullptr;
   T* rows = nullptr;
   int kv_slots = 0, ring = 0, row_ring = 0;
+  int columns = 0;  // of a row
   int key_heads = 0, value_heads = 0, key_dim = 0, value_dim = 0, kernel = 0;
-  DRAFTLINE_BOTH int columns() const { return 2 * key_heads * key_dim + value_heads * value_dim; }
   DRAFTLINE_BOTH S* state(int layer, int kv_slot, int position, int head) const {
     const auto at = std::ptrdiff_t{layer * kv_slots + kv_slot} * ring + (position + ring) % ring;
     return states + (at * value_heads + head) * key_dim * value_dim;
   }
   DRAFTLINE_BOTH T* row(int layer, int kv_slot, int position) const {
     const auto at = std::ptrdiff_t{layer * kv_slots + kv_slot} * row_ring + (position + row_ring) % row_ring;
-    return rows + at * columns();
+    return rows + at * columns;
   }
 };
 

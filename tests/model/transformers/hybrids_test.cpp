@@ -51,16 +51,16 @@ TEST_CASE("a hybrid's keys: defaults, the format of states, what is not modelled
   const auto s = shape_from(tiny_hybrid());
   CHECK((heads_of(s).qk_norm == QkNorm::each_head && heads_of(s).output_gate));
   CHECK(rope_of(s).columns == 2);  // a quarter of 8
-  REQUIRE(s.delta_net() != nullptr);
-  CHECK(s.delta_net()->kernel == 4);
-  CHECK(s.delta_net()->state == DType::bf16);
-  CHECK(shape_from(with(tiny_hybrid(), "mamba_ssm_dtype", "float32")).delta_net()->state == DType::fp32);
+  REQUIRE(s.layer(0).delta_net() != nullptr);
+  CHECK(s.layer(0).delta_net()->kernel == 4);
+  CHECK(s.layer(0).delta_net()->state == DType::bf16);
+  CHECK(shape_from(with(tiny_hybrid(), "mamba_ssm_dtype", "float32")).layer(0).delta_net()->state == DType::fp32);
   CHECK(mistakes_of(with(tiny_hybrid(), "mamba_ssm_dtype", "int8")).find("a state in \"int8\" is not modelled") !=
         std::string::npos);
   CHECK(mistakes_of(with(tiny_hybrid(), "attn_output_gate", false)).find("#/attn_output_gate: ") != std::string::npos);
   CHECK(mistakes_of(with(tiny_hybrid(), "linear_num_key_heads", 3)).find("the 4 value heads") != std::string::npos);
   const json tower{{"architectures", {"Qwen3_5ForConditionalGeneration"}}, {"text_config", tiny_hybrid()}};
-  CHECK(*shape_from(tower).delta_net() == *s.delta_net());
+  CHECK(shape_from(tower).states() == s.states());
   CHECK(shape_from(tower).hidden == 16);
 }
 
@@ -76,8 +76,8 @@ TEST_CASE("the parameters of a hybrid add up by head") {
 
 TEST_CASE("a hybrid's shares: the ranks divide the heads of its states too") {
   const auto two = shard(shape_from(tiny_hybrid()), {.devices = 2});
-  CHECK(two.delta_net()->key_heads == 1);
-  CHECK(two.delta_net()->value_heads == 2);
+  CHECK(two.layer(0).delta_net()->key_heads == 1);
+  CHECK(two.layer(0).delta_net()->value_heads == 2);
   const auto many = shape_from(with(with(tiny_hybrid(), "num_attention_heads", 4), "head_dim", 8));
   CHECK(refuses_shards(many, {.devices = 4}).value().find("divide the 2 key heads of the delta networks of tiny") !=
         std::string::npos);
