@@ -13,6 +13,7 @@
 #include "model/devices/fit_quality.h"
 #include "model/engines/served_profile.h"
 #include "predict/row_fit.h"
+#include "predict/served_ttft.h"
 #include "reports/table.h"
 
 namespace draftline::cli {
@@ -76,13 +77,32 @@ void print_terms(std::ostream& out, const Engine& shipped, const ServedFit& fit,
   out << table.to_text(width);
 }
 
+void print_ttft(std::ostream& out, const TtftFit& ttft, std::size_t width) {
+  if (ttft.runs.empty()) return;
+  Table table({"run", "TTFT", "shipped", "error", "fitted", "error"});
+  const auto error = [](Seconds predicted, Seconds measured) { return signed_percent(predicted / measured - 1); };
+  for (const ServedTtft& run : ttft.runs)
+    table.add({run.place, to_text(run.measured), to_text(run.shipped), error(run.shipped, run.measured),
+               to_text(run.fitted), error(run.fitted, run.measured)});
+  out << "\n"
+      << table.to_text(width) << "front_end: " << to_text(Seconds{ttft.front_end->value}) << " ("
+      << to_text(Seconds{ttft.front_end->low}) << " to " << to_text(Seconds{ttft.front_end->high})
+      << "): what of a TTFT is not in the steps\n";
+}
+
 std::filesystem::path profile_file(const std::string& engine, const Engine& read, const std::filesystem::path& data) {
   if (engine.find('/') != std::string::npos || engine.ends_with(".json")) return engine;
   return data / "engines" / (read.name + "-" + read.version + ".json");
 }
 
-std::string profile_text(const ServedOptions& o, const ServedPoints& served, const ServedFit& fit,
+struct Fits {
+  ServedFit steps;
+  TtftFit ttft;
+};
+
+std::string profile_text(const ServedOptions& o, const ServedPoints& served, const Fits& fits,
                          const std::filesystem::path& data) {
+  const ServedFit& fit = fits.steps;
   const Engine& shipped = served.engine();
   ServedProfile p{.shipped = profile_file(o.engine, shipped, data),
                   .name = o.out.empty() ? "my-" + shipped.name : o.out.stem().string(),
@@ -94,6 +114,7 @@ std::string profile_text(const ServedOptions& o, const ServedPoints& served, con
                   .values = profile_values(fit),
                   .row_work = are_steps_by_rows(served.points()) ? fit.engine.row_work : std::vector<RowWork>{},
                   .pair_work = fit.engine.pair_work};
+  if (fits.ttft.front_end) p.values.push_back(*fits.ttft.front_end);
   OrderedJson profile = profile_of(p);
   InputFiles files = served.input_files();
   for (const std::string& argument : o.files) add_file(files, served_file(argument));
@@ -119,11 +140,13 @@ int calibrate_served(const ServedOptions& o, const std::filesystem::path& data) 
   notes.insert(notes.end(), served.notes().begin(), served.notes().end());
   std::vector<ServedPoint> points = served.points();
   if (are_steps_by_rows(points)) points = under(points, fitted_to_rows(points, served.engine()));
-  const ServedFit fit = fit_served(points);
+  Fits fits{fit_served(points), {}};
+  fits.ttft = fit_ttft(points, fits.steps);
+  const ServedFit& fit = fits.steps;
   ServedOptions named = o;
   if (named.locator.empty())
     for (const std::string& file : o.files) named.locator += (named.locator.empty() ? "" : ", ") + file;
-  const std::string profile = profile_text(named, served, fit, data);
+  const std::string profile = profile_text(named, served, fits, data);
   if (!o.out.empty()) write_text_file(o.out, profile);
   if (o.json || o.out.empty()) std::cout << profile;
   for (const std::string& note : notes) std::cerr << note << "\n";
@@ -136,6 +159,7 @@ int calibrate_served(const ServedOptions& o, const std::filesystem::path& data) 
   said << "\n";
   print_terms(said, served.engine(), fit, width);
   said << "A run scatters by " << significant(100 * fit.noise, 2) << " % about the fit.\n";
+  print_ttft(said, fits.ttft, width);
   return kFine;
 }
 

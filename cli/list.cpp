@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "core/json_writer.h"
+#include "core/text_file.h"
 #include "decoder/op_work.h"
 #include "decoder/priced/backend.h"
 #include "inputs/catalogue.h"
@@ -22,7 +23,7 @@ namespace {
 
 struct ListOptions {
   std::string kind, name;
-  bool json = false;
+  bool json = false, as_file = false;
 };
 
 // What is listed of each T. A fact may be missing. Quantities are text in tables and numbers in JSON.
@@ -215,8 +216,18 @@ void print(const Facts<T>& facts, std::span<const T> all, bool json) {
   std::cout << table.to_text(at(text_width()));
 }
 
+// The file of a device, a network or an engine, to be edited: it reads back as the listed one.
+int write_file_of(const ListOptions& o, const Common& common) {
+  if (o.name.empty() || o.json || (o.kind != "devices" && o.kind != "transformers" && o.kind != "engines"))
+    throw InputErrors("--as-file requires the name of a device, a transformer or an engine, and excludes --json");
+  std::cout << read_text_file(Catalogue(common.data).file(o.kind, o.name));
+  return kFine;
+}
+
 int list(const ListOptions& o, const Common& common) {
-  if (!o.name.empty() && o.kind != "engines") throw InputErrors("list " + o.kind + " does not accept a name");
+  if (o.as_file) return write_file_of(o, common);
+  if (!o.name.empty() && o.kind != "engines")
+    throw InputErrors("list " + o.kind + " accepts a name only with --as-file, of devices, transformers and engines");
   Catalogue catalogue(common.data);
   const auto print_all = [&]<class T>(const Facts<T>& facts, const std::vector<T>& all) {
     print(facts, std::span<const T>(all), o.json);
@@ -255,7 +266,10 @@ void add_list(CLI::App& app, Action& chosen) {
   verb->add_option("kind", o->kind, "methods, devices, transformers, engines or papers")
       ->required()
       ->check(CLI::IsMember({"methods", "devices", "transformers", "engines", "papers"}));
-  verb->add_option("name", o->name, "name or file of an engine, whose terms are printed with values and meanings");
+  verb->add_option("name", o->name,
+                   "name or file of an engine, whose terms are printed with values and meanings; with --as-file also a\n"
+                   "device or a transformer");
+  verb->add_flag("--as-file", o->as_file, "write the file of NAME, to make one of your own: .. --as-file > my.json");
   verb->add_flag("--json", o->json, "a JSON array on standard output");
   verb->callback([o, &chosen] { chosen = {AcrossRanks::first_alone, [o](const Common& c) { return list(*o, c); }}; });
 }

@@ -141,6 +141,7 @@ int run(int argc, const char* const* argv, Launched l) {
   add_simulate(app, chosen);
   add_plan(app, chosen);
   add_advise(app, chosen);
+  add_from(app, chosen);
   add_papers(app, chosen);
   add_decode(app, chosen);
   add_probe(app, chosen);

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/engine_options.h"
 #include "core/fingerprint.h"
 #include "core/int_indexed.h"
 #include "core/json_parse.h"
@@ -240,7 +241,8 @@ void Reader::done() const {
       below(&*value_->find(key), key).fail("has no meaning beside the other keys here; known: " + listed(known));
       continue;
     }
-    std::string hint = did_you_mean(key, absent);
+    const auto advice = key_of_option(key, known) ? std::nullopt : advice_on_option(key);
+    std::string hint = advice ? "; " + std::string(*advice) : did_you_mean(key, absent);
     if (hint.empty()) hint = did_you_mean(key, known);
     if (hint.empty() && !known.empty()) hint = "; known here: " + listed(known);
     below(&*value_->find(key), key).fail("unknown key" + hint);

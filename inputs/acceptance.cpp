@@ -85,6 +85,11 @@ Length within(const Acceptance::MeanLength& l, int depth) {
          (depth == 1 ? " draft" : " drafts") + " and a bonus token";
 }
 
+Length of_share(const Acceptance::AcceptedShare& share, const BuiltMethod& m) {
+  if (m.tree()) return "\"accepted_share\" applies to a chain, not to a tree: give \"mean_length\"";
+  return share.mean_length(m.method.usual_depth());
+}
+
 Length replayed(const Acceptance::Traced& t, const BuiltMethod& m) {
   if (!t.trace) return 1.0;
   const auto plan = replay_plan(t, m);
@@ -143,6 +148,9 @@ std::variant<DraftAhead, std::string> Acceptance::window(const BuiltMethod& m) c
             },
             [&](const Rate& r) -> Window { return DraftAhead::alike(r.conditional, drafts); },
             [&](const MeanLength& l) { return of_mean(l.tokens); },
+            [&](const AcceptedShare&) -> Window {
+              return "\"accepted_share\" does not apply to a method that drafts ahead: give \"mean_length\"";
+            },
             [&](const Ranks& r) {
               return of_levels(r.levels.size(), "levels of \"ranks\"", [&](auto j) { return r.levels[j].front(); });
             },
@@ -182,7 +190,7 @@ Length Acceptance::mean_length_of_hits(const BuiltMethod& m, double context) con
   return std::visit(
       Match{[&](std::monostate) -> Length {
               return "\"acceptance\" is required: {\"rates\": [..]}, {\"per_position\": [..]}, {\"rate\": x}, "
-                     "{\"mean_length\": x}, {\"ranks\": [[..] per level]}, {\"table\": [..]} or {\"trace\": FILE}";
+                     "{\"mean_length\": x}, {\"accepted_share\": x}, {\"ranks\": [[..] per level]}, {\"table\": [..]} or {\"trace\": FILE}";
             },
             [&](const Rates& r) { return of_chain(r, m); },
             [&](const Rate& r) -> Length {
@@ -190,6 +198,7 @@ Length Acceptance::mean_length_of_hits(const BuiltMethod& m, double context) con
               return iid_chain_length(r.conditional, depth);
             },
             [&](const MeanLength& l) { return within(l, depth); },  //
+            [&](const AcceptedShare& s) { return of_share(s, m); },  //
             [&](const Ranks& r) { return of_levels(r, m); },        //
             [&](const Traced& t) { return replayed(t, m); },
             [&](const AcceptanceTable& t) -> Length {
@@ -216,6 +225,7 @@ std::vector<double> Acceptance::rates_of_steps(const BuiltMethod& m, double cont
       Match{[&](const Rates& r) { return std::vector<double>(r.conditional.begin(), r.conditional.begin() + depth); },
             [&](const Rate& r) { return alike(r.conditional); },
             [&](const MeanLength& l) { return alike(iid_rate(l.tokens, depth)); },
+            [&](const AcceptedShare& s) { return alike(iid_rate(s.mean_length(depth), depth)); },
             [&](const Ranks& r) { return rates_of(tree_lengths(rank_paths(m.method), r.levels)); },
             [&](const AcceptanceTable& t) { return t.rates(context, depth); },
             [](const auto&) { return std::vector<double>(); }},
@@ -259,8 +269,10 @@ std::optional<int> Acceptance::longest_chain() const {
 }
 
 Acceptance Acceptance::of_other_lengths(int draft_length) const {
-  const auto* mean = std::get_if<MeanLength>(&form_);
-  return mean == nullptr ? *this : Acceptance(Rate{iid_rate(mean->tokens, draft_length)}, text_, hit_share_);
+  if (!is_mean()) return *this;
+  const auto* share = std::get_if<AcceptedShare>(&form_);
+  const double tokens = share != nullptr ? share->mean_length(draft_length) : std::get<MeanLength>(form_).tokens;
+  return Acceptance(Rate{iid_rate(tokens, draft_length)}, text_, hit_share_);
 }
 
 }  // namespace draftline

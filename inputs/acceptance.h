@@ -40,6 +40,10 @@ class Acceptance {
   struct MeanLength {  // mean acceptance length, the bonus token included; at least 1
     double tokens = 1;
   };
+  struct AcceptedShare {  // accepted drafts over drafts made, as engines print it, 0 to 1; of one draft length
+    double of_drafted = 0;
+    double mean_length(int draft_length) const { return 1 + of_drafted * draft_length; }  // the bonus token included
+  };
   struct Ranks {
     RankAcceptance levels;  // [levels][ranks]: probability that the target's token has this rank
   };
@@ -49,7 +53,7 @@ class Acceptance {
     bool same_drafter = false;  // the trace's drafter has the same weights as the method's, whatever their names
   };
   // An acceptance is unknown, one of the forms above, or a table of a chain's rates by context and draft length.
-  using Form = std::variant<std::monostate, Rates, Rate, MeanLength, Ranks, Traced, AcceptanceTable>;
+  using Form = std::variant<std::monostate, Rates, Rate, MeanLength, AcceptedShare, Ranks, Traced, AcceptanceTable>;
 
   Acceptance() = default;  // unknown
   explicit Acceptance(Form form, std::string text = {}, double hit_share = 1)
@@ -57,7 +61,9 @@ class Acceptance {
 
   const Form& form() const { return form_; }
   const std::string& text() const { return text_; }  // the scenario's JSON; "" if it gives no acceptance
-  bool is_mean() const { return std::holds_alternative<MeanLength>(form_); }
+  bool is_mean() const {  // of one draft length
+    return std::holds_alternative<MeanLength>(form_) || std::holds_alternative<AcceptedShare>(form_);
+  }
   bool given() const { return !std::holds_alternative<std::monostate>(form_); }
   // For a look-up drafter: the share of a sequence's steps in which it finds a draft. The form describes only these
   // steps; a trace describes all steps.
@@ -87,7 +93,7 @@ class Acceptance {
   // The longest chain, in drafts, to which this acceptance applies; none: any.
   std::optional<int> longest_chain() const;
   // The acceptance of chains of other lengths by the same drafter; this acceptance applies to `draft_length`. A mean
-  // length is converted to the single rate that gives it.
+  // length or an accepted share is converted to the single rate that gives it.
   Acceptance of_other_lengths(int draft_length) const;
 
  private:

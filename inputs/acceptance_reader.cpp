@@ -64,14 +64,15 @@ Acceptance read_acceptance(const Reader& in, const MethodSpec& method, Catalogue
   take("per_position", [](const Reader& r) { return Acceptance::Rates{read_per_position(r)}; });  // as vLLM logs them
   take("rate", [](const Reader& r) { return Acceptance::Rate{r.ratio()}; });
   take("mean_length", [](const Reader& r) { return Acceptance::MeanLength{r.number(1, 1024)}; });
+  take("accepted_share", [](const Reader& r) { return Acceptance::AcceptedShare{r.ratio()}; });
   take("ranks", [](const Reader& r) { return Acceptance::Ranks{read_rank_acceptance(r)}; });
   take("table", [](const Reader& r) { return read_acceptance_table(r); });
   take("trace", [&](const Reader& r) { return read_traced(r, method, catalogue); });
   take("measured", [&](const Reader& r) { return read_served(r, method, catalogue); });
   if (given != 1)
     in.fail(
-        "give one of \"rates\", \"per_position\", \"rate\", \"ranks\", \"table\", \"trace\", \"measured\" and "
-        "\"mean_length\"");
+        "give one of \"rates\", \"per_position\", \"rate\", \"accepted_share\", \"ranks\", \"table\", \"trace\", "
+        "\"measured\" and \"mean_length\"");
   double hit_share = 1;
   if (const auto hits = in.find("hit_share")) hit_share = hits->ratio();
   in.done();

@@ -7,6 +7,7 @@
 #include "decoder/checkpoint/huggingface.h"
 #include "model/transformers/parameter_check.h"
 #include "inputs/expert_routing.h"
+#include "inputs/kindred_names.h"
 #include "inputs/served_acceptance.h"
 #include "inputs/workload_trace.h"
 #include "model/transformers/described_transformer.h"
@@ -109,6 +110,7 @@ static std::string hint(const std::string& name, bool is_there, const std::strin
   const bool bare = name.find('/') == std::string::npos;
   const auto said = [](const std::string& instead) { return "; did you mean \"" + instead + "\"?"; };
   if (bare && is_there) return said("./" + name);
+  if (has_kindred(name, kind)) return "; " + way_to_own_file(name, kind);
   constexpr std::size_t kMost = 4;
   std::vector<std::string> near = meant(name, known);
   if (!near.empty() && near.size() <= kMost) {
@@ -118,7 +120,14 @@ static std::string hint(const std::string& name, bool is_there, const std::strin
     for (const std::string& n : near) before += n + (&n == &near.back() ? "\" or \"" : "\", \"");
     return said(before + last);
   }
-  return "; see `draftline list " + kind + "`";
+  return "; " + way_to_own_file(name, kind);
+}
+
+// For a name of the hub that is none of a network that ships.
+static std::string hub_hint(const std::string& name) {
+  const std::string own = "./" + name.substr(name.rfind('/') + 1) + "/config.json";
+  return "; as a name of the hub it is of no network that ships: download its config.json and give the path, \"" + own +
+         "\" (docs/recipes/your_network.md)";
 }
 
 std::variant<fs::path, std::string> Catalogue::find(const std::string& name, const fs::path& folder,
@@ -127,8 +136,14 @@ std::variant<fs::path, std::string> Catalogue::find(const std::string& name, con
   const Files& files = *data_.files;
   if (name.find('/') != std::string::npos || name.ends_with(".json")) {
     fs::path file = folder / name;
-    if (!files.exists(file))
-      return "no such file: \"" + name + "\"" + (name.ends_with(".json") ? "" : hint(name, false, kind, names(kind)));
+    if (!files.exists(file)) {
+      if (const auto alias = hub_alias(name, folder, kind)) return data_ / kind / (alias->network + ".json");
+      const bool hub = kind == "transformers" && is_hub_name(name) && meant(name, names(kind)).empty();
+      return "no such file: \"" + name + "\"" +
+             (hub                       ? hub_hint(name)
+              : name.ends_with(".json") ? ""
+                                        : hint(name, false, kind, names(kind)));
+    }
     if (!files.is_folder(file)) return file;
     const bool network = kind == "transformers";
     file /= "config.json";
@@ -140,6 +155,30 @@ std::variant<fs::path, std::string> Catalogue::find(const std::string& name, con
   if (match.empty() && kind == "engines") match = nearest_version(name, all);
   if (match.empty()) return "unknown name \"" + name + "\"" + hint(name, files.exists(folder / name), kind, all);
   return data_ / kind / (match + ".json");
+}
+
+std::optional<HubNetwork> Catalogue::hub_alias(const std::string& name, const fs::path& folder,
+                                               const std::string& kind) const {
+  if (kind != "transformers" || !is_hub_name(name) || data_.files->exists(folder / name)) return std::nullopt;
+  return hub_network(name, names(kind));
+}
+
+std::shared_ptr<const TransformerShape> Catalogue::in_format_of_name(std::shared_ptr<const TransformerShape> shape,
+                                                                     const std::string& name, const fs::path& folder) {
+  const auto alias = shape ? hub_alias(name, folder, transformers_.kind) : std::nullopt;
+  if (!alias || !alias->format) return shape;
+  auto& entry = in_formats_[name];
+  if (!entry) {
+    auto own = std::make_shared<TransformerShape>(*shape);
+    own->checkpoint = format_named(*alias->format)->precision();
+    entry = std::move(own);
+  }
+  return entry;
+}
+
+// What a user should know of a name of the hub.
+static std::string alias_note(const std::string& name, const HubNetwork& alias) {
+  return name + " is read as " + alias.network + (alias.format ? " in " + *alias.format : "");
 }
 
 template <class T>
@@ -200,9 +239,21 @@ Catalogue::Catalogue(Data data)
                     JsonDialect::python, {}},
       engines_{"engines", read_engine, {}, {}} {}
 
+fs::path Catalogue::file(const std::string& kind, const std::string& name) const {
+  const auto found = find(name, {}, kind);
+  if (const auto* why = std::get_if<std::string>(&found)) throw InputErrors(*why);
+  return std::get<fs::path>(found);
+}
+
 std::shared_ptr<const Device> Catalogue::device(const Reader& in) { return asked(devices_, in); }
 std::shared_ptr<const TransformerShape> Catalogue::transformer(const Reader& in) {
-  if (!in.is_object()) return asked(transformers_, in);
+  if (!in.is_object()) {
+    const fs::path folder = in.file().parent_path();
+    const auto shape = asked(transformers_, in);
+    if (!shape) return shape;
+    if (const auto alias = hub_alias(in.text(), folder, transformers_.kind)) in.note(alias_note(in.text(), *alias));
+    return in_format_of_name(shape, in.text(), folder);
+  }
   TransformerShape s = read_described_transformer(in);
   if (in.failed()) return nullptr;
   if (s.experts() != nullptr) s.set_expert_routing(usual_routing(in).many_topics);
@@ -221,14 +272,14 @@ std::shared_ptr<const TransformerShape> Catalogue::transformer(const NamedNetwor
   }
   const auto found = find(n.name, n.beside.parent_path(), transformers_.kind);
   if (const auto* why = std::get_if<std::string>(&found)) throw InputErrors(n.place + ": " + *why);
-  return load(transformers_, std::get<fs::path>(found), nullptr);
+  return in_format_of_name(load(transformers_, std::get<fs::path>(found), nullptr), n.name, n.beside.parent_path());
 }
 std::shared_ptr<const Engine> Catalogue::engine(const Reader& in) { return asked(engines_, in); }
 std::shared_ptr<const Device> Catalogue::device(const std::string& name, const fs::path& asked_by) {
   return named(devices_, name, asked_by);
 }
 std::shared_ptr<const TransformerShape> Catalogue::transformer(const std::string& name, const fs::path& asked_by) {
-  return named(transformers_, name, asked_by);
+  return in_format_of_name(named(transformers_, name, asked_by), name, asked_by.parent_path());
 }
 std::shared_ptr<const Engine> Catalogue::engine(const std::string& name, const fs::path& asked_by) {
   return named(engines_, name, asked_by);
@@ -297,7 +348,10 @@ static std::shared_ptr<const T> recorded(std::map<fs::path, std::shared_ptr<cons
 }
 
 std::shared_ptr<const WorkloadTrace> Catalogue::workload(const Reader& in) {
-  return recorded(workloads_, in, input_files_, read_workload_trace);
+  const auto trace = recorded(workloads_, in, input_files_, read_workload_trace);
+  if (trace)
+    for (const std::string& note : trace->notes) in.note(note);
+  return trace;
 }
 
 std::shared_ptr<const Trace> Catalogue::trace(const Reader& in) {

@@ -13,6 +13,7 @@
 #include "core/files.h"
 #include "core/reader.h"
 #include "inputs/expert_routing.h"
+#include "inputs/hub_names.h"
 #include "methods/named_file.h"
 #include "model/devices/device.h"
 #include "model/engines/engine.h"
@@ -34,8 +35,8 @@ class Catalogue {
   // `in` contains a name, or the path of a file relative to its own file. After a mistake, which is noted at `in`,
   // these return null.
   std::shared_ptr<const Device> device(const Reader& in);
-  // `in` may also name a config.json or a folder with one, or contain a description
-  // (model/transformers/described_transformer).
+  // `in` may also name a config.json or a folder with one, be a name of the hub (inputs/hub_names), or contain a
+  // description (model/transformers/described_transformer).
   std::shared_ptr<const TransformerShape> transformer(const Reader& in);
   std::shared_ptr<const Engine> engine(const Reader& in);  // a name without version: the newest profile;
                                                            // an unknown version: the nearest, with a note
@@ -68,6 +69,7 @@ class Catalogue {
   const std::vector<std::string>& notes() const { return notes_; }  // about names that are not in a Reader
 
   std::vector<std::string> names(const std::string& kind) const;  // "devices", "transformers", "engines"; sorted
+  std::filesystem::path file(const std::string& kind, const std::string& name) const;  // InputErrors if it is unknown
   const Data& data() const { return data_; }
 
  private:
@@ -81,6 +83,12 @@ class Catalogue {
   // The file to which `name` refers, with paths relative to `folder`, or an error message.
   std::variant<std::filesystem::path, std::string> find(const std::string& name, const std::filesystem::path& folder,
                                                         const std::string& kind) const;
+  // The network of a name of the hub, unless a file has that name; and the network in the format that the name states.
+  std::optional<HubNetwork> hub_alias(const std::string& name, const std::filesystem::path& folder,
+                                      const std::string& kind) const;
+  std::shared_ptr<const TransformerShape> in_format_of_name(std::shared_ptr<const TransformerShape>,
+                                                            const std::string& name,
+                                                            const std::filesystem::path& folder);
   template <class T>  // `asking`: the reader whose document names the file; null: none
   std::shared_ptr<const T> load(Known<T>&, const std::filesystem::path& file, const Reader* asking);
   template <class T>
@@ -94,6 +102,7 @@ class Catalogue {
   Known<Device> devices_;
   Known<TransformerShape> transformers_;
   Known<Engine> engines_;
+  std::map<std::string, std::shared_ptr<const TransformerShape>> in_formats_;  // by names of the hub
   std::map<std::filesystem::path, std::shared_ptr<const WorkloadTrace>> workloads_;
   std::map<std::filesystem::path, std::shared_ptr<const Trace>> traces_;
   std::map<std::filesystem::path, std::shared_ptr<const ServedAcceptance>> served_acceptances_;

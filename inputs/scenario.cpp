@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/json_parse.h"
+#include "inputs/acceptance_notes.h"
 #include "inputs/axes.h"
 #include "inputs/engine_defaults.h"
 #include "inputs/expert_routing.h"
@@ -209,6 +210,7 @@ Scenario read_scenario(Document document, Catalogue& catalogue) {
     if (m.in && methods::find(m.in->at("name").text()) != nullptr) m.in->done();
   take_engine_defaults(s);
   note_shared_means(in.at("method"), s.methods);
+  note_likely_shares(s.methods);
   check_weights(s, catalogue);
   if (const auto routing = in.find("expert_routing")) read_routing(*routing, s, catalogue.usual_routing(*routing));
   if (in.has("workload")) s.serving = read_serving(in, s.gpu_memory_utilization, catalogue);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Acceptance in files that serving engines write: the results of vLLM's `bench serve` and of SGLang's bench_serving
-// (JSON, or one JSON object a line), and the Prometheus metrics of vLLM, SGLang and llama.cpp from a server's
-// /metrics. Counters of several engines are summed. docs/recipes/your_acceptance.md, "Your acceptance".
+// Acceptance in files that serving engines and their benchmarks write: results, metrics, responses and logs. Each kind of
+// file is a row of inputs/formats/acceptance_formats; docs/reference/acceptance.md lists them. Counters of several engines
+// are summed.
 #pragma once
 #include <filesystem>
 #include <optional>
@@ -10,6 +10,8 @@
 #include "core/files.h"
 
 namespace draftline {
+
+constexpr double kLongestServedDraft = 1024;  // drafts of a step
 
 // The draft length of a run, from its mean over steps, which is nearly a whole number, because only steps at the ends
 // of texts are shorter. None if the mean differs from a whole number by more than 2 %.

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions for reading served runs (inputs/served_runs): the keys of an argument, and each kind of file.
+// The kinds of file that served runs are read from (inputs/served_runs): one row and one file for each. And the keys of
+// an argument.
 #pragma once
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "core/reader.h"
 #include "inputs/served_runs.h"
 
 namespace draftline {
@@ -29,8 +33,26 @@ class ServedArguments {
   std::map<std::string, std::string> values_;
 };
 
-// Reads the JSON of benchmark programs. `lines`: the file's name says JSON lines; a .json file may also contain lines.
-std::vector<ServedRun> read_served_results(const std::filesystem::path&, bool lines, const ServedArguments&);
+// The values of one file of JSON: a document, JSON lines or an array (inputs/formats/json_values).
+using ServedValues = std::vector<Reader>;
+
+struct ServedFormat {
+  std::string_view title;
+  bool (*is)(const Reader& value);  // whether the first value is of this kind
+  std::vector<ServedRun> (*read)(const ServedValues&, const ServedArguments&);  // mistakes are noted
+};
+std::span<const ServedFormat> served_formats();  // of JSON
+
+ServedFormat serving_benchmark();  // vLLM's `bench serve`, SGLang's bench_serving
+ServedFormat latency_benchmark();  // vLLM's `bench latency`
+ServedFormat guidellm_benchmark();
+ServedFormat aiperf_export();
+ServedFormat aiperf_records();
+ServedFormat trtllm_bench();
+ServedFormat llama_bench();
+ServedFormat llama_batched_bench();
+ServedFormat llama_cpp_steps();  // tools/engines/llama_cpp_steps.py
+
 std::vector<ServedRun> read_served_table(const std::filesystem::path&);  // CSV
 
 }  // namespace draftline

@@ -5,9 +5,35 @@
 
 #include "core/errors.h"
 #include "core/json_parse.h"
+#include "core/text_file.h"
+#include "inputs/formats/json_values.h"
 #include "inputs/served_formats.h"
 
 namespace draftline {
+
+namespace {
+
+std::string titles() {
+  std::string all;
+  for (const ServedFormat& format : served_formats()) all += (all.empty() ? "" : ", ") + std::string(format.title);
+  return all;
+}
+
+std::vector<ServedRun> read_results(const std::filesystem::path& file, const ServedArguments& arguments) {
+  const std::vector<Document> documents = json_documents(read_text_file(file), file);
+  const ServedValues values = json_values(documents);
+  if (values.empty()) throw InputErrors(printable(file.string(), 1000) + "#: contains no benchmark result");
+  std::vector<ServedRun> runs;
+  const Reader& first = values.front();
+  const auto format = std::ranges::find_if(
+      served_formats(), [&](const ServedFormat& f) { return first.is_object() && f.is(first); });
+  if (format != served_formats().end()) runs = format->read(values, arguments);
+  else first.fail("is not a known benchmark result; known: " + titles());
+  for (const Document& document : documents) document.finish();
+  return runs;
+}
+
+}  // namespace
 
 std::filesystem::path served_file(const std::string& argument) {
   const std::size_t at = argument.rfind('@'), folder = argument.rfind('/');
@@ -22,8 +48,8 @@ std::vector<ServedRun> read_served_runs(const std::string& argument) {
   if (form.extension() == ".gz") form.replace_extension();
   std::vector<ServedRun> runs;
   if (form.extension() == ".csv") runs = read_served_table(file);
-  else if (form.extension() == ".json" || form.extension() == ".jsonl")
-    runs = read_served_results(file, form.extension() == ".jsonl", arguments);
+  else if (form.extension() == ".json" || form.extension() == ".jsonl") runs = read_results(file, arguments);
+  else if (form.extension() == ".parquet") throw InputErrors(parquet_hint(file));
   else
     throw InputErrors(printable(file.string(), 1000) + ": must be a .json, .jsonl or .csv file, optionally with .gz");
   if (runs.empty()) throw InputErrors(printable(file.string(), 1000) + ": contains no runs");

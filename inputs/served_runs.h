@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Step times from benchmarks of a server. Formats: vLLM's `bench serve` and `bench
-// latency` (JSON), SGLang's bench_serving (JSON lines), guidellm's benchmarks.json, and a table of our own (CSV); also
-// *.gz.
+// Step times from benchmarks of a server: the results of their programs in JSON (inputs/served_formats), and a table of
+// our own (CSV); also *.gz.
 #pragma once
 #include <filesystem>
 #include <optional>
@@ -24,6 +23,8 @@ struct ServedRun {
   double tokens_per_step = 1;          // per sequence: the acceptance length of a speculative run, bonus token included
   std::optional<double> draft_length;  // of a speculative run, if in the file
   double request_prompt = 0, request_output = 0;      // mean tokens of a request; 0: `time` is not of whole requests
+  std::optional<Seconds> ttft;                        // median time to the first token, if in the file
+  std::optional<std::string> model_id;                // what the server calls its checkpoint, if in the file
   std::optional<std::string> transformer, precision;  // if in the file
   std::optional<int> tensor_parallel;
   std::vector<std::string> notes;  // causes of additional uncertainty, each with its place

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <span>
 
 #include "core/csv.h"
 #include "core/errors.h"
@@ -13,6 +14,29 @@
 #include "inputs/served_formats.h"
 
 namespace draftline {
+
+namespace {
+
+// Names every unknown column, and all that are known.
+void refuse_unknown_columns(const Csv& t, const std::filesystem::path& file, std::span<const std::string_view> known) {
+  std::vector<std::string> mistakes;
+  const std::string place = printable(file.string(), 1000) + ":1: ";
+  for (const std::string& column : t.columns()) {
+    if (std::ranges::find(known, column) != known.end()) continue;
+    const bool no_unit = column == "tpot" || column == "itl" || column == "step";
+    mistakes.push_back(
+        place + "unknown column \"" + printable(column) + "\"" +
+        (no_unit ? "; the name must include the unit: \"" + column + "_ms\", \"step_us\", \"step_s\" or \"tpot_s\""
+                 : did_you_mean(column, known)));
+  }
+  if (mistakes.empty()) return;
+  std::string all;
+  for (const std::string_view one : known) all += (all.empty() ? "" : ", ") + std::string(one);
+  mistakes.push_back(place + "known columns: " + all + "; required: batch, context and one column of times");
+  throw InputErrors(std::move(mistakes));
+}
+
+}  // namespace
 
 std::vector<ServedRun> read_served_table(const std::filesystem::path& file) {
   struct Time {
@@ -25,13 +49,7 @@ std::vector<ServedRun> read_served_table(const std::filesystem::path& file) {
       "batch",       "context",   "step_ms",         "tpot_ms",           "itl_ms",       "step_us", "step_s", "tpot_s",
       "transformer", "precision", "tensor_parallel", "acceptance_length", "draft_length", "rows"};
   const Csv t = Csv::from_file(file);
-  for (const std::string& column : t.columns())
-    if (std::find(known.begin(), known.end(), column) == known.end())
-      throw InputErrors(
-          printable(file.string(), 1000) + ":1: unknown column \"" + printable(column) + "\"" +
-          (column == "tpot" || column == "itl" || column == "step"
-               ? "; the name must include the unit: \"" + column + "_ms\", \"step_us\", \"step_s\" or \"tpot_s\""
-               : did_you_mean(column, known)));
+  refuse_unknown_columns(t, file, known);
   const auto time = std::find_if(times.begin(), times.end(), [&](const Time& x) { return t.has(x.column); });
   const auto batch = t.column("batch"), context = t.column("context"),
              column = t.column(time == times.end() ? "step_ms" : time->column);

@@ -14,12 +14,15 @@
 #include "core/int_indexed.h"
 #include "core/reader.h"
 #include "core/text_file.h"
+#include "inputs/formats/json_values.h"
+#include "inputs/formats/log_line.h"
+#include "inputs/formats/workload_files.h"
+#include "inputs/formats/workload_lines.h"
 
 namespace draftline {
 
 namespace {
 
-constexpr std::int64_t kMostRecorded = 1 << 24;
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 
 // Days since 1970-01-01 (proleptic Gregorian).
@@ -135,59 +138,88 @@ std::vector<int> read_hash_ids(const nlohmann::json& ids, const Fail& fail) {
   return names;
 }
 
-// Mooncake: {"timestamp": ms, "input_length", "output_length"}; a log of vLLM: {"arrival_time": s, "input_toks",
-// "output_toks"}.
-WorkloadTrace from_json_lines(const std::filesystem::path& file, const Files& files) {
-  struct Format {
-    const char *arrival, *prompt, *output;
-    double unit;
-  };
-  static constexpr std::array<Format, 2> formats{
-      {{"timestamp", "input_length", "output_length", 1e-3}, {"arrival_time", "input_toks", "output_toks", 1}}};
-  constexpr std::size_t kMostLine = std::size_t{4} << 20;  // bytes; a parsed line needs about thirty times as many
-  Collector all;
-  const std::string text = files.text(file, kMostBytes);
-  std::size_t at = 0, number = 0;
-  const auto fail = [&](const std::string& what) {
-    throw InputErrors(file.string() + ":" + std::to_string(number) + ": " + what);
-  };
-  while (at < text.size()) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    const std::string_view line(text.data() + at, end - at);
-    at = end + 1;
-    ++number;
-    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    if (line.size() > kMostLine) fail("a line of more than " + std::to_string(kMostLine) + " bytes");
-    const auto json = nlohmann::json::parse(line, nullptr, false);
-    if (!json.is_object()) fail("is not a JSON object");
-    const auto format =
-        std::find_if(formats.begin(), formats.end(), [&](const Format& f) { return json.contains(f.arrival); });
-    if (format == formats.end()) fail("has neither \"timestamp\" (Mooncake) nor \"arrival_time\" (a log of vLLM)");
-    const auto figure = [&](const char* key) {
-      const auto it = json.find(key);
-      if (it == json.end() || !it->is_number()) fail("\"" + std::string(key) + "\" is missing or not a number");
-      return it->template get<double>();
-    };
-    const auto tokens = [&](const char* key) {
-      const double n = figure(key);
-      if (n != std::floor(n) || std::abs(n) > 1e15) fail("\"" + std::string(key) + "\" is not a whole number");
-      return static_cast<std::int64_t>(n);
-    };
-    all.add(figure(format->arrival) * format->unit, tokens(format->prompt), tokens(format->output), number, fail);
-    if (const auto ids = json.find("hash_ids"); ids != json.end()) {
-      all.trace.prefix_hashes.resize(all.trace.requests.size() - 1);
-      all.trace.prefix_hashes.push_back(read_hash_ids(*ids, fail));
-    }
-  }
-  if (!all.trace.prefix_hashes.empty()) all.trace.prefix_hashes.resize(all.trace.requests.size());
-  return std::move(all.trace);
+// The format of a line, by its key.
+const LineFormat& format_of(const nlohmann::json& line, const FailLine& fail) {
+  const auto formats = workload_lines();
+  const auto format = std::ranges::find_if(formats, [&](const LineFormat& f) { return line.contains(f.key); });
+  if (format != formats.end()) return *format;
+  std::string keys;
+  for (const LineFormat& f : formats)
+    keys += (keys.empty() ? "" : ", ") + ("\"" + std::string(f.key) + "\" (" + std::string(f.title) + ")");
+  fail("has none of " + keys);
+  return formats.front();
 }
 
-// The result of vLLM's serving benchmark with --save-detailed: {"input_lens": [..], "output_lens": [..]}, newer ones
-// with "start_times" in seconds.
-WorkloadTrace from_benchmark(const std::filesystem::path& file, const Files& files) {
+struct LineOfFile {
+  RequestLine request;
+  std::vector<int> prefix_hashes;
+  std::size_t number;  // from 1
+};
+
+// Fails in the lines' order, with the number of the line that is read.
+class LinesReader {
+ public:
+  LinesReader(const std::filesystem::path& file, const Files& files) : file_(file), text_(files.text(file, kMostBytes)) {}
+
+  WorkloadTrace read() {
+    std::string_view rest = text_;
+    while (const auto line = next_line(rest)) {
+      ++number_;
+      if (line->find_first_not_of(" \t\r") != std::string_view::npos) read_line(*line);
+    }
+    if (by_end_)
+      std::ranges::stable_sort(lines_, {}, [](const LineOfFile& line) { return line.request.arrival.value_or(0); });
+    Collector all;
+    all.trace.notes = notes_;
+    all.trace.has_arrivals = std::ranges::all_of(lines_, [](const LineOfFile& l) { return l.request.arrival.has_value(); });
+    for (LineOfFile& line : lines_) {
+      number_ = line.number;
+      const RequestLine& r = line.request;
+      all.add(all.trace.has_arrivals ? *r.arrival : 0, r.prompt, r.output, line.number, fail_);
+      if (has_hashes_) all.trace.prefix_hashes.push_back(std::move(line.prefix_hashes));
+    }
+    return std::move(all.trace);
+  }
+
+ private:
+  void read_line(std::string_view line) {
+    constexpr std::size_t kMostLine = std::size_t{4} << 20;  // bytes; a parsed line needs about thirty times as many
+    if (line.size() > kMostLine) fail_("a line of more than " + std::to_string(kMostLine) + " bytes");
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    if (!json.is_object()) fail_("is not a JSON object");
+    const LineFormat& format = format_of(json, fail_);
+    const auto request = format.read(json, fail_);
+    if (!request) return;
+    by_end_ = by_end_ || format.by_end;
+    if (!format.note.empty() && notes_.empty()) notes_.emplace_back(format.note);
+    LineOfFile& read = lines_.emplace_back(LineOfFile{*request, {}, number_});
+    if (const auto ids = json.find("hash_ids"); ids != json.end()) {
+      has_hashes_ = true;
+      read.prefix_hashes = read_hash_ids(*ids, fail_);
+    }
+  }
+
+  const std::filesystem::path& file_;
+  std::string text_;
+  std::size_t number_ = 0;
+  FailLine fail_ = [this](const std::string& what) {
+    throw InputErrors(file_.string() + ":" + std::to_string(number_) + ": " + what);
+  };
+  std::vector<LineOfFile> lines_;
+  std::vector<std::string> notes_;
+  bool by_end_ = false, has_hashes_ = false;
+};
+
+// A result of vLLM's serving benchmark with --save-detailed: {"input_lens": [..], "output_lens": [..]}, newer ones with
+// "start_times" in seconds. Or conversations.
+WorkloadTrace from_json(const std::filesystem::path& file, const Files& files) {
   const Document document = Document::from_file(file, files);
   const Reader root = document.root();
+  if (is_sharegpt(root)) {
+    WorkloadTrace trace = workload_in_sharegpt(root);
+    document.finish();
+    return trace;
+  }
   const Reader prompts = root.at("input_lens"), outputs = root.at("output_lens");
   const auto starts = root.find("start_times");
   const auto in = prompts.items(), out = outputs.items(), start = starts ? starts->items() : std::vector<Reader>{};
@@ -203,16 +235,26 @@ WorkloadTrace from_benchmark(const std::filesystem::path& file, const Files& fil
   return std::move(all.trace);
 }
 
+WorkloadTrace from_metrics(const std::filesystem::path& file, const Files& files) {
+  WorkloadTrace trace = workload_in_metrics(files.text(file));
+  if (trace.requests.empty())
+    throw InputErrors(file.string() +
+                      ": contains no histograms of lengths; they are in the /metrics of vLLM, SGLang and TGI");
+  return trace;
+}
+
 }  // namespace
 
 WorkloadTrace read_workload_trace(const std::filesystem::path& file, const Files& files) {
   std::filesystem::path name = file;
   if (name.extension() == ".gz") name.replace_extension();
   WorkloadTrace trace;
-  if (name.extension() == ".jsonl") trace = from_json_lines(file, files);
-  else if (name.extension() == ".json") trace = from_benchmark(file, files);
+  if (name.extension() == ".jsonl") trace = LinesReader(file, files).read();
+  else if (name.extension() == ".json") trace = from_json(file, files);
   else if (name.extension() == ".csv") trace = from_csv(Csv::from_file(file, kMostBytes, files), file);
-  else throw InputErrors(file.string() + ": must be a .csv, .jsonl or .json file, optionally with .gz");
+  else if (name.extension() == ".txt" || name.extension() == ".prom") trace = from_metrics(file, files);
+  else if (name.extension() == ".parquet") throw InputErrors(parquet_hint(file));
+  else throw InputErrors(file.string() + ": must be a .csv, .jsonl, .json or .txt file, optionally with .gz");
   trace.file = file;
   if (trace.requests.empty()) throw InputErrors(file.string() + ": contains no requests");
   return trace;

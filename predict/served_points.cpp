@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "core/json_parse.h"
+#include "inputs/hub_names.h"
 #include "inputs/served_acceptance.h"
 #include "inputs/serving_choice.h"
 
@@ -67,9 +68,28 @@ std::string doubt_of(const ServedRun& run, double prompts) {
   return "";
 }
 
+// What the name of a run's checkpoint says against the network and the format in which it would be priced; "" if
+// nothing. "@transformer=" and "@precision=" of its file are believed.
+std::string contradiction_of(const ServedRun& run, const ServerSetup& setting, const Sweep& sweep,
+                             const std::vector<std::string>& known) {
+  if (!run.model_id) return "";
+  const auto served = hub_network(*run.model_id, known), priced = hub_network(setting.transformer, known);
+  const std::string named = run.place + ": is of the checkpoint " + in_quotes(*run.model_id) + ", ";
+  if (!run.transformer && served && priced && served->network != priced->network)
+    return named + "the network " + served->network + ", but would be priced as " + priced->network +
+           ": give --transformer " + served->network + ", or @transformer= behind the file if the name is wrong";
+  const auto format = format_of_name(*run.model_id);
+  if (!format || run.precision || setting.precision != "auto") return "";
+  const Precision precision = precision_at(sweep.scenario(), {});
+  if (precision.mlp.same_products(format_named(*format)->layers)) return "";
+  return named + "whose name states " + *format + ", but would be priced in " + precision.name + ": give --precision " +
+         *format + ", or @precision= behind the file";
+}
+
 }  // namespace
 
 ServedPoints::ServedPoints(std::vector<ServedRun> runs, const ServerSetup& setting, const std::filesystem::path& data) {
+  const std::vector<std::string> known_networks = Catalogue(data).names("transformers");
   std::map<std::string, Sweep*> known;
   std::vector<std::string> mistakes;
   for (ServedRun& run : runs) try {
@@ -87,6 +107,7 @@ ServedPoints::ServedPoints(std::vector<ServedRun> runs, const ServerSetup& setti
         const std::vector<std::string>& notes = sweep->scenario().document.notes();
         notes_.insert(notes_.end(), notes.begin(), notes.end());
       }
+      if (const std::string wrong = contradiction_of(run, setting, *sweep, known_networks); !wrong.empty()) throw InputErrors(wrong);
       Setup setup = sweep->setup({});
       setup.batch_size = std::max(1, static_cast<int>(std::lround(run.batch_size)));
       const double prompts = prompts_of_step(run, setup);

@@ -114,10 +114,11 @@ constexpr int kMostDrafts = 64;
 // The rates of one row; empty, and a mistake, if they don't fit its draft length.
 std::vector<double> read_rates(const Reader& row, int draft_length) {
   const auto list = row.find("rates"), shares = row.find("per_position"), rate = row.find("rate"),
-             mean = row.find("mean_length");
-  const std::array given{list.has_value(), shares.has_value(), rate.has_value(), mean.has_value()};
+             mean = row.find("mean_length"), accepted = row.find("accepted_share");
+  const std::array given{list.has_value(), shares.has_value(), rate.has_value(), mean.has_value(),
+                         accepted.has_value()};
   if (std::count(given.begin(), given.end(), true) != 1) {
-    row.fail("give one of \"rates\", \"per_position\", \"rate\" and \"mean_length\"");
+    row.fail("give one of \"rates\", \"per_position\", \"rate\", \"accepted_share\" and \"mean_length\"");
     return {};
   }
   if (list || shares) {
@@ -129,10 +130,12 @@ std::vector<double> read_rates(const Reader& row, int draft_length) {
     return rates;
   }
   if (draft_length == 0) {
-    row.fail("\"rate\" and \"mean_length\" need the \"draft_length\" that they are of");
+    row.fail("\"rate\", \"accepted_share\" and \"mean_length\" need the \"draft_length\" that they are of");
     return {};
   }
-  const double length = mean ? mean->number(1, draft_length + 1.0) : 1;
+  const double length = mean       ? mean->number(1, draft_length + 1.0)
+                        : accepted ? 1 + accepted->ratio() * draft_length
+                                   : 1;
   return std::vector<double>(draftline::at(draft_length), rate ? rate->ratio() : iid_rate(length, draft_length));
 }
 

@@ -107,4 +107,41 @@ TEST_CASE("a benchmark in which most steps compute prompts is excluded, with the
   CHECK(contains(drafted.err, "c64.json: about 50 of 100 steps compute a prompt, which is included in the TPOT"));
 }
 
+static std::string served(const std::string& more) {
+  return R"({"completed": 100, "duration": 26.0, "total_input_tokens": 50000, "total_output_tokens": 20100,
+    "mean_tpot_ms": 7.4, "median_tpot_ms": 7.4, "median_itl_ms": 7.4, "max_concurrency": 4)" +
+         more + "}";
+}
+
+TEST_CASE("TTFT is predicted beside measured, and its rest is the front end of the profile") {
+  const Program draftline;
+  draftline.write("c4.json", served(R"(, "mean_ttft_ms": 90, "median_ttft_ms": 90)"));
+  const Ran r = draftline("calibrate --served c4.json" + kServer + " --engine-out mine.json");
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  CHECK(contains(r.out, "TTFT"));
+  CHECK(contains(r.out, "front_end: "));
+  const Json profile = Json::parse(draftline.read("mine.json"));
+  CHECK(profile.at("front_end").at("kind") == "calibrated");
+  draftline.write("s.json", R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "./mine.json",
+      "method": {"name": "autoregressive"}, "batch_size": 4, "prompt_tokens": 500, "output_tokens": 201})");
+  const Ran answer = draftline("run s.json --json");
+  REQUIRE(answer.code == 0);
+  CHECK(Json::parse(answer.out).at("results").at(0).at("ttft").at("value").get<double>() == Approx(0.09).epsilon(0.01));
+}
+
+TEST_CASE("a result of another network or format than is priced is refused, unless its file is told so") {
+  const Program draftline;
+  draftline.write("other.json", served(R"(, "model_id": "Qwen/Qwen3-8B")"));
+  const Ran other = draftline("calibrate --served other.json" + kServer);
+  CHECK(other.code == 2);
+  CHECK(contains(other.err, "the network qwen3-8b, but would be priced as llama-3.1-8b: give --transformer qwen3-8b"));
+  CHECK(draftline("calibrate --served other.json@transformer=llama-3.1-8b" + kServer).code == 0);
+  draftline.write("narrow.json", served(R"(, "model_id": "RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8-dynamic")"));
+  const Ran narrow = draftline("calibrate --served narrow.json" + kServer);
+  CHECK(narrow.code == 2);
+  CHECK(contains(narrow.err, "whose name states fp8, but would be priced in bf16: give --precision fp8"));
+  CHECK(draftline("calibrate --served narrow.json --precision fp8" + kServer).code == 0);
+}
+
 }  // namespace draftline

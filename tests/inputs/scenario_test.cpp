@@ -202,17 +202,17 @@ TEST_CASE("each mistake has one message at its place") {
            "#/method: the method drafts nothing: remove \"acceptance\""},
       Case{eagle(R"("draft_length": 2)"),
            "#/method: \"acceptance\" is required: {\"rates\": [..]}, {\"per_position\": [..]}, {\"rate\": x}, "
-           "{\"mean_length\": x}, {\"ranks\": [[..] per level]}, {\"table\": [..]} or {\"trace\": FILE}"},
+           "{\"mean_length\": x}, {\"accepted_share\": x}, {\"ranks\": [[..] per level]}, {\"table\": [..]} or {\"trace\": FILE}"},
       Case{eagle(R"("draft_length": 2, "acceptance": {"per_position": [0.5, 0.6]})"),
            "#/method/acceptance/per_position/1: must not be above the share of the position before it"},
       Case{eagle(R"("draft_length": 2, "acceptance": {"per_position": []})"),
            "#/method/acceptance/per_position: at least one share is needed"},
       Case{eagle(R"("draft_length": 2, "acceptance": {})"),
-           "#/method/acceptance: give one of \"rates\", \"per_position\", \"rate\", \"ranks\", \"table\", \"trace\", "
-           "\"measured\" and \"mean_length\""},
+           "#/method/acceptance: give one of \"rates\", \"per_position\", \"rate\", \"accepted_share\", \"ranks\", "
+           "\"table\", \"trace\", \"measured\" and \"mean_length\""},
       Case{eagle(R"("draft_length": 2, "acceptance": {"rate": 0.5, "mean_length": 2})"),
-           "#/method/acceptance: give one of \"rates\", \"per_position\", \"rate\", \"ranks\", \"table\", \"trace\", "
-           "\"measured\" and \"mean_length\""},
+           "#/method/acceptance: give one of \"rates\", \"per_position\", \"rate\", \"accepted_share\", \"ranks\", "
+           "\"table\", \"trace\", \"measured\" and \"mean_length\""},
       Case{eagle(R"("draft_length": 3, "acceptance": {"rates": [0.5, 0.4]})"),
            "#/method/acceptance: fewer rates (2) than drafts (3)"},
       Case{eagle(R"("draft_length": 2, "acceptance": {"mean_length": 3.5})"),

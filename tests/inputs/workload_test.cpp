@@ -122,12 +122,12 @@ TEST_CASE("hostile traces are refused with file and line") {
   CHECK(refusal("a.jsonl", "\n{\"timestamp\": 1, \"input_length\": 5}").starts_with("a.jsonl:2: \"output_length\""));
   CHECK(refusal("a.jsonl", R"({"timestamp": 1, "input_length": 5.5, "output_length": 1})") ==
         "a.jsonl:1: \"input_length\" is not a whole number");
-  CHECK(refusal("a.jsonl", R"({"when": 1})").starts_with("a.jsonl:1: has neither"));
+  CHECK(refusal("a.jsonl", R"({"when": 1})").starts_with("a.jsonl:1: has none of"));
   CHECK(refusal("a.json", R"({"input_lens": [1], "output_lens": [1, 2]})").find("equal lengths") != std::string::npos);
   CHECK(
       refusal("a.json", R"({"input_lens": [1, 1, 1], "output_lens": [1, 1, 1], "start_times": [5, -2, 6]})") ==
       "a.json#/output_lens/1: has a negative arrival time");  // noted once: what follows is compared with the row above
-  CHECK(refusal("a.txt", "x").starts_with("a.txt: must be a .csv"));
+  CHECK(refusal("a.doc", "x").starts_with("a.doc: must be a .csv"));
 }
 
 TEST_CASE("arrival processes have the rate and the variation they promise") {
