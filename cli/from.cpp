@@ -63,12 +63,13 @@ int from(const FromOptions& o, const Common& common) {
 void add_from(CLI::App& app, Action& chosen) {
   auto* verb = app.add_subcommand("from", "write the scenario of a server's command line");
   auto o = std::make_shared<FromOptions>();
-  verb->add_option("line", o->line,
-                   "the line that starts vllm serve, sglang.launch_server, trtllm-serve or llama-server, in quotes; or a\n"
-                   "file with it, as a script, or the container of a docker-compose or Kubernetes file")
+  verb->add_option(
+          "line", o->line,
+          "the line that starts vllm serve, sglang.launch_server, trtllm-serve or llama-server, in quotes; or a\n"
+          "file with it, as a script, or the container of a docker-compose or Kubernetes file")
       ->required();
-  auto* device = verb->add_option("--device", o->device, "the device, which a line does not name")
-                     ->capture_default_str();
+  auto* device =
+      verb->add_option("--device", o->device, "the device, which a line does not name")->capture_default_str();
   verb->add_option("--transformer", o->transformer, "the network, in place of the line's: a name or a config.json");
   verb->add_option("--acceptance", o->acceptance,
                    "JSON, '{\"per_position\": [0.8, 0.6]}'; default: a guess (docs/reference/acceptance.md)");

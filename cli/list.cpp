@@ -266,9 +266,10 @@ void add_list(CLI::App& app, Action& chosen) {
   verb->add_option("kind", o->kind, "methods, devices, transformers, engines or papers")
       ->required()
       ->check(CLI::IsMember({"methods", "devices", "transformers", "engines", "papers"}));
-  verb->add_option("name", o->name,
-                   "name or file of an engine, whose terms are printed with values and meanings; with --as-file also a\n"
-                   "device or a transformer");
+  verb->add_option(
+      "name", o->name,
+      "name or file of an engine, whose terms are printed with values and meanings; with --as-file also a\n"
+      "device or a transformer");
   verb->add_flag("--as-file", o->as_file, "write the file of NAME, to make one of your own: .. --as-file > my.json");
   verb->add_flag("--json", o->json, "a JSON array on standard output");
   verb->callback([o, &chosen] { chosen = {AcrossRanks::first_alone, [o](const Common& c) { return list(*o, c); }}; });

@@ -58,22 +58,27 @@ std::optional<std::string> key_of_option(std::string_view option, std::span<cons
 
 std::optional<std::string_view> advice_on_option(std::string_view option) {
   static constexpr std::string_view kLongest =
-      "a longest text costs nothing by itself: leave it out; lengths are \"prompt_tokens\" and \"output_tokens\", or those "
-      "of a \"workload\"",
+                                        "a longest text costs nothing by itself: leave it out; lengths are "
+                                        "\"prompt_tokens\" and \"output_tokens\", or those "
+                                        "of a \"workload\"",
                                     kSequences =
-      "it is \"max_num_seqs\" of \"scheduler\", which needs a \"workload\"; without one, \"batch_size\" is the number of "
-      "sequences",
+                                        "it is \"max_num_seqs\" of \"scheduler\", which needs a \"workload\"; without "
+                                        "one, \"batch_size\" is the number of "
+                                        "sequences",
                                     kBudget =
-      "it is \"max_num_batched_tokens\" of \"scheduler\", which needs a \"workload\"",
+                                        "it is \"max_num_batched_tokens\" of \"scheduler\", which needs a \"workload\"",
                                     kStatic =
-      "it is the share of memory for weights and KV pool alone; \"gpu_memory_utilization\" is the share of all that the "
-      "engine uses, some 0.05 to 0.1 more",
+                                        "it is the share of memory for weights and KV pool alone; "
+                                        "\"gpu_memory_utilization\" is the share of all that the "
+                                        "engine uses, some 0.05 to 0.1 more",
                                     kFree =
-      "it is the share of the memory that weights leave; \"gpu_memory_utilization\" is the share of all that the engine "
-      "uses",
+                                        "it is the share of the memory that weights leave; \"gpu_memory_utilization\" "
+                                        "is the share of all that the engine "
+                                        "uses",
                                     kDraft =
-      "\"shard_draft\": false keeps the draft network whole on each device, as a size of 1; true divides it among the "
-      "target's devices";
+                                        "\"shard_draft\": false keeps the draft network whole on each device, as a "
+                                        "size of 1; true divides it among the "
+                                        "target's devices";
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kAdvice{{
       {"max_model_len", kLongest},
       {"context_length", kLongest},

@@ -190,16 +190,17 @@ Length Acceptance::mean_length_of_hits(const BuiltMethod& m, double context) con
   return std::visit(
       Match{[&](std::monostate) -> Length {
               return "\"acceptance\" is required: {\"rates\": [..]}, {\"per_position\": [..]}, {\"rate\": x}, "
-                     "{\"mean_length\": x}, {\"accepted_share\": x}, {\"ranks\": [[..] per level]}, {\"table\": [..]} or {\"trace\": FILE}";
+                     "{\"mean_length\": x}, {\"accepted_share\": x}, {\"ranks\": [[..] per level]}, {\"table\": [..]} "
+                     "or {\"trace\": FILE}";
             },
             [&](const Rates& r) { return of_chain(r, m); },
             [&](const Rate& r) -> Length {
               if (m.tree()) return "one rate applies to a chain, not to a tree: give \"mean_length\"";
               return iid_chain_length(r.conditional, depth);
             },
-            [&](const MeanLength& l) { return within(l, depth); },  //
+            [&](const MeanLength& l) { return within(l, depth); },   //
             [&](const AcceptedShare& s) { return of_share(s, m); },  //
-            [&](const Ranks& r) { return of_levels(r, m); },        //
+            [&](const Ranks& r) { return of_levels(r, m); },         //
             [&](const Traced& t) { return replayed(t, m); },
             [&](const AcceptanceTable& t) -> Length {
               if (m.tree()) return "a table of rates applies to a chain, not to a tree: give \"mean_length\"";

@@ -61,7 +61,7 @@ class Acceptance {
 
   const Form& form() const { return form_; }
   const std::string& text() const { return text_; }  // the scenario's JSON; "" if it gives no acceptance
-  bool is_mean() const {  // of one draft length
+  bool is_mean() const {                             // of one draft length
     return std::holds_alternative<MeanLength>(form_) || std::holds_alternative<AcceptedShare>(form_);
   }
   bool given() const { return !std::holds_alternative<std::monostate>(form_); }

@@ -41,13 +41,13 @@ void note_likely_shares(std::span<const MethodChoice> methods) {
         methods, [&](const MethodChoice& other) { return is_share_of(rate->conditional, other, at(*drafts)); });
     if (!same && rate->conditional >= kRareRate) continue;
     const std::string figure = significant(rate->conditional, 3);
-    in->at("rate").note(
-        (same ? figure + " is the share of accepted drafts of another method's acceptance"
-              : "a rate of " + figure + " at each position is rare") +
-        ": " + std::to_string(*drafts) + " drafts with it yield " +
-        significant(iid_chain_length(rate->conditional, *drafts), 3) +
-        " tokens per step; if it is accepted / drafted tokens, as engines print, write \"accepted_share\", which yields " +
-        significant(Acceptance::AcceptedShare{rate->conditional}.mean_length(*drafts), 3));
+    in->at("rate").note((same ? figure + " is the share of accepted drafts of another method's acceptance"
+                              : "a rate of " + figure + " at each position is rare") +
+                        ": " + std::to_string(*drafts) + " drafts with it yield " +
+                        significant(iid_chain_length(rate->conditional, *drafts), 3) +
+                        " tokens per step; if it is accepted / drafted tokens, as engines print, write "
+                        "\"accepted_share\", which yields " +
+                        significant(Acceptance::AcceptedShare{rate->conditional}.mean_length(*drafts), 3));
   }
 }
 

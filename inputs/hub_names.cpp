@@ -29,15 +29,15 @@ std::vector<std::string> words_of(std::string_view name) {
 
 // Words that name a training, a date or a length, not a shape.
 bool is_of_training(const std::string& word) {
-  static constexpr std::array<std::string_view, 16> kWords{
-      "instruct", "chat", "hf", "base", "it", "thinking", "meta", "gguf", "sft", "dpo", "4k", "8k", "128k", "preview",
-      "quantized", "v0.1"};
+  static constexpr std::array<std::string_view, 16> kWords{"instruct", "chat",    "hf",        "base", "it", "thinking",
+                                                           "meta",     "gguf",    "sft",       "dpo",  "4k", "8k",
+                                                           "128k",     "preview", "quantized", "v0.1"};
   const bool date = word.size() == 4 && word.find_first_not_of("0123456789") == word.npos;
   return date || std::ranges::find(kWords, word) != kWords.end();
 }
 
-// Words of formats. Publishers differ in what they call FP8: Qwen, Z.ai and DeepSeek scale blocks of 128 x 128, NVIDIA and
-// Red Hat matrices with static inputs; "FP8-dynamic" has none for inputs.
+// Words of formats. Publishers differ in what they call FP8: Qwen, Z.ai and DeepSeek scale blocks of 128 x 128, NVIDIA
+// and Red Hat matrices with static inputs; "FP8-dynamic" has none for inputs.
 struct FormatWord {
   std::string_view owner, word, format;
 };
@@ -104,7 +104,8 @@ Split split_name(std::string_view id) {
   // "17b-16e": the active parameters and experts of Llama 4, whose name says both already.
   for (std::size_t i = 1; i < s.words.size(); ++i)
     if (s.words[i].ends_with('e') && s.words[i].find_first_not_of("0123456789") == s.words[i].size() - 1) {
-      s.words.erase(s.words.begin() + static_cast<std::ptrdiff_t>(i) - 1, s.words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      s.words.erase(s.words.begin() + static_cast<std::ptrdiff_t>(i) - 1,
+                    s.words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
       break;
     }
   return s;

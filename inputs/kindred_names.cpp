@@ -78,10 +78,11 @@ std::string way_to_own_file(std::string_view name, std::string_view kind) {
   const std::string page = kind == "devices"   ? "docs/recipes/your_gpu.md"
                            : kind == "engines" ? "docs/recipes/your_server.md"
                                                : "docs/recipes/your_network.md";
-  return (kin != nullptr ? "of those listed, \"" + listed + "\" is most alike (" + std::string(kin->because) + "); " : "") +
+  return (kin != nullptr ? "of those listed, \"" + listed + "\" is most alike (" + std::string(kin->because) + "); "
+                         : "") +
          "to describe one of your own, edit the file that `draftline list " + std::string(kind) + " " + listed +
-         " --as-file > my.json` writes, and name it \"./my.json\" (" + page + "); `draftline list " + std::string(kind) +
-         "` has all names";
+         " --as-file > my.json` writes, and name it \"./my.json\" (" + page + "); `draftline list " +
+         std::string(kind) + "` has all names";
 }
 
 }  // namespace draftline

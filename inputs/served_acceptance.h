@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Acceptance in files that serving engines and their benchmarks write: results, metrics, responses and logs. Each kind of
-// file is a row of inputs/formats/acceptance_formats; docs/reference/acceptance.md lists them. Counters of several engines
-// are summed.
+// Acceptance in files that serving engines and their benchmarks write: results, metrics, responses and logs. Each kind
+// of file is a row of inputs/formats/acceptance_formats; docs/reference/acceptance.md lists them. Counters of several
+// engines are summed.
 #pragma once
 #include <filesystem>
 #include <optional>

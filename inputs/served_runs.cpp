@@ -25,8 +25,8 @@ std::vector<ServedRun> read_results(const std::filesystem::path& file, const Ser
   if (values.empty()) throw InputErrors(printable(file.string(), 1000) + "#: contains no benchmark result");
   std::vector<ServedRun> runs;
   const Reader& first = values.front();
-  const auto format = std::ranges::find_if(
-      served_formats(), [&](const ServedFormat& f) { return first.is_object() && f.is(first); });
+  const auto format =
+      std::ranges::find_if(served_formats(), [&](const ServedFormat& f) { return first.is_object() && f.is(first); });
   if (format != served_formats().end()) runs = format->read(values, arguments);
   else first.fail("is not a known benchmark result; known: " + titles());
   for (const Document& document : documents) document.finish();

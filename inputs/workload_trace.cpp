@@ -159,7 +159,8 @@ struct LineOfFile {
 // Fails in the lines' order, with the number of the line that is read.
 class LinesReader {
  public:
-  LinesReader(const std::filesystem::path& file, const Files& files) : file_(file), text_(files.text(file, kMostBytes)) {}
+  LinesReader(const std::filesystem::path& file, const Files& files)
+      : file_(file), text_(files.text(file, kMostBytes)) {}
 
   WorkloadTrace read() {
     std::string_view rest = text_;
@@ -171,7 +172,8 @@ class LinesReader {
       std::ranges::stable_sort(lines_, {}, [](const LineOfFile& line) { return line.request.arrival.value_or(0); });
     Collector all;
     all.trace.notes = notes_;
-    all.trace.has_arrivals = std::ranges::all_of(lines_, [](const LineOfFile& l) { return l.request.arrival.has_value(); });
+    all.trace.has_arrivals =
+        std::ranges::all_of(lines_, [](const LineOfFile& l) { return l.request.arrival.has_value(); });
     for (LineOfFile& line : lines_) {
       number_ = line.number;
       const RequestLine& r = line.request;

@@ -17,9 +17,10 @@ struct RecordedRequest {
   int prompt = 0, output = 0, line = 0;  // tokens; the line in the file, from 1, or 0 if there is none
 };
 // A recorded trace. The format is recognised by its columns or keys: Azure LLM 2023/2024 and BurstGPT (CSV),
-// arrived_at/num_prefill_tokens/num_decode_tokens (CSV), JSON lines of several programs (inputs/formats/workload_lines),
-// results of vLLM's serving benchmark and ShareGPT's conversations (JSON), a server's /metrics (.txt, .prom); also *.gz. read_workload_trace() throws InputErrors with file and line
-// for unknown formats, requests without output, and arrivals that are negative or not ascending.
+// arrived_at/num_prefill_tokens/num_decode_tokens (CSV), JSON lines of several programs
+// (inputs/formats/workload_lines), results of vLLM's serving benchmark and ShareGPT's conversations (JSON), a server's
+// /metrics (.txt, .prom); also *.gz. read_workload_trace() throws InputErrors with file and line for unknown formats,
+// requests without output, and arrivals that are negative or not ascending.
 struct WorkloadTrace {
   std::filesystem::path file;
   std::vector<RecordedRequest> requests;

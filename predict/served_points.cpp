@@ -107,7 +107,8 @@ ServedPoints::ServedPoints(std::vector<ServedRun> runs, const ServerSetup& setti
         const std::vector<std::string>& notes = sweep->scenario().document.notes();
         notes_.insert(notes_.end(), notes.begin(), notes.end());
       }
-      if (const std::string wrong = contradiction_of(run, setting, *sweep, known_networks); !wrong.empty()) throw InputErrors(wrong);
+      if (const std::string wrong = contradiction_of(run, setting, *sweep, known_networks); !wrong.empty())
+        throw InputErrors(wrong);
       Setup setup = sweep->setup({});
       setup.batch_size = std::max(1, static_cast<int>(std::lround(run.batch_size)));
       const double prompts = prompts_of_step(run, setup);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times to the first token of served runs, predicted beside measured, and the engine's front end fitted to them. Prompts
-// are priced by the device's fits; what is left of a median TTFT is the time of a request outside the steps.
+// Times to the first token of served runs, predicted beside measured, and the engine's front end fitted to them.
+// Prompts are priced by the device's fits; what is left of a median TTFT is the time of a request outside the steps.
 #pragma once
 #include <optional>
 #include <string>

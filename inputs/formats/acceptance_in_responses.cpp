@@ -27,7 +27,8 @@ void add_request(const Reader& speculation, PooledSteps& pooled) {
   pooled.add(steps, accepted, speculation.at("num_draft_tokens").number(0, kMost));
   std::vector<double> shares;
   double more = steps;  // steps that accepted more than j drafts
-  for (std::size_t j = 0; j + 1 < steps_by_accepted.size(); ++j) shares.push_back((more -= steps_by_accepted[j]) / steps);
+  for (std::size_t j = 0; j + 1 < steps_by_accepted.size(); ++j)
+    shares.push_back((more -= steps_by_accepted[j]) / steps);
   pooled.add_positions(steps, shares);
 }
 

@@ -21,7 +21,8 @@ std::optional<Reader> figure(const Reader& in, std::string_view name) {
 
 // A time, of which `statistic` is read, the first that there is.
 template <std::size_t N>
-std::optional<Seconds> time_of(const Reader& in, std::string_view name, const std::array<std::string_view, N>& statistics) {
+std::optional<Seconds> time_of(const Reader& in, std::string_view name,
+                               const std::array<std::string_view, N>& statistics) {
   const auto found = figure(in, name);
   if (!found) return std::nullopt;
   const double unit = found->at("unit").value_in(kUnits);
@@ -47,7 +48,7 @@ ServedRun read_export(const Reader& in) {
   }
   run.time = *gap;
   run.ttft = time_of(in, "time_to_first_token", kMedian);
-  const double rate = in.at("request_throughput").at("avg").number(0, 1e9);  // requests/s
+  const double rate = in.at("request_throughput").at("avg").number(0, 1e9);                      // requests/s
   run.batch_size = std::clamp(rate * (whole->value - first->value), 1.0, kMostServedSequences);  // Little's law
   return run;
 }

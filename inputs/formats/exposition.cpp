@@ -23,8 +23,8 @@ std::optional<MetricSample> metric_sample(std::string_view line) {
   if (line.empty() || line.front() == '#') return std::nullopt;
   const std::size_t brace = line.find('{'), end = brace == line.npos ? line.find(' ') : end_of_labels(line, brace);
   if (end == line.npos) return std::nullopt;
-  MetricSample s{line.substr(0, std::min(brace, end)), brace == line.npos ? "" : line.substr(brace + 1, end - brace - 1),
-                 0};
+  MetricSample s{line.substr(0, std::min(brace, end)),
+                 brace == line.npos ? "" : line.substr(brace + 1, end - brace - 1), 0};
   std::string_view rest = line.substr(end + 1);
   while (rest.starts_with(' ')) rest.remove_prefix(1);
   const auto [after, error] = std::from_chars(rest.data(), rest.data() + rest.size(), s.value);

@@ -16,6 +16,6 @@ namespace draftline {
 // not well-formed.
 std::vector<Document> json_documents(std::string_view text, const std::filesystem::path& file);
 std::vector<Reader> json_values(const std::vector<Document>&);  // of an array its elements
-std::string parquet_hint(const std::filesystem::path&);                // names a program that converts the file
+std::string parquet_hint(const std::filesystem::path&);         // names a program that converts the file
 
 }  // namespace draftline

@@ -25,8 +25,8 @@ std::optional<ServedAcceptance> PooledSteps::acceptance() const {
   if (all_drafted_) a.draft_length = whole_draft_length(drafted_ / steps_);
   if (steps_with_positions_ > 0.99 * steps_)
     for (const double accepted : by_position_)
-      a.per_position.push_back(std::min(accepted / steps_with_positions_,
-                                        a.per_position.empty() ? 1.0 : a.per_position.back()));
+      a.per_position.push_back(
+          std::min(accepted / steps_with_positions_, a.per_position.empty() ? 1.0 : a.per_position.back()));
   while (!a.per_position.empty() && a.per_position.back() == 0) a.per_position.pop_back();  // deeper than is drafted
   return a;
 }

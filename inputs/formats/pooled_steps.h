@@ -18,8 +18,8 @@ class PooledSteps {
 
  private:
   double steps_ = 0, accepted_ = 0, drafted_ = 0, steps_with_positions_ = 0;
-  bool all_drafted_ = true;             // the drafts of every step are known
-  std::vector<double> by_position_;     // steps in which that draft was accepted
+  bool all_drafted_ = true;          // the drafts of every step are known
+  std::vector<double> by_position_;  // steps in which that draft was accepted
 };
 
 }  // namespace draftline

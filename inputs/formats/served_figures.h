@@ -16,7 +16,7 @@ std::optional<double> number_at(const Reader&, std::string_view key, double leas
 std::optional<Seconds> milliseconds_at(const Reader&, std::string_view key);  // none also where it is 0
 
 struct DecodingRequest {
-  double first = 0, last = 0;  // seconds at which its first and last token came
+  double first = 0, last = 0;     // seconds at which its first and last token came
   double prompt = 0, tokens = 0;  // tokens of the prompt, and generated after the first
 };
 

@@ -71,7 +71,7 @@ MeanLengths read_mean_lengths(const Reader& in, const ServedArguments& arguments
   }
   const double requests = in.at("completed").positive_int();
   const MeanLengths l{in.at("total_input_tokens").number(0, 1e15) / requests,
-                  in.at("total_output_tokens").number(1, 1e15) / requests};
+                      in.at("total_output_tokens").number(1, 1e15) / requests};
   if (l.output < 2) in.at("total_output_tokens").fail("requests of one token have no steps");
   return l;
 }

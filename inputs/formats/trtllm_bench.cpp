@@ -31,11 +31,10 @@ ServedRun read_report(const Reader& in) {
   run.time = run.tokens_per_step * median.value_or(mean.value_or(Seconds{1}));
   run.ttft = milliseconds_at(*streaming, "avg_ttft_ms");
   // Requests in flight, as long as they decode.
-  const Seconds stays = kMillisecond *
-                        Seconds{performance.at("avg_request_latency_ms").number(kLeastMilliseconds, kMostMilliseconds)};
+  const Seconds stays =
+      kMillisecond * Seconds{performance.at("avg_request_latency_ms").number(kLeastMilliseconds, kMostMilliseconds)};
   const double decodes = run.ttft ? std::clamp(1 - run.ttft->value / stays.value, 0.0, 1.0) : 1;
-  run.batch_size =
-      std::max(1.0, decodes * requests.at("avg_num_concurrent_requests").number(0, kMostServedSequences));
+  run.batch_size = std::max(1.0, decodes * requests.at("avg_num_concurrent_requests").number(0, kMostServedSequences));
   if (const auto world = in.find("world_info"); world && world->is_object())
     run.tensor_parallel = world->at("tp_size").positive_int(1024);
   if (const auto engine = in.find("engine"); engine && engine->is_object())

@@ -138,12 +138,12 @@ WorkloadTrace workload_in_metrics(std::string_view text) {
     trace.notes.push_back(significant(last.prompts.count / *seconds) +
                           " requests/s between the scrapes: \"arrivals\": {\"process\": \"poisson\", \"rate\": \"" +
                           significant(last.prompts.count / *seconds) + " /s\"}");
-  else
-    trace.notes.emplace_back("a scrape has no rate: give two, each behind a line with its time (date +%s)");
+  else trace.notes.emplace_back("a scrape has no rate: give two, each behind a line with its time (date +%s)");
   if (last.queried > 0)
-    trace.notes.push_back(significant(100 * last.found / last.queried, 3) +
-                          " % of the prompts' tokens were found in the prefix cache; a like saving: \"shared_prefix\": " +
-                          significant(std::round(last.found / last.queried * last.prompts.sum / last.prompts.count)));
+    trace.notes.push_back(
+        significant(100 * last.found / last.queried, 3) +
+        " % of the prompts' tokens were found in the prefix cache; a like saving: \"shared_prefix\": " +
+        significant(std::round(last.found / last.queried * last.prompts.sum / last.prompts.count)));
   return trace;
 }
 

@@ -75,7 +75,8 @@ std::optional<RequestLine> read_batch_request(const Json& line, const FailLine& 
     fail("\"body\" has neither \"messages\" nor \"prompt\"");
   }
   const auto* most = body.contains("max_completion_tokens") ? "max_completion_tokens" : "max_tokens";
-  if (!body.contains(most)) fail("\"body\" has neither \"max_tokens\" nor \"max_completion_tokens\": its output is unknown");
+  if (!body.contains(most))
+    fail("\"body\" has neither \"max_tokens\" nor \"max_completion_tokens\": its output is unknown");
   r.output = tokens(body, most, fail);
   return r;
 }

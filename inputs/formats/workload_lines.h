@@ -20,7 +20,7 @@ struct RequestLine {
 using FailLine = std::function<void(const std::string&)>;
 
 struct LineFormat {
-  std::string_view key, title;  // the key by which such a line is known
+  std::string_view key, title;                                                 // the key by which such a line is known
   std::optional<RequestLine> (*read)(const nlohmann::json&, const FailLine&);  // none: the request failed
   bool by_end = false;         // lines are in the order in which requests ended
   std::string_view note = {};  // for users

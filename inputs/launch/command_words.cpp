@@ -69,8 +69,9 @@ std::size_t end_of_object(std::string_view text) {
   return text.size();
 }
 
-// Splits as a shell does: quotes hold blanks, a backslash holds the next character, one before a line's end joins lines. An
-// object of JSON without quotes around it stays one word. In a list, brackets and commas between words are blanks.
+// Splits as a shell does: quotes hold blanks, a backslash holds the next character, one before a line's end joins
+// lines. An object of JSON without quotes around it stays one word. In a list, brackets and commas between words are
+// blanks.
 std::vector<std::string> split(std::string_view text) {
   std::vector<std::string> words;
   const bool list = trimmed(text, " \t\r\n").starts_with('[');
@@ -89,8 +90,8 @@ std::vector<std::string> split(std::string_view text) {
       words.back() += text[i];
       continue;
     }
-    const bool blank = quote == 0 && (c == ' ' || c == '\t' || c == '\n' || c == '\r' ||
-                                      (list && (c == '[' || c == ']' || c == ',')));
+    const bool blank =
+        quote == 0 && (c == ' ' || c == '\t' || c == '\n' || c == '\r' || (list && (c == '[' || c == ']' || c == ',')));
     if (blank) {
       inside = false;
       continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of a command as people paste it: a shell's line, also broken by backslashes, or the "command" and "args" of a
-// docker-compose or Kubernetes file.
+// The words of a command as people paste it: a shell's line, also broken by backslashes, or the "command" and "args" of
+// a docker-compose or Kubernetes file.
 #pragma once
 #include <string>
 #include <string_view>

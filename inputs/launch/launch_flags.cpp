@@ -48,7 +48,9 @@ double fraction(const std::string& value) {
   return v;
 }
 
-bool is_true(const std::string& value) { return value.empty() || alike(value, "true") || value == "1" || value == "on"; }
+bool is_true(const std::string& value) {
+  return value.empty() || alike(value, "true") || value == "1" || value == "on";
+}
 
 Launched::Json json_value(const std::string& value) {
   const ParsedJson parsed = parse_json(value);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The flags of an engine's server, each with what it means to a scenario: a table for each engine. Sources: vLLM's
-// vllm/engine/arg_utils.py, SGLang's srt/server_args.py, TensorRT-LLM's commands/serve.py and llama.cpp's common/arg.cpp.
+// vllm/engine/arg_utils.py, SGLang's srt/server_args.py, TensorRT-LLM's commands/serve.py and llama.cpp's
+// common/arg.cpp.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <span>
@@ -10,8 +11,8 @@
 
 namespace draftline {
 
-// What becomes of a flag. used: a key of the scenario. free: it costs nothing in a step. left_out: a scenario can't have it,
-// or not so. unknown: it is not in the table.
+// What becomes of a flag. used: a key of the scenario. free: it costs nothing in a step. left_out: a scenario can't
+// have it, or not so. unknown: it is not in the table.
 enum class FlagUse { used, free, left_out, unknown };
 
 struct LaunchNote {
@@ -23,7 +24,7 @@ struct LaunchNote {
 // What a line says so far.
 struct Launched {
   using Json = nlohmann::ordered_json;
-  std::string model;         // as given
+  std::string model;           // as given
   Json keys = Json::object();  // of the scenario
   Json precision = Json::object(), scheduler = Json::object(), speculation = Json::object();
   int tensor = 1, replicas = 1, expert_groups = 1;

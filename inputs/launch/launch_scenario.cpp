@@ -60,7 +60,8 @@ Server find_server(const CommandText& command) {
             version_of(image)};
   }
   throw InputErrors(
-      "the line starts no known server: it has none of `vllm serve`, `python -m sglang.launch_server`, `trtllm-serve` and "
+      "the line starts no known server: it has none of `vllm serve`, `python -m sglang.launch_server`, `trtllm-serve` "
+      "and "
       "`llama-server`");
 }
 
@@ -186,8 +187,8 @@ Network network_of(const std::string& model, const Catalogue& catalogue) {
   }
   const std::string own = "./" + model.substr(model.rfind('/') + 1) + "/config.json";
   throw InputErrors("\"" + printable(model) +
-                    "\" is of no network that ships: download its config.json and give --transformer " + printable(own) +
-                    " (docs/recipes/your_network.md)");
+                    "\" is of no network that ships: download its config.json and give --transformer " +
+                    printable(own) + " (docs/recipes/your_network.md)");
 }
 
 void add_parallelism(const Launched& l, const ServedEngine& e, LaunchJson& scenario) {
@@ -262,8 +263,8 @@ LaunchScenario scenario_of_line(std::string_view text, const LaunchOptions& opti
     method["acceptance"] = acceptance_of(method, options, result.notes);
     scenario["method"].push_back(method);
   }
-  result.notes.push_back({"device", FlagUse::left_out,
-                          "a line names none: \"" + options.device + "\" stands in; --device gives another"});
+  result.notes.push_back(
+      {"device", FlagUse::left_out, "a line names none: \"" + options.device + "\" stands in; --device gives another"});
   result.json = scenario.dump(2) + "\n";
   return result;
 }

@@ -22,7 +22,8 @@ std::string take_type(Launched& l, const std::string& v) {
   return "method";
 }
 std::string take_layers(Launched&, const std::string& v) {
-  return whole_number(v) >= 90 ? "all layers on the device" : "all layers on the device: layers on the host are not modelled";
+  return whole_number(v) >= 90 ? "all layers on the device"
+                               : "all layers on the device: layers on the host are not modelled";
 }
 
 constexpr auto kFlags = std::to_array<LaunchFlag>({
@@ -34,13 +35,16 @@ constexpr auto kFlags = std::to_array<LaunchFlag>({
     used("-md --model-draft --spec-draft-model -hfd --hf-repo-draft", take_draft),
     used("--draft-max --draft --draft-n --spec-draft-n-max", take_most),
     used("--spec-type", take_type),
-    costs_nothing("--host --port --alias -a --api-key --log-file --path --timeout -to --threads-http -c --ctx-size --jinja "
-                  "--chat-template --chat-template-file --reasoning-format --seed --temp --top-k --top-p --min-p --mmproj "
-                  "-ctv --cache-type-v -hff --hf-file -s -n --predict -fa --flash-attn"),
-    costless_switch("--metrics --slots --props --no-webui --no-mmap --mlock -cb --cont-batching --log-disable --verbose -v "
-                    "--no-warmup"),
+    costs_nothing(
+        "--host --port --alias -a --api-key --log-file --path --timeout -to --threads-http -c --ctx-size --jinja "
+        "--chat-template --chat-template-file --reasoning-format --seed --temp --top-k --top-p --min-p --mmproj "
+        "-ctv --cache-type-v -hff --hf-file -s -n --predict -fa --flash-attn"),
+    costless_switch(
+        "--metrics --slots --props --no-webui --no-mmap --mlock -cb --cont-batching --log-disable --verbose -v "
+        "--no-warmup"),
     left_out("-ub --ubatch-size", "prompts are computed in chunks of --batch-size"),
-    left_out("-sm --split-mode -ts --tensor-split -mg --main-gpu", "several devices: give \"tensor_parallel\" for rows"),
+    left_out("-sm --split-mode -ts --tensor-split -mg --main-gpu",
+             "several devices: give \"tensor_parallel\" for rows"),
     left_out("-t --threads -tb --threads-batch", "threads of a CPU are those of the device's file"),
     left_out("--draft-min --draft-p-min --spec-draft-n-min --spec-draft-p-min",
              "drafts of varying length: give the \"mean_length\" of a run"),
@@ -67,6 +71,8 @@ Launched::Json llama_method(const Launched& l, std::vector<LaunchNote>& notes) {
 
 }  // namespace llama_serve
 
-ServedEngine llama_server() { return {"llama.cpp", "llama-server", "llama.cpp", false, llama_serve::kFlags, llama_serve::llama_method}; }
+ServedEngine llama_server() {
+  return {"llama.cpp", "llama-server", "llama.cpp", false, llama_serve::kFlags, llama_serve::llama_method};
+}
 
 }  // namespace draftline

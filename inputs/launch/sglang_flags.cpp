@@ -76,12 +76,14 @@ constexpr auto kFlags = std::to_array<LaunchFlag>({
     used("--speculative-num-steps", take_steps),
     used("--speculative-eagle-topk", take_top_k),
     used("--speculative-num-draft-tokens", take_tokens),
-    costs_nothing("--host --port --api-key --tokenizer-path --tokenizer-mode --tokenizer-worker-num --load-format "
-                  "--served-model-name --chat-template --revision --download-dir --log-level --log-level-http --random-seed "
-                  "--tool-call-parser --reasoning-parser --context-length --watchdog-timeout --decode-log-interval "
-                  "--crash-dump-folder --model-loader-extra-config --base-gpu-id --collect-tokens-histogram"),
-    costless_switch("--trust-remote-code --enable-metrics --enable-cache-report --skip-tokenizer-init --skip-server-warmup "
-                    "--log-requests --enable-torch-compile --disable-custom-all-reduce"),
+    costs_nothing(
+        "--host --port --api-key --tokenizer-path --tokenizer-mode --tokenizer-worker-num --load-format "
+        "--served-model-name --chat-template --revision --download-dir --log-level --log-level-http --random-seed "
+        "--tool-call-parser --reasoning-parser --context-length --watchdog-timeout --decode-log-interval "
+        "--crash-dump-folder --model-loader-extra-config --base-gpu-id --collect-tokens-histogram"),
+    costless_switch(
+        "--trust-remote-code --enable-metrics --enable-cache-report --skip-tokenizer-init --skip-server-warmup "
+        "--log-requests --enable-torch-compile --disable-custom-all-reduce"),
     left_out("--mem-fraction-static --mem-fraction",
              "it covers weights and KV pool alone; \"gpu_memory_utilization\" is some 0.05 to 0.1 more"),
     left_out("--attention-backend --prefill-attention-backend --decode-attention-backend --moe-runner-backend "
@@ -91,14 +93,17 @@ constexpr auto kFlags = std::to_array<LaunchFlag>({
              "--schedule-policy --num-continuous-decode-steps --max-queued-requests",
              "is not modelled"),
     left_out_switch("--disable-cuda-graph", "graphs of SGLang can't be turned off here"),
-    left_out("--nnodes --node-rank --dist-init-addr", "links between nodes are not modelled: all devices are of one node"),
+    left_out("--nnodes --node-rank --dist-init-addr",
+             "links between nodes are not modelled: all devices are of one node"),
     left_out("--speculative-token-map", "give \"draft_vocabulary\" of the method"),
     left_out("--speculative-attention-mode --speculative-accept-threshold-single --speculative-accept-threshold-acc",
              "is not modelled"),
     left_out("--lora-paths --max-loras-per-batch", "adapters are not modelled: each step costs more"),
     left_out("--grammar-backend", "grammars are not modelled"),
-    left_out("--disaggregation-mode --disaggregation-transfer-backend", "prompts on other servers are \"disaggregation\""),
-    left_out_switch("--enable-hierarchical-cache --enable-two-batch-overlap --enable-eplb --enable-lora", "is not modelled"),
+    left_out("--disaggregation-mode --disaggregation-transfer-backend",
+             "prompts on other servers are \"disaggregation\""),
+    left_out_switch("--enable-hierarchical-cache --enable-two-batch-overlap --enable-eplb --enable-lora",
+                    "is not modelled"),
 });
 
 Launched::Json sglang_method(const Launched& l, std::vector<LaunchNote>& notes) {
@@ -121,16 +126,20 @@ Launched::Json sglang_method(const Launched& l, std::vector<LaunchNote>& notes) 
                       {"num_steps", std::max(1, steps)},
                       {"num_draft_tokens", given.value("num_draft_tokens", 1 + top_k * std::max(1, steps))}};
   else if (steps > 0) method["draft_length"] = steps;
-  else if (given.contains("num_draft_tokens")) method["draft_length"] = std::max(1, given.value("num_draft_tokens", 2) - 1);
+  else if (given.contains("num_draft_tokens"))
+    method["draft_length"] = std::max(1, given.value("num_draft_tokens", 2) - 1);
   if (ours == "draft_model") method["draft"] = given.value("draft", std::string());
   else if (!own)
-    notes.push_back({"--speculative-draft-model-path", FlagUse::left_out,
-                     "the drafter has the usual widths; for its own give the folder of its config.json as \"checkpoint\""});
+    notes.push_back(
+        {"--speculative-draft-model-path", FlagUse::left_out,
+         "the drafter has the usual widths; for its own give the folder of its config.json as \"checkpoint\""});
   return method;
 }
 
 }  // namespace sglang_serve
 
-ServedEngine sglang_server() { return {"sglang", "sglang.launch_server", "sglang", false, sglang_serve::kFlags, sglang_serve::sglang_method}; }
+ServedEngine sglang_server() {
+  return {"sglang", "sglang.launch_server", "sglang", false, sglang_serve::kFlags, sglang_serve::sglang_method};
+}
 
 }  // namespace draftline

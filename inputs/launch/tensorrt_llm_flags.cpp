@@ -69,7 +69,8 @@ Launched::Json tensorrt_llm_method(const Launched& l, std::vector<LaunchNote>& n
 }  // namespace trtllm_serve
 
 ServedEngine tensorrt_llm_server() {
-  return {"tensorrt-llm", "trtllm-serve", "tensorrt-llm", true, trtllm_serve::kFlags, trtllm_serve::tensorrt_llm_method};
+  return {"tensorrt-llm", "trtllm-serve",       "tensorrt-llm",
+          true,           trtllm_serve::kFlags, trtllm_serve::tensorrt_llm_method};
 }
 
 }  // namespace draftline

@@ -84,13 +84,14 @@ constexpr auto kFlags = std::to_array<LaunchFlag>({
     used_switch("--no-async-scheduling", take_async<false>),
     used("--compilation-config -O -cc", take_compilation),
     used("--speculative-config -sc", take_speculation),
-    costs_nothing("--host --port --api-key --uds --root-path --served-model-name --revision --tokenizer --tokenizer-mode "
-                  "--tokenizer-revision --hf-token --hf-config-path --config-format --download-dir --load-format "
-                  "--chat-template --chat-template-content-format --generation-config --override-generation-config "
-                  "--tool-call-parser --reasoning-parser --seed --uvicorn-log-level --allowed-origins --ssl-keyfile "
-                  "--ssl-certfile --max-log-len --max-model-len --distributed-executor-backend --limit-mm-per-prompt "
-                  "--response-role --task --runner --allowed-local-media-path --safetensors-load-strategy --middleware "
-                  "--data-parallel-backend --data-parallel-address --data-parallel-rpc-port"),
+    costs_nothing(
+        "--host --port --api-key --uds --root-path --served-model-name --revision --tokenizer --tokenizer-mode "
+        "--tokenizer-revision --hf-token --hf-config-path --config-format --download-dir --load-format "
+        "--chat-template --chat-template-content-format --generation-config --override-generation-config "
+        "--tool-call-parser --reasoning-parser --seed --uvicorn-log-level --allowed-origins --ssl-keyfile "
+        "--ssl-certfile --max-log-len --max-model-len --distributed-executor-backend --limit-mm-per-prompt "
+        "--response-role --task --runner --allowed-local-media-path --safetensors-load-strategy --middleware "
+        "--data-parallel-backend --data-parallel-address --data-parallel-rpc-port"),
     costless_switch("--trust-remote-code --enable-auto-tool-choice --disable-log-requests --enable-log-requests "
                     "--disable-log-stats --disable-uvicorn-access-log --enable-server-load-tracking "
                     "--disable-custom-all-reduce --enable-reasoning --disable-fastapi-docs"),
@@ -98,7 +99,8 @@ constexpr auto kFlags = std::to_array<LaunchFlag>({
     left_out("--max-loras --max-lora-rank --lora-modules", "adapters are not modelled: each step costs more"),
     left_out_switch("--enable-lora", "adapters are not modelled: each step costs more"),
     left_out("--kv-transfer-config", "prompts on other servers are \"disaggregation\""),
-    left_out("--attention-backend --all2all-backend --moe-backend", "the engine's profile and the device choose kernels"),
+    left_out("--attention-backend --all2all-backend --moe-backend",
+             "the engine's profile and the device choose kernels"),
     left_out("--decode-context-parallel-size -dcp --prefill-context-parallel-size", "is not modelled"),
     left_out("--data-parallel-size-local --data-parallel-rank --nnodes --node-rank --master-addr --master-port -n -r",
              "links between nodes are not modelled: all devices are of one node"),
@@ -135,8 +137,9 @@ Launched::Json vllm_method(const Launched& l, std::vector<LaunchNote>& notes) {
   if (theirs == "draft_model" && given.contains("draft_tensor_parallel_size"))
     method["shard_draft"] = given["draft_tensor_parallel_size"] != 1;
   if (theirs != "draft_model" && theirs != "ngram" && theirs != "mtp" && !text("model").empty())
-    notes.push_back({"--speculative-config model", FlagUse::left_out,
-                     "the drafter has the usual widths; for its own give the folder of its config.json as \"checkpoint\""});
+    notes.push_back(
+        {"--speculative-config model", FlagUse::left_out,
+         "the drafter has the usual widths; for its own give the folder of its config.json as \"checkpoint\""});
   for (const auto& [key, value] : given.items())
     if (key != "method" && key != "model" && key != "num_speculative_tokens" && key != "draft_tensor_parallel_size" &&
         key != "parallel_drafting")
@@ -146,6 +149,8 @@ Launched::Json vllm_method(const Launched& l, std::vector<LaunchNote>& notes) {
 
 }  // namespace vllm_serve
 
-ServedEngine vllm_server() { return {"vllm", "serve", "vllm-openai", true, vllm_serve::kFlags, vllm_serve::vllm_method}; }
+ServedEngine vllm_server() {
+  return {"vllm", "serve", "vllm-openai", true, vllm_serve::kFlags, vllm_serve::vllm_method};
+}
 
 }  // namespace draftline

@@ -36,7 +36,8 @@ TEST_CASE("a line of vLLM becomes a scenario that runs") {
   const Json s = scenario_of(
       "CUDA_VISIBLE_DEVICES=0,1 vllm serve Qwen/Qwen3-32B-FP8 --tensor-parallel-size 2 --port 8000 \\\n"
       "  --gpu-memory-utilization=0.85 --max-model-len 32768 --enforce-eager --kv-cache-dtype fp8 \\\n"
-      "  --speculative-config '{\"method\": \"eagle3\", \"model\": \"acme/eagle\", \"num_speculative_tokens\": 3}' && echo up",
+      "  --speculative-config '{\"method\": \"eagle3\", \"model\": \"acme/eagle\", \"num_speculative_tokens\": 3}' && "
+      "echo up",
       "--device h200");
   CHECK(s.at("device") == "h200");
   CHECK(s.at("transformer") == "Qwen/Qwen3-32B-FP8");
@@ -52,7 +53,8 @@ TEST_CASE("a line of vLLM becomes a scenario that runs") {
 
 TEST_CASE("JSON may stand in a line without quotes around it") {
   const Json s = scenario_of(
-      "vllm serve Qwen/Qwen3-8B -tp 2 --speculative-config={\"method\": \"eagle3\", \"num_speculative_tokens\": 5} -dp 1");
+      "vllm serve Qwen/Qwen3-8B -tp 2 --speculative-config={\"method\": \"eagle3\", \"num_speculative_tokens\": 5} -dp "
+      "1");
   CHECK(s.at("method").at(1).at("draft_length") == 5);
 }
 
@@ -72,7 +74,8 @@ TEST_CASE("each flag is told to be used, free, left out or unknown") {
 
 TEST_CASE("the scheduler's flags need a rate") {
   const Program draftline;
-  draftline.write("line.sh", "vllm serve Qwen/Qwen3-8B --max-num-seqs 64 --max-num-batched-tokens 8192 --no-enable-prefix-caching");
+  draftline.write(
+      "line.sh", "vllm serve Qwen/Qwen3-8B --max-num-seqs 64 --max-num-batched-tokens 8192 --no-enable-prefix-caching");
   const Ran r = draftline("from line.sh --rate '6 /s'");
   INFO(r.err);
   REQUIRE(r.code == 0);
@@ -83,14 +86,14 @@ TEST_CASE("the scheduler's flags need a rate") {
 }
 
 TEST_CASE("data-parallel attention of vLLM multiplies the devices") {
-  const Json s = scenario_of("vllm serve deepseek-ai/DeepSeek-R1 -tp 1 -dp 8 --enable-expert-parallel --speculative-config.method "
-                             "deepseek_mtp --speculative-config.num_speculative_tokens 1",
-                             "--device h200 --acceptance '{\"rate\": 0.8}'");
+  const Json s = scenario_of(
+      "vllm serve deepseek-ai/DeepSeek-R1 -tp 1 -dp 8 --enable-expert-parallel --speculative-config.method "
+      "deepseek_mtp --speculative-config.num_speculative_tokens 1",
+      "--device h200 --acceptance '{\"rate\": 0.8}'");
   CHECK(s.at("tensor_parallel") == 8);
   CHECK(s.at("data_parallel_attention") == 8);
   CHECK(s.at("expert_parallel") == true);
-  CHECK(s.at("method").at(1) ==
-        Json{{"name", "mtp_sequential"}, {"draft_length", 1}, {"acceptance", {{"rate", 0.8}}}});
+  CHECK(s.at("method").at(1) == Json{{"name", "mtp_sequential"}, {"draft_length", 1}, {"acceptance", {{"rate", 0.8}}}});
 }
 
 TEST_CASE("lines of SGLang: a chain, and a tree") {
@@ -108,7 +111,8 @@ TEST_CASE("lines of SGLang: a chain, and a tree") {
 TEST_CASE("a line of trtllm-serve, with its options as JSON") {
   const Json s = scenario_of(
       "echo '{\"speculative_config\": {\"decoding_type\": \"Eagle3\", \"max_draft_len\": 4}, \"kv_cache_config\": "
-      "{\"dtype\": \"fp8\"}}' > options.yaml; trtllm-serve meta-llama/Llama-3.3-70B-Instruct --tp_size 4 --max_batch_size 64 "
+      "{\"dtype\": \"fp8\"}}' > options.yaml; trtllm-serve meta-llama/Llama-3.3-70B-Instruct --tp_size 4 "
+      "--max_batch_size 64 "
       "--extra_llm_api_options options.yaml");
   CHECK(s.at("engine") == "tensorrt-llm");
   CHECK(s.at("tensor_parallel") == 4);
@@ -119,7 +123,8 @@ TEST_CASE("a line of trtllm-serve, with its options as JSON") {
 
 TEST_CASE("a line of llama-server names formats in its files") {
   const Json s = scenario_of(
-      "./build/bin/llama-server -m /models/Qwen3-8B-Q4_K_M.gguf -md /models/Qwen3-0.6B-Q8_0.gguf --draft-max 8 -ngl 99 -c 8192 "
+      "./build/bin/llama-server -m /models/Qwen3-8B-Q4_K_M.gguf -md /models/Qwen3-0.6B-Q8_0.gguf --draft-max 8 -ngl 99 "
+      "-c 8192 "
       "-fa on -ctk q8_0 -ctv q8_0",
       "--device rtx-4090");
   CHECK(s.at("engine") == "llama.cpp");

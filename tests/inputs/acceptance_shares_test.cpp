@@ -27,16 +27,17 @@ TEST_CASE("the share of accepted drafts gives the mean length of the run that it
 }
 
 TEST_CASE("an accepted share is of one draft length, and of a chain") {
-  CHECK(contains(notes_with(R"({"name": "eagle3", "draft_length": [2, 3], "acceptance": {"accepted_share": 0.4}})").at(0),
-                 "is used for each draft length (2, 3)"));
+  CHECK(
+      contains(notes_with(R"({"name": "eagle3", "draft_length": [2, 3], "acceptance": {"accepted_share": 0.4}})").at(0),
+               "is used for each draft length (2, 3)"));
   const ScenarioText tree(
       with_method(R"({"name": "eagle2", "tree": "default", "acceptance": {"accepted_share": 0.1}})"));
   CHECK(contains(tree.mistakes(), "\"accepted_share\" applies to a chain, not to a tree: give \"mean_length\""));
 }
 
 TEST_CASE("a rate that equals the share of another method's acceptance is told to be one") {
-  const auto notes =
-      notes_with("[" + eagle_of(3, R"({"rate": 0.338})") + ", " + eagle_of(3, R"({"per_position": [0.601, 0.286, 0.128]})") + "]");
+  const auto notes = notes_with("[" + eagle_of(3, R"({"rate": 0.338})") + ", " +
+                                eagle_of(3, R"({"per_position": [0.601, 0.286, 0.128]})") + "]");
   REQUIRE(notes.size() == 1);
   CHECK(contains(notes[0], "#/method/0/acceptance/rate: 0.338 is the share of accepted drafts of another method's"));
   CHECK(contains(notes[0], "yield 1.49 tokens per step"));

@@ -134,9 +134,11 @@ TEST_CASE("an unknown name is answered with one that begins with it, else with t
     return mistake_of([&] { d.finish(); });
   };
   CHECK(mistake("h100") == "x.json#: unknown name \"h100\"; did you mean \"h100-nvl\", \"h100-pcie\" or \"h100-sxm\"?");
-  CHECK(starts_with(mistake("rtx-4080"),
-                    "x.json#: unknown name \"rtx-4080\"; of those listed, \"rtx-4090\" is most alike (the same generation)"));
-  CHECK(starts_with(mistake("abacus"), "x.json#: unknown name \"abacus\"; to describe one of your own, edit the file that "));
+  CHECK(starts_with(
+      mistake("rtx-4080"),
+      "x.json#: unknown name \"rtx-4080\"; of those listed, \"rtx-4090\" is most alike (the same generation)"));
+  CHECK(starts_with(mistake("abacus"),
+                    "x.json#: unknown name \"abacus\"; to describe one of your own, edit the file that "));
   CHECK(mistake("H100-SXM") == "x.json#: unknown name \"H100-SXM\"; did you mean \"h100-sxm\"?");
   CHECK(mistake("") == "x.json#: must be a name of one of the devices or a file");
 }
@@ -153,7 +155,8 @@ TEST_CASE("a file that is not there is named where it is asked for, with the kno
   CHECK(mistake("my/config.json") == none + "\"my/config.json\"");
   CHECK(mistake("meta-llama/Llama-3.1-8B-Tower") ==
         none + "\"meta-llama/Llama-3.1-8B-Tower\"; did you mean \"llama-3.1-8b\"?");
-  CHECK(starts_with(mistake("some/abacus"), none + "\"some/abacus\"; as a name of the hub it is of no network that ships"));
+  CHECK(starts_with(mistake("some/abacus"),
+                    none + "\"some/abacus\"; as a name of the hub it is of no network that ships"));
   std::filesystem::create_directory(folder.path() / "checkpoint");
   CHECK(mistake("checkpoint") == "x.json#: unknown name \"checkpoint\"; did you mean \"./checkpoint\"?");
   CHECK(mistake("./checkpoint") == "x.json#: the folder \"./checkpoint\" has no config.json");

@@ -26,8 +26,7 @@ TEST_CASE("a name of the hub is an alias of a network that ships, in the format 
       Case{"nvidia/DeepSeek-R1-0528-FP4", "deepseek-r1", "nvfp4"},
       Case{"meta-llama/Llama-4-Scout-17B-16E-Instruct", "llama-4-scout", ""},
       Case{"Qwen/Qwen3-30B-A3B-Instruct-2507", "qwen3-30b-a3b", ""},
-      Case{"mistralai/Mixtral-8x7B-Instruct-v0.1", "mixtral-8x7b", ""},
-      Case{"openai/gpt-oss-120b", "gpt-oss-120b", ""},
+      Case{"mistralai/Mixtral-8x7B-Instruct-v0.1", "mixtral-8x7b", ""}, Case{"openai/gpt-oss-120b", "gpt-oss-120b", ""},
       Case{"unsloth/Qwen3-8B-GGUF:Q4_K_M", "qwen3-8b", "q4_k_m"});
   CAPTURE(id);
   const auto found = hub_network(id, Catalogue(kData).names("transformers"));
@@ -59,8 +58,9 @@ TEST_CASE("a scenario with a name of the hub is priced in its format, and a note
   CHECK(contains(notes[0], "Qwen/Qwen3-32B-FP8 is read as qwen3-32b in fp8-block"));
   CHECK(std::get<Prediction>(sweep->at(0).result).step_time ==
         prediction(scenario(R"("qwen3-32b", "precision": "fp8-block")")).step_time);
-  CHECK(contains(ScenarioText(scenario(R"("acme/Zeta-99X")")).mistakes(),
-                 "it is of no network that ships: download its config.json and give the path, \"./Zeta-99X/config.json\""));
+  CHECK(contains(
+      ScenarioText(scenario(R"("acme/Zeta-99X")")).mistakes(),
+      "it is of no network that ships: download its config.json and give the path, \"./Zeta-99X/config.json\""));
 }
 
 TEST_CASE("an unlisted card or engine is answered with one that is alike and the way to a file") {
@@ -110,9 +110,12 @@ TEST_CASE("an engine's key is answered with the key of a scenario") {
   CHECK(contains(answer("mem_fraction_static"), "\"gpu_memory_utilization\" is the share of all"));
   CHECK(contains(answer("tensor_parallel_size"), "did you mean \"tensor_parallel\"?"));
   CHECK(contains(ScenarioText(with(R"("scheduler": {"max_running_requests": 8}, "workload": {"arrivals": {"process":
-    "poisson", "rate": "1 /s"}})")).mistakes(), "#/scheduler/max_running_requests: unknown key; did you mean \"max_num_seqs\"?"));
+    "poisson", "rate": "1 /s"}})"))
+                     .mistakes(),
+                 "#/scheduler/max_running_requests: unknown key; did you mean \"max_num_seqs\"?"));
   CHECK(contains(ScenarioText(with_method(R"({"name": "draft_model", "draft": "llama-3.2-1b", "draft_length": 3,
-    "draft_tensor_parallel_size": 1, "acceptance": {"rate": 0.7}})")).mistakes(),
+    "draft_tensor_parallel_size": 1, "acceptance": {"rate": 0.7}})"))
+                     .mistakes(),
                  "draft_tensor_parallel_size: unknown key; \"shard_draft\": false keeps the draft network whole"));
   CHECK(ScenarioText(with("\"gpu_memory_utilization\": 0.85")).mistakes() == "none");
 }

@@ -202,7 +202,8 @@ TEST_CASE("each mistake has one message at its place") {
            "#/method: the method drafts nothing: remove \"acceptance\""},
       Case{eagle(R"("draft_length": 2)"),
            "#/method: \"acceptance\" is required: {\"rates\": [..]}, {\"per_position\": [..]}, {\"rate\": x}, "
-           "{\"mean_length\": x}, {\"accepted_share\": x}, {\"ranks\": [[..] per level]}, {\"table\": [..]} or {\"trace\": FILE}"},
+           "{\"mean_length\": x}, {\"accepted_share\": x}, {\"ranks\": [[..] per level]}, {\"table\": [..]} or "
+           "{\"trace\": FILE}"},
       Case{eagle(R"("draft_length": 2, "acceptance": {"per_position": [0.5, 0.6]})"),
            "#/method/acceptance/per_position/1: must not be above the share of the position before it"},
       Case{eagle(R"("draft_length": 2, "acceptance": {"per_position": []})"),

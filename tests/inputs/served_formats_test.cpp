@@ -12,7 +12,8 @@ namespace draftline {
 
 namespace {
 
-std::vector<ServedRun> runs_of_file(const std::string& name, const std::string& text, const std::string& arguments = "") {
+std::vector<ServedRun> runs_of_file(const std::string& name, const std::string& text,
+                                    const std::string& arguments = "") {
   const FreshFolder folder;
   write_text_file(folder.path() / name, text);
   return read_served_runs((folder.path() / name).string() + arguments);
@@ -34,7 +35,8 @@ TEST_CASE("a profile export of AIPerf is a run, whose batch follows from rate an
   CHECK(runs[0].context == Approx(210 + 263 / 2.0));
   CHECK(runs[0].ttft->value == Approx(26.7e-3));
   CHECK(contains(mistake_of([] {
-                   runs_of_file("a.json", R"({"request_latency": {"unit": "ms", "avg": 3}, "input_sequence_length": {"avg": 9},
+                   runs_of_file("a.json",
+                                R"({"request_latency": {"unit": "ms", "avg": 3}, "input_sequence_length": {"avg": 9},
                      "output_sequence_length": {"unit": "tokens", "avg": 9}})");
                  }),
                  "run aiperf with --streaming"));
@@ -64,7 +66,8 @@ TEST_CASE("a report of trtllm-bench is a run at the requests that decode") {
     "request_info": {"num_requests": 100, "avg_num_concurrent_requests": 20, "avg_input_length": 500,
                      "avg_output_length": 200},
     "performance": {"total_latency_ms": 1000, "avg_request_latency_ms": 1000})";
-  const auto runs = runs_of_file("report.json", report + R"(, "streaming_metrics": {"avg_ttft_ms": 200, "avg_tpot_ms": 4.1,
+  const auto runs =
+      runs_of_file("report.json", report + R"(, "streaming_metrics": {"avg_ttft_ms": 200, "avg_tpot_ms": 4.1,
     "tpot_percentiles": {"p50": 4.0}}, "decoding_stats": {"acceptance_length_percentiles": {"average": 2.5}}})");
   REQUIRE(runs.size() == 1);
   CHECK(runs[0].batch_size == Approx(16));
@@ -76,7 +79,8 @@ TEST_CASE("a report of trtllm-bench is a run at the requests that decode") {
 }
 
 TEST_CASE("llama-bench's rows that generate are runs of one sequence") {
-  const std::string rows = R"({"model_filename": "q.gguf", "n_prompt": 512, "n_gen": 0, "n_depth": 0, "avg_ns": 90000000},
+  const std::string rows =
+      R"({"model_filename": "q.gguf", "n_prompt": 512, "n_gen": 0, "n_depth": 0, "avg_ns": 90000000},
     {"model_filename": "q.gguf", "n_prompt": 0, "n_gen": 128, "n_depth": 4096, "avg_ns": 1280000000})";
   const auto runs = runs_of_file("bench.json", "[" + rows + "]");
   REQUIRE(runs.size() == 1);
@@ -86,9 +90,10 @@ TEST_CASE("llama-bench's rows that generate are runs of one sequence") {
 }
 
 TEST_CASE("llama-batched-bench's rows are runs of as many sequences") {
-  const auto runs = runs_of_file("batched.jsonl",
-                         "{\"n_kv_max\": 4096, \"pp\": 128, \"tg\": 64, \"pl\": 8, \"t_pp\": 0.5, \"t_tg\": 0.64}\n"
-                         "{\"n_kv_max\": 4096, \"pp\": 128, \"tg\": 0, \"pl\": 8, \"t_pp\": 0.5, \"t_tg\": 0}\n");
+  const auto runs =
+      runs_of_file("batched.jsonl",
+                   "{\"n_kv_max\": 4096, \"pp\": 128, \"tg\": 64, \"pl\": 8, \"t_pp\": 0.5, \"t_tg\": 0.64}\n"
+                   "{\"n_kv_max\": 4096, \"pp\": 128, \"tg\": 0, \"pl\": 8, \"t_pp\": 0.5, \"t_tg\": 0}\n");
   REQUIRE(runs.size() == 1);
   CHECK(runs[0].batch_size == 8);
   CHECK(runs[0].time.value / runs[0].steps == Approx(10e-3));
@@ -115,7 +120,8 @@ TEST_CASE("an unknown column names those that are known") {
 }
 
 TEST_CASE("a Parquet file is answered with a program that converts it") {
-  CHECK(contains(mistake_of([] { runs_of_file("steps.parquet", "PAR1"); }), "duckdb -c \"copy 'steps.parquet' to 'steps.csv'\""));
+  CHECK(contains(mistake_of([] { runs_of_file("steps.parquet", "PAR1"); }),
+                 "duckdb -c \"copy 'steps.parquet' to 'steps.csv'\""));
 }
 
 TEST_CASE("an unknown result names the known, and docs/recipes/your_server.md lists them") {

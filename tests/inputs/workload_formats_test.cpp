@@ -52,7 +52,8 @@ TEST_CASE("requests of a batch have the most that they may generate, responses w
   REQUIRE(responses.requests.size() == 1);
   CHECK(responses.requests[0].prompt == 22);
   CHECK(responses.requests[0].output == 7);
-  CHECK(contains(mistake_of([] { trace_of_file("batch.jsonl", R"({"body": {"prompt": "1234"}})"); }), "its output is unknown"));
+  CHECK(contains(mistake_of([] { trace_of_file("batch.jsonl", R"({"body": {"prompt": "1234"}})"); }),
+                 "its output is unknown"));
 }
 
 TEST_CASE("records of AIPerf are a trace, in the order of arrival") {
@@ -73,7 +74,8 @@ TEST_CASE("histograms of a server's metrics are lengths with their shares and me
       return name + "{model_name=\"m\"} " + std::to_string(each * n) + "\n";
     };
     const auto bucket = [&](const std::string& of, const std::string& le, double share) {
-      return "vllm:request_" + of + "_tokens_bucket{le=\"" + le + "\",model_name=\"m\"} " + std::to_string(share * n) + "\n";
+      return "vllm:request_" + of + "_tokens_bucket{le=\"" + le + "\",model_name=\"m\"} " + std::to_string(share * n) +
+             "\n";
     };
     return "# HELP x\n" + bucket("prompt", "100.0", 0.5) + bucket("prompt", "1000.0", 1) + bucket("prompt", "+Inf", 1) +
            figure("vllm:request_prompt_tokens_sum", 300) + figure("vllm:request_prompt_tokens_count", 1) +
@@ -99,7 +101,8 @@ TEST_CASE("histograms of a server's metrics are lengths with their shares and me
   const WorkloadTrace two = trace_of_file("metrics.txt", "1700000000\n" + scrape(2000) + "1700000100\n" + scrape(2500));
   CHECK(contains(two.notes.at(0), "500 requests in histograms"));
   CHECK(contains(two.notes.at(1), "5 requests/s between the scrapes"));
-  CHECK(contains(mistake_of([] { trace_of_file("metrics.txt", "vllm:num_requests_running 3\n"); }), "contains no histograms"));
+  CHECK(contains(mistake_of([] { trace_of_file("metrics.txt", "vllm:num_requests_running 3\n"); }),
+                 "contains no histograms"));
 }
 
 TEST_CASE("a Parquet file of requests is answered with a program that converts it") {

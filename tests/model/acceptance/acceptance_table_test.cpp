@@ -71,7 +71,8 @@ TEST_CASE("tables that say nothing, too much or something else in each row are r
   CHECK(mistakes_of_rows(R"([{"rates": [0.5], "rate": 0.5}])").find("#/0: give one of") != std::string::npos);
   CHECK(mistakes_of_rows(R"([{"rates": []}])").find("#/0/rates: at least one") != std::string::npos);
   CHECK(mistakes_of_rows(R"([{"rates": [1.5]}])").find("#/0/rates/0") != std::string::npos);
-  CHECK(mistakes_of_rows(R"([{"rate": 0.5}])").find("#/0: \"rate\", \"accepted_share\" and \"mean_length\" need") != std::string::npos);
+  CHECK(mistakes_of_rows(R"([{"rate": 0.5}])").find("#/0: \"rate\", \"accepted_share\" and \"mean_length\" need") !=
+        std::string::npos);
   CHECK(mistakes_of_rows(R"([{"draft_length": 2, "rates": [0.5]}])").find("#/0: 1 rates of 2 drafts") !=
         std::string::npos);
   CHECK(mistakes_of_rows(R"([{"draft_length": 2, "mean_length": 3.5}])").find("#/0/mean_length") != std::string::npos);
