@@ -10,6 +10,7 @@
 #include "model/calibration/measured.h"
 #include "papers/inferred_paper.h"
 #include "sim/advice_sweep.h"
+#include "sim/stopping.h"
 
 namespace draftline {
 
@@ -43,13 +44,18 @@ class Runs {
   const Question& q_;
 };
 
+Stopping stopping_by(Listener& listener) {
+  return Stopping([&listener] { return listener.stopped(); });
+}
+
 class Simulations {
  public:
   using One = ServingOutcome;
   static constexpr std::size_t kBlock = 1;
   Simulations(const Question& q, Document scenario, const Data& data, Listener& listener)
-      : sweep_(std::move(scenario), data), q_(q), listener_(listener) {
+      : sweep_(std::move(scenario), data), q_(q), listener_(listener), stopping_(stopping_by(listener)) {
     sweep_.validate();
+    sweep_.watch(&stopping_);
   }
   void check() const {}
   const Scenario& scenario() const { return sweep_.scenario(); }
@@ -70,14 +76,17 @@ class Simulations {
   ServingSweep sweep_;
   const Question& q_;
   Listener& listener_;
+  Stopping stopping_;
 };
 
 class Plans {
  public:
   using One = FleetOption;
   static constexpr std::size_t kBlock = 1;
-  Plans(const Question& q, Document scenario, const Data& data, Listener&) : sweep_(std::move(scenario), data), q_(q) {
+  Plans(const Question& q, Document scenario, const Data& data, Listener& listener)
+      : sweep_(std::move(scenario), data), q_(q), stopping_(stopping_by(listener)) {
     sweep_.validate();
+    sweep_.watch(&stopping_);
     check_plannable(sweep_.scenario());
     prices_.emplace(sweep_.scenario().serving->prices);
   }
@@ -90,14 +99,17 @@ class Plans {
   ServingSweep sweep_;
   std::optional<Prices> prices_;
   const Question& q_;
+  Stopping stopping_;
 };
 
 class Advices {
  public:
   using One = Advice;
   static constexpr std::size_t kBlock = 1;
-  Advices(const Question& q, Document scenario, const Data& data, Listener&)
-      : sweep_(std::move(scenario), data, q.options.load), seed_(q.seed) {}
+  Advices(const Question& q, Document scenario, const Data& data, Listener& listener)
+      : sweep_(std::move(scenario), data, q.options.load), seed_(q.seed), stopping_(stopping_by(listener)) {
+    sweep_.watch(&stopping_);
+  }
   void check() const {}
   const Scenario& scenario() const { return sweep_.scenario(); }
   std::size_t size() const { return sweep_.size(); }
@@ -106,6 +118,7 @@ class Advices {
  private:
   AdviceSweep sweep_;
   std::uint64_t seed_;
+  Stopping stopping_;
 };
 
 // What is asked besides the scenario, as one number.
@@ -128,6 +141,7 @@ template <class One>
 struct Piece {
   std::vector<One> results;
   std::vector<std::string> notes;
+  bool stopped = false;  // the results of its last points are missing
 };
 
 void add_notes(Answer& a, const std::vector<std::string>& notes, Listener& listener) {
@@ -175,7 +189,10 @@ Answer answer_by(const Question& q, const Data& data, Executor& executor, Listen
   bool any = from > 0;
   a.done = from;
   a.missed = q.verb == "plan";
+  bool stopped = false;  // a piece lacks results: those of later pieces are left out
   const auto take = [&](PieceOfSource& piece) {
+    if (stopped) return;
+    stopped = piece.stopped;
     add_notes(a, piece.notes, listener);
     for (auto& one : piece.results) {
       Result result(std::move(one));
@@ -192,8 +209,10 @@ Answer answer_by(const Question& q, const Data& data, Executor& executor, Listen
     return [source, from, points](std::size_t piece) {
       PieceOfSource done;
       const std::size_t begin = from + piece * Source::kBlock;
-      for (std::size_t i = begin; i < std::min(begin + Source::kBlock, points); ++i)
-        done.results.push_back(source->at(i));
+      try {
+        for (std::size_t i = begin; i < std::min(begin + Source::kBlock, points); ++i)
+          done.results.push_back(source->at(i));
+      } catch (const Stopped&) { done.stopped = true; }
       done.notes = source->scenario().document.notes();
       return done;
     };

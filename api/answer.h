@@ -49,6 +49,8 @@ class Listener {
   virtual void on_note(const std::string&) {}                            // each of Answer::notes
   virtual void on_progress(std::size_t /*done*/, std::size_t /*of*/) {}  // points, or requests of a single point
   virtual void on_result(Result&&) {}
+  // Asked by any thread between the steps of simulations: whether they shall end without their results.
+  virtual bool stopped() { return false; }
   virtual ServingObserver* observer() { return nullptr; }  // for the first run of "simulate" with a single point
 };
 

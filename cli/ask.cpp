@@ -52,6 +52,7 @@ class Printer : public Listener {
     write_held();
     writer_.add(one);
   }
+  bool stopped() override { return Interruptible::asked(); }
   ServingObserver* observer() override { return records_.get(); }
 
   // Prints what is left and returns the exit code.

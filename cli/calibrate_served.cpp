@@ -149,8 +149,8 @@ int calibrate_served(const ServedOptions& o, const std::filesystem::path& data) 
   const std::string profile = profile_text(named, served, fits, data);
   if (!o.out.empty()) write_text_file(o.out, profile);
   if (o.json || o.out.empty()) std::cout << profile;
-  for (const std::string& note : notes) std::cerr << note << "\n";
-  for (const std::string& warning : fit.warnings) std::cerr << "warning: " << warning << "\n";
+  for (const std::string& note : notes) print_note(note);
+  for (const std::string& warning : fit.warnings) print_note("warning: " + warning);
   if (o.json) return kFine;
   std::ostream& said = o.out.empty() ? std::cerr : std::cout;
   const auto width = at(text_width());

@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
   namespace cli = draftline::cli;
   cli::keep_standard_streams();
   cli::on_ending_signals(cli::interrupted);
-  std::signal(SIGPIPE, SIG_IGN);
+  for (const int write_fails : {SIGPIPE, SIGXFSZ}) std::signal(write_fails, SIG_IGN);
   const cli::Launched l = cli::launched();
   if (l.rank > 0) {
     cli::fall_silent();

@@ -11,6 +11,7 @@
 #include "cli/progress.h"
 #include "core/quantity_text.h"
 #include "core/reader.h"
+#include "core/text_file.h"
 
 namespace draftline::cli {
 
@@ -48,7 +49,7 @@ int probe(const ProbeArguments& o) {
   }
   const Measured m = read_file(o.out, read_measured);
   if (o.json) write_measured(std::cout, m);
-  else std::cout << o.out.string() << ": " << m.points.size() << " points of " << m.title << "\n";
+  else std::cout << printable_path(o.out) << ": " << m.points.size() << " points of " << m.title << "\n";
   if (!all) std::cerr << "interrupted; repeat the same command to continue\n";
   return all ? 0 : Interruptible::exit_code();
 }

@@ -66,6 +66,7 @@ class Validating {
     report.left_out = grid.left_out;
     if (grid.whole && o_.has("serving"))
       report.serving = compare_serving(serving_asked(), networks_, *on_, *validation_);
+    if (Interruptible::asked()) return interrupted();
     on_->keep();
     write(report);
     return grid.whole ? 0 : interrupted();
@@ -77,13 +78,10 @@ class Validating {
     MeasuredSteps steps = read_file(o_.steps, read_measured_steps);
     if (steps.device != o_.device)
       throw InputErrors(o_.steps.string() + "#/device: is " + steps.device + ", but --device is " + o_.device);
-    for (std::size_t i = 0; i < steps.cells.size(); ++i)
-      if (!networks_.all().contains(steps.cells[i].transformer))
-        throw InputErrors(o_.steps.string() + "#/cells/" + std::to_string(i) +
-                          "/transformer: is not a network of data/validation/grid.json");
     calibrate();
     const double rate = rate_of(steps);
     load_calibration(o_.gpu() ? DType::bf16 : DType::fp32, rate);
+    validation_->check_networks(steps.cells, o_.steps);
     write(compared(steps, steps.title + ", measured with " + steps.commit.substr(0, 8), rate));
     return kFine;
   }
@@ -270,7 +268,8 @@ class Validating {
             o_.turns,
             o_.of_serving(),
             [this] { core_.wait(); },
-            [this] { return core_.stayed_free(); }};
+            [this] { return core_.stayed_free(); },
+            Interruptible::asked};
   }
   int most(int GridCell::*what) const {
     int n = 1;

@@ -20,16 +20,22 @@ namespace fs = std::filesystem;
   throw InputErrors(printable(path.string(), 1000) + ": " + what);
 }
 
-std::string Files::text(const Path& path, std::size_t most_bytes) const {
-  const std::unique_ptr<std::istream> in = open(path);
+static std::string text_of(std::istream& in, const fs::path& path, std::size_t most_bytes) {
   std::string text, chunk(std::size_t{1} << 16, '\0');
-  while (in->read(chunk.data(), std::ssize(chunk)) || in->gcount() > 0) {
-    const auto n = at(in->gcount());
+  while (in.read(chunk.data(), std::ssize(chunk)) || in.gcount() > 0) {
+    const auto n = at(in.gcount());
     if (n > most_bytes - text.size()) fail(path, "is larger than " + std::to_string(most_bytes) + " bytes");
     text.append(chunk, 0, n);
   }
-  if (in->bad()) fail(path, "cannot be read");
+  if (in.bad()) fail(path, "cannot be read");
   return is_gzip(text) ? gunzip(text, most_bytes, printable(path.string(), 1000)) : text;
+}
+
+std::string Files::text(const Path& path, std::size_t most_bytes) const {
+  return text_of(*open(path), path, most_bytes);
+}
+std::string Files::text_once(const Path& path, std::size_t most_bytes) const {
+  return text_of(*open_once(path), path, most_bytes);
 }
 
 namespace {
@@ -55,6 +61,10 @@ class Disk : public Files {
     return all;
   }
   std::unique_ptr<std::istream> open(const Path& path) const override {
+    if (kind(path) == Kind::other) fail(path, "is no regular file");
+    return open_once(path);
+  }
+  std::unique_ptr<std::istream> open_once(const Path& path) const override {
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
     if (path.empty() || status.type() == fs::file_type::not_found) fail(path, "no such file");

@@ -22,8 +22,11 @@ class Files {
   enum class Kind { none, file, folder, other };  // other: a pipe or a device, which can be read once
   virtual ~Files() = default;
   virtual Kind kind(const Path&) const = 0;
-  virtual std::vector<Path> list(const Path& folder) const = 0;       // files and folders in it, sorted; or none
-  virtual std::unique_ptr<std::istream> open(const Path&) const = 0;  // throws InputErrors "FILE: no such file"
+  virtual std::vector<Path> list(const Path& folder) const = 0;  // files and folders in it, sorted; or none
+  // Throws InputErrors "FILE: no such file". A pipe or a device is refused, because it may block or have no end.
+  virtual std::unique_ptr<std::istream> open(const Path&) const = 0;
+  // Opens also a pipe or a device, for the file that holds a question.
+  virtual std::unique_ptr<std::istream> open_once(const Path& path) const { return open(path); }
 
   bool exists(const Path& path) const { return kind(path) != Kind::none; }
   bool is_file(const Path& path) const { return kind(path) == Kind::file; }
@@ -31,6 +34,7 @@ class Files {
   // The bytes of a file, decompressed if it is gzipped. Throws InputErrors as open() does, or if the file holds more
   // than `most_bytes`, before or after decompression.
   std::string text(const Path&, std::size_t most_bytes = kMostTextBytes) const;
+  std::string text_once(const Path&, std::size_t most_bytes = kMostTextBytes) const;  // the same of open_once()
 };
 
 const Files& disk();  // the files of this computer

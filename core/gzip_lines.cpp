@@ -27,8 +27,6 @@ GzipLines::GzipLines(const std::filesystem::path& path, const Files& files, std:
     : open_(std::make_unique<Open>()) {
   open_->path = path;
   open_->most = most_per_line;
-  if (!files.exists(path)) throw InputErrors(path.string() + ": no such file");
-  if (!files.is_file(path)) throw InputErrors(path.string() + ": is no regular file");
   open_->file = files.open(path);
   constexpr int kGzip = 15 + 16;  // largest window, gzip header
   check(inflateInit2(&open_->z, kGzip) == Z_OK, "inflateInit2");

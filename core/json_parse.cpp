@@ -176,23 +176,4 @@ std::string pointer_step(std::string_view key) {
   return step;
 }
 
-std::string printable(std::string_view text, std::size_t most) {
-  static constexpr std::string_view kHex = "0123456789abcdef";
-  std::string out;
-  while (!text.empty()) {
-    if (out.size() >= most) return out + "...";
-    const std::size_t n = utf8_length(text);
-    const unsigned char c = byte_of(text.front());
-    const bool c1 = n == 2 && c == 0xC2 && byte_of(text[1]) < 0xA0;  // U+0080..U+009F
-    if (n == 0) out += "\xEF\xBF\xBD";
-    else if (c < 0x20 || c == 0x7F) out += std::string("\\u00") + kHex[c >> 4] + kHex[c & 15];
-    else if (c1) out += std::string("\\u00") + kHex[byte_of(text[1]) >> 4] + kHex[byte_of(text[1]) & 15];
-    else out += text.substr(0, n);
-    text.remove_prefix(std::max<std::size_t>(n, 1));
-  }
-  return out;
-}
-
-std::string in_quotes(std::string_view text, std::size_t most) { return "\"" + printable(text, most) + "\""; }
-
 }  // namespace draftline

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/json_dialect.h"
+#include "core/printable.h"
 
 namespace draftline {
 
@@ -26,10 +27,5 @@ ParsedJson parse_json(std::string_view text, JsonDialect = JsonDialect::strict);
 
 // A key as a step of a JSON pointer, with "~" and "/" escaped (RFC 6901).
 std::string pointer_step(std::string_view key);
-
-// The text as it may be printed in a message: control characters as \u00XX, ill-formed UTF-8 as U+FFFD, cut after about
-// `most` bytes.
-std::string printable(std::string_view text, std::size_t most = 200);
-std::string in_quotes(std::string_view text, std::size_t most = 120);  // printable
 
 }  // namespace draftline

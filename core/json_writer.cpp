@@ -153,7 +153,6 @@ static constexpr std::array<bool, 256> kPlain = [] {
 }();
 
 void JsonWriter::put_string(std::string_view text) {
-  static constexpr std::string_view kHex = "0123456789abcdef";
   std::size_t plain = 0;
   while (plain < text.size() && kPlain[byte_of(text[plain])]) ++plain;
   if (plain == text.size() && plain < kShortBytes) {  // as nearly every key and unit is
@@ -176,7 +175,7 @@ void JsonWriter::put_string(std::string_view text) {
     else if (c == '\n') put("\\n");
     else if (c == '\t') put("\\t");
     else if (c == '\r') put("\\r");
-    else if (length == 1) put(std::string("\\u00") + kHex[byte_of(c) >> 4] + kHex[c & 15]);
+    else if (const std::size_t n = unprintable_length(text); n > 0) put(escaped_character(text.substr(0, n)));
     else put(length > 0 ? text.substr(0, length) : "\xEF\xBF\xBD");
     text.remove_prefix(std::max<std::size_t>(length, 1));
   }

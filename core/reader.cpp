@@ -41,8 +41,9 @@ struct Reader::State {
   };
   std::shared_ptr<Shared> shared = std::make_shared<Shared>();
 
+  bool is_full() const { return messages.size() >= kMostMessages; }
   void note(std::string message) {
-    if (messages.size() >= kMostMessages) {
+    if (is_full()) {
       ++unsaid;
     } else if (noted.insert(message).second) {
       messages.push_back(std::move(message));
@@ -85,6 +86,8 @@ static std::string plain(double number) {
                                                                  : Json(number).dump();
 }
 
+static std::string beyond(const std::string& bound, const Json& v) { return "must be at " + bound + ", got " + v.dump(); }
+
 Reader::Reader(std::shared_ptr<State> state, std::shared_ptr<const Choices> choices, const Json* value,
                std::string pointer)
     : state_(std::move(state)), choices_(std::move(choices)), value_(value), pointer_(std::move(pointer)) {
@@ -109,13 +112,12 @@ const Files& Reader::files() const { return *state_->files; }
 const Json& Reader::json() const { return value_ ? *value_ : kNull; }
 
 Json Reader::chosen() const {
-  Json all = json();
-  if (is_object()) {
+  if (!is_object() && !is_array()) return json();
+  Json all(json().type());  // a copy of the value would copy its lists, of which one element is chosen
+  if (is_object())
     for (const auto& [key, value] : peek_entries()) all[key] = value.chosen();
-  } else if (is_array()) {
-    all.clear();
+  else
     for (const Reader& item : items()) all.push_back(item.chosen());
-  }
   return all;
 }
 
@@ -139,7 +141,6 @@ void Reader::note_input(const std::filesystem::path& file, std::uint64_t fingerp
 }
 
 bool Reader::failed() const { return !state_->messages.empty(); }
-
 void Reader::finish() const {
   if (state_->messages.empty()) return;
   std::vector<std::string> all = state_->messages;
@@ -147,9 +148,16 @@ void Reader::finish() const {
   throw InputErrors(std::move(all));
 }
 
+// Fails with the text of message(), which is not made where mistakes are only counted: a list may have millions.
+template <class Message>
+void Reader::fail_with(const Message& message) const {
+  if (value_ && state_->is_full()) ++state_->unsaid;
+  else if (value_) fail(message());
+}
+
 bool Reader::expect(bool holds, std::string_view what) const {
   if (!value_) return false;
-  if (!holds) fail("must be " + std::string(what) + ", got " + kind_of(*value_));
+  if (!holds) fail_with([&] { return "must be " + std::string(what) + ", got " + kind_of(*value_); });
   return holds;
 }
 
@@ -271,7 +279,6 @@ Reader Reader::item(std::size_t i) const {
 }
 
 std::string Reader::text() const { return expect(is_string(), "a text") ? value_->get<std::string>() : std::string(); }
-
 bool Reader::boolean() const { return expect(is_boolean(), "true or false") && value_->get<bool>(); }
 
 double Reader::number(double least, double most) const {
@@ -279,7 +286,7 @@ double Reader::number(double least, double most) const {
   if (!expect(is_number(), "a number")) return harmless;
   const double v = value_->get<double>();
   if (v >= least && v <= most) return v;
-  fail((v < least ? "must be at least " + plain(least) : "must be at most " + plain(most)) + ", got " + value_->dump());
+  fail_with([&] { return beyond(v < least ? "least " + plain(least) : "most " + plain(most), *value_); });
   return harmless;
 }
 
@@ -287,8 +294,8 @@ std::int64_t Reader::long_integer(std::int64_t least, std::int64_t most) const {
   const std::int64_t harmless = std::clamp<std::int64_t>(0, least, most);
   if (!expect(is_number(), "a whole number")) return harmless;
   const auto out_of_range = [&](bool low) {
-    fail((low ? "must be at least " + std::to_string(least) : "must be at most " + std::to_string(most)) + ", got " +
-         value_->dump());
+    const std::int64_t bound = low ? least : most;
+    fail_with([&] { return beyond((low ? "least " : "most ") + std::to_string(bound), *value_); });
     return harmless;
   };
   std::int64_t v = 0;
@@ -358,18 +365,21 @@ Reader Reader::choosing(const std::vector<Choice>& choices) const {
 Document::Document(std::shared_ptr<Reader::State> state) : state_(std::move(state)) {}
 
 DocumentText::DocumentText(std::filesystem::path file, const Files& files)
-    : file_(std::move(file)), files_(files), text_(files.text(file_)) {}
+    : file_(std::move(file)), files_(files), text_(files.text_once(file_)) {}
 
-Document DocumentText::document(JsonDialect dialect) const {
-  Document document = Document::from_text(text_, file_, files_, dialect);
+// A document that is one of its own input files.
+static Document noted_document(std::string_view text, const std::filesystem::path& file, const Files& files,
+                               JsonDialect dialect) {
+  Document document = Document::from_text(text, file, files, dialect);
   Fingerprint fingerprint;
   fingerprint.add(document.root().json().dump(-1, ' ', false, Json::error_handler_t::replace));
-  document.root().note_input(file_, fingerprint.value());
+  document.root().note_input(file, fingerprint.value());
   return document;
 }
 
+Document DocumentText::document(JsonDialect dialect) const { return noted_document(text_, file_, files_, dialect); }
 Document Document::from_file(const std::filesystem::path& path, const Files& files, JsonDialect dialect) {
-  return DocumentText(path, files).document(dialect);
+  return noted_document(files.text(path), path, files, dialect);
 }
 
 Document Document::below(const Reader& asking, const std::filesystem::path& path, JsonDialect dialect) {
@@ -394,7 +404,6 @@ Document Document::from_text(std::string_view text, std::filesystem::path name, 
 }
 
 Reader Document::root() const { return Reader(state_, nullptr, &state_->root, ""); }
-
 const std::vector<std::string>& Document::notes() const { return state_->shared->notes; }
 
 }  // namespace draftline

@@ -125,6 +125,8 @@ class Reader {
   std::vector<std::pair<std::string, Reader>> all_entries(bool mark) const;
   bool has_silently(std::string_view key) const;  // like has(), but the key is not suggested in messages
   bool expect(bool holds, std::string_view what) const;
+  template <class Message>
+  void fail_with(const Message& message) const;
   std::size_t index(std::span<const std::string_view> words) const;  // the index of the word that equals this value
   double quantity_value(Dimension, std::optional<double> least) const;
 
@@ -160,8 +162,8 @@ class Document {
   std::shared_ptr<Reader::State> state_;
 };
 
-// The text of a file that is read once and parsed several times, once per thread; a pipe can't be read again. Both
-// functions throw InputErrors as Document::from_file() does.
+// The text of a file, or of a pipe, that is read once and parsed several times, once per thread. Both functions throw
+// InputErrors as Document::from_file() does.
 class DocumentText {
  public:
   explicit DocumentText(std::filesystem::path, const Files& = disk());

@@ -68,7 +68,10 @@ class WeightStore {
   // A tied LM head shares the embedding's bytes, unless it has another format.
   Weight lm_head(const std::string& name, int in, int out, bool tied = false);
   Weight embedding(const std::string& name, int in, int out) {
-    return get(name, in, out, drafts_ ? precision_->activations : precision_->embedding, true);
+    const bool fresh = !by_name_.contains(name);
+    const Weight w = get(name, in, out, drafts_ ? precision_->activations : precision_->embedding, true);
+    if (fresh && !drafts_) bytes_ += precision_->embedding_scales.of(out, in);
+    return w;
   }
   Weight table(const std::string& name, int in, int out) { return get(name, in, out, precision_->activations, true); }
   Weight vector(const std::string& name, int n) { return get(name, 1, n, precision_->activations, true); }

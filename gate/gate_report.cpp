@@ -5,6 +5,7 @@
 
 #include "core/int_indexed.h"
 #include "core/json_writer.h"
+#include "core/printable.h"
 #include "core/quantity_text.h"
 #include "core/utf8.h"
 #include "gate/change_table.h"
@@ -56,7 +57,7 @@ std::string causes_text(const std::vector<Cause>& causes, const std::string& bef
 // A text as one line, with Markdown's special characters escaped.
 std::string in_markdown(const std::string& text) {
   std::string out;
-  for (const char c : text) switch (c) {
+  for (const char c : printable_lines(text)) switch (c) {
       case '<': out += "&lt;"; break;
       case '&': out += "&amp;"; break;
       case '*':
@@ -94,7 +95,7 @@ std::string escaped(std::string_view text) {
     else if (c == "<") out += "&lt;";
     else if (c == ">") out += "&gt;";
     else if (c == "\"") out += "&quot;";
-    else if (byte_of(c[0]) >= ' ' || c == "\n" || c == "\t") out += c;
+    else if (unprintable_length(c) == 0 || c == "\n" || c == "\t") out += c;
   }
   return out;
 }
@@ -111,24 +112,24 @@ bool GateReport::wrong_input() const {
 
 std::string gate_text(const GateReport& r, std::size_t width) {
   const std::size_t columns = width > 0 ? width : kPage;
-  const Safe as_it_is = [](const std::string& text) { return text; };
+  const Safe safe = printable_lines;
   std::string text;
   if (!r.pins.empty()) text += headline(r) + "\n";
   for (const Checked& pin : r.pins)
-    if (pin.failure) text += pin.question + ": " + *pin.failure + "\n";
+    if (pin.failure) text += safe(pin.question + ": " + *pin.failure) + "\n";
   const ChangeRows rows = rows_of(r.pins);
   const auto causes = causes_of(r.pins);
   if (!rows.sized.empty())
-    text += "\n" + sized_table(rows.sized, causes, kMostRows, as_it_is).to_text(columns) +
+    text += "\n" + sized_table(rows.sized, causes, kMostRows, safe).to_text(columns) +
             more_than_shown(rows.sized.size(), "figures") + tolerance_text(rows.sized);
   if (!rows.others.empty())
-    text += "\n" + others_table(rows.others, causes, kMostRows, as_it_is).to_text(columns) +
+    text += "\n" + others_table(rows.others, causes, kMostRows, safe).to_text(columns) +
             more_than_shown(rows.others.size(), "texts and points");
-  if (!causes.empty()) text += "\nWhy:\n" + causes_text(causes, "  ", ": ", as_it_is);
+  if (!causes.empty()) text += "\nWhy:\n" + causes_text(causes, "  ", ": ", safe);
   if (!r.anchors.empty()) {
     text +=
         std::string(text.empty() ? "" : "\n") + "Anchors: predictions compared with measurements, for information\n";
-    text += anchors_table(r.anchors, as_it_is).to_text(columns);
+    text += anchors_table(r.anchors, safe).to_text(columns);
   }
   return text;
 }

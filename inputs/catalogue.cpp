@@ -2,6 +2,7 @@
 #include "inputs/catalogue.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "core/json_parse.h"
 #include "decoder/checkpoint/huggingface.h"
@@ -11,6 +12,7 @@
 #include "inputs/served_acceptance.h"
 #include "inputs/workload_trace.h"
 #include "model/transformers/described_transformer.h"
+#include "model/transformers/gguf_network.h"
 #include "trace/trace.h"
 
 namespace draftline {
@@ -181,9 +183,20 @@ static std::string alias_note(const std::string& name, const HubNetwork& alias) 
   return name + " is read as " + alias.network + (alias.format ? " in " + *alias.format : "");
 }
 
+std::shared_ptr<TransformerShape> Catalogue::gguf(const fs::path& file, const Reader* asking) {
+  const GgufHeader header = GgufHeader::read(file, *data_.files);
+  auto s = std::make_shared<TransformerShape>(read_gguf_network(header));
+  if (s->experts() != nullptr) s->set_expert_routing(usual_routing().many_topics);
+  input_files_[file] = header.fingerprint;
+  if (asking != nullptr) asking->note_input(file, header.fingerprint);
+  return s;
+}
+
 template <class T>
 std::shared_ptr<const T> Catalogue::load(Known<T>& known, const fs::path& file, const Reader* asking) {
   auto& entry = known.read[file];
+  if constexpr (std::is_same_v<T, TransformerShape>)
+    if (!entry && file.extension() == ".gguf") entry = gguf(file, asking);
   if (!entry) {
     const Document document = asking ? Document::below(*asking, file, known.dialect)
                                      : Document::from_file(file, *data_.files, known.dialect);
@@ -262,12 +275,14 @@ std::shared_ptr<const TransformerShape> Catalogue::transformer(const Reader& in)
 UsualRouting Catalogue::usual_routing(const Reader& asking) const {
   return read_file_below(asking, data_ / "routing.json", read_usual_routing);
 }
+UsualRouting Catalogue::usual_routing() const {
+  return read_whole(Document::from_file(data_ / "routing.json", *data_.files), read_usual_routing);
+}
 std::shared_ptr<const TransformerShape> Catalogue::transformer(const NamedNetwork& n) {
   if (n.described) {
     if (n.described->experts() == nullptr) return n.described;
     TransformerShape s = *n.described;
-    const Document routing = Document::from_file(data_ / "routing.json", *data_.files);
-    s.set_expert_routing(read_whole(routing, read_usual_routing).many_topics);
+    s.set_expert_routing(usual_routing().many_topics);
     return std::make_shared<const TransformerShape>(std::move(s));
   }
   const auto found = find(n.name, n.beside.parent_path(), transformers_.kind);

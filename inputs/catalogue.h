@@ -35,8 +35,8 @@ class Catalogue {
   // `in` contains a name, or the path of a file relative to its own file. After a mistake, which is noted at `in`,
   // these return null.
   std::shared_ptr<const Device> device(const Reader& in);
-  // `in` may also name a config.json or a folder with one, be a name of the hub (inputs/hub_names), or contain a
-  // description (model/transformers/described_transformer).
+  // `in` may also name a config.json, a folder with one or a GGUF file, be a name of the hub (inputs/hub_names), or
+  // contain a description (model/transformers/described_transformer).
   std::shared_ptr<const TransformerShape> transformer(const Reader& in);
   std::shared_ptr<const Engine> engine(const Reader& in);  // a name without version: the newest profile;
                                                            // an unknown version: the nearest, with a note
@@ -91,6 +91,8 @@ class Catalogue {
                                                             const std::filesystem::path& folder);
   template <class T>  // `asking`: the reader whose document names the file; null: none
   std::shared_ptr<const T> load(Known<T>&, const std::filesystem::path& file, const Reader* asking);
+  std::shared_ptr<TransformerShape> gguf(const std::filesystem::path& file, const Reader* asking);
+  UsualRouting usual_routing() const;  // for networks that no document names
   template <class T>
   std::shared_ptr<const T> asked(Known<T>&, const Reader& in);
   template <class T>

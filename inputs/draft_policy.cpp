@@ -40,6 +40,9 @@ std::vector<DraftPolicy::Rule> read_ranges(const Reader& ranges) {
     const int from = range.item(0).integer(1, kMostSequences), to = range.item(1).integer(from, kMostSequences);
     if (rules.empty() ? from != 1 : from <= last)
       range.item(0).fail(rules.empty() ? "the first range must begin at 1" : "ranges must ascend without overlap");
+    else if (from > last + 1)
+      range.note("no range has the batch sizes from " + std::to_string(last + 1) + " to " + std::to_string(from - 1) +
+                 ", to which the range before is applied");
     last = to;
     rules.push_back({from, range.item(2).integer(0), range.item(2)});
   }

@@ -81,6 +81,7 @@ Precision PrecisionChoice::of(const TransformerShape& target) const {
       if (bits_of(of->weights) >= 16) *of = *plain;
     if (bits_of(p.kv_cache) >= 16) p.kv_cache = *activations;
     p.activations = p.embedding = *activations;
+    p.embedding_scales = {};
     p.name += ",activations:" + std::string(name(*activations));
   }
   const auto named = [&](std::string_view key, const std::string& format) {
@@ -107,6 +108,7 @@ Precision PrecisionChoice::of(const TransformerShape& target) const {
     named(key, std::string(name(*format)));
   };
   values("kv_cache", kv_cache, p.kv_cache);
+  if (embedding) p.embedding_scales = {};
   values("embedding", embedding, p.embedding);
   return p;
 }

@@ -122,7 +122,7 @@ SchedulerLimits engine_limits(const Engine& e, const Device& d, Speculation spec
 }
 SchedulerLimits limits_on(const ServingChoice& c, const Engine& e, const Device& d, Speculation speculation) {
   SchedulerLimits l = c.limits;
-  const CardLimits card = e.scheduler.on(d.memory, d.name);
+  const CardLimits card = e.scheduler.on(d);
   if (!c.says_seqs) {
     l.max_num_seqs = card.max_num_seqs.value_or(l.max_num_seqs);
     if (speculation == Speculation::on) l.max_num_seqs = card.max_num_seqs_speculating.value_or(l.max_num_seqs);

@@ -57,6 +57,7 @@ class Comparing {
       std::unique_ptr<Decoding> decoding;
       std::unique_ptr<LiveServer> server;
       for (const Batching batching : {Batching::prefill_first, Batching::static_batching}) {
+        if (asked_.interrupted()) return std::move(all_);
         ComparedServing c{.batching = batching,
                           .method = std::string(method.name()),
                           .requests = offered_.size(),
@@ -67,7 +68,8 @@ class Comparing {
           if (elapsed() > 1) c.skipped = "the time for live servers was over";
           else if (!server) {
             decoding = on_.server(asked_.network, method, load_.max_batch_size, 2 * load_.prompt + 2 * load_.output);
-            server = std::make_unique<LiveServer>(*decoding, load_.max_batch_size, load_.prompt / 2 + load_.prompt);
+            server = std::make_unique<LiveServer>(*decoding, load_.max_batch_size, load_.prompt / 2 + load_.prompt,
+                                                  asked_.interrupted);
           }
           if (server && c.skipped.empty()) compare(c, *decoding, *server, method);
         } catch (const OutOfDeviceMemory& e) {
@@ -97,6 +99,7 @@ class Comparing {
       if (elapsed() > until_ && (c.runs > 0 || i >= kFewestTries)) break;
       asked_.ready();
       auto now = server.serve(offered_, c.batching);
+      if (asked_.interrupted()) return;
       if (!asked_.undisturbed() && i < asked_.runs) continue;
       if (!server.warm()) continue;
       served = std::move(now);

@@ -19,6 +19,7 @@ struct ServingAsked {
   std::optional<Seconds> time;        // approximate time of all runs; if it is short, runs and then servers are omitted
   std::function<void()> ready;        // called before each run
   std::function<bool()> undisturbed;  // called after each run; false: another program disturbed the run
+  std::function<bool()> interrupted;  // called between steps; true: nothing more is run, and the rest is left out
 };
 // Serves the requests live and in the simulator, with static and continuous batching, without and with the method: one
 // element for each combination. `skipped` contains the reason if a combination can't be served or no time is left.

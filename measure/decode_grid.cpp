@@ -85,6 +85,7 @@ class DecodingGrid {
     MeasuredSteps before = read_measured_steps(d.root());
     d.finish();
     now.must_go_on(before, asked_.file);
+    validation_.check_networks(before.cells, asked_.file);
     if (before.arguments != now.arguments)
       throw InputErrors(asked_.file.string() + ": was measured with other arguments; name another --out");
     auto& cells = result_.steps.cells = std::move(before.cells);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/decode_inputs.h"
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "core/errors.h"
+#include "core/files.h"
 #include "core/quantity_text.h"
 #include "trace/trace.h"
 
@@ -19,6 +19,8 @@ static bool is_target(const std::string& name) {
 
 std::unique_ptr<HuggingFaceFolder> checkpoint(const std::filesystem::path& folder) {
   std::error_code none;
+  if (folder.extension() == ".gguf")
+    throw InputErrors(folder.string() + ": weights are not decoded from GGUF files; `run` prices such a network");
   if (!std::filesystem::is_directory(folder, none)) return nullptr;
   return std::make_unique<HuggingFaceFolder>(folder);
 }
@@ -119,16 +121,16 @@ std::vector<int> read_ids(const std::string& text, int vocabulary, const std::st
   while (words >> word) {
     const bool digits = word.find_first_not_of("0123456789") == std::string::npos && word.size() < 10;
     const int id = digits ? std::stoi(word) : -1;
-    if (id < 0 || id >= vocabulary)
-      throw InputErrors(where + ": \"" + word + "\" is no token id below " + std::to_string(vocabulary));
+    if (id < 0 || id >= vocabulary)  // without the word: the file may be another one than the user meant
+      throw InputErrors(where + ": word " + std::to_string(ids.size() + 1) + " is no token id below " +
+                        std::to_string(vocabulary));
     ids.push_back(id);
   }
   return ids;
 }
 
 std::vector<std::vector<int>> read_continuations(const std::string& file, std::size_t prompts, int vocabulary) {
-  std::ifstream in(file);
-  if (!in) throw InputErrors(file + ": can't be read");
+  std::istringstream in(disk().text(file));
   std::vector<std::vector<int>> all;
   for (std::string line; std::getline(in, line);)
     all.push_back(read_ids(line, vocabulary, file + ":" + std::to_string(all.size() + 1)));

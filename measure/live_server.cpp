@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/int_indexed.h"
 #include "core/rng.h"
@@ -37,8 +38,11 @@ std::vector<LiveRequest> live_requests(int n, double rate, int prompt, int outpu
   return all;
 }
 
-LiveServer::LiveServer(Decoding& decoding, int max_batch_size, int longest_prompt)
-    : decoding_(decoding), generator_(decoding.generator()), limit_(at(max_batch_size)) {
+LiveServer::LiveServer(Decoding& decoding, int max_batch_size, int longest_prompt, std::function<bool()> interrupted)
+    : decoding_(decoding),
+      generator_(decoding.generator()),
+      limit_(at(max_batch_size)),
+      interrupted_(std::move(interrupted)) {
   const int vocabulary = decoding.target().vocabulary;
   constexpr int kShort = 2;
   const auto join = [&](int n, int tokens) {
@@ -53,7 +57,7 @@ LiveServer::LiveServer(Decoding& decoding, int max_batch_size, int longest_promp
   empty();
   join(max_batch_size, longest_prompt);  // needs the most memory, so that it grows only once
   empty();
-  for (int slots = 1; slots <= max_batch_size; ++slots) {
+  for (int slots = 1; slots <= max_batch_size && !interrupted_(); ++slots) {
     join(1, kShort);
     for (int attempt = 1; attempt <= kMostWarmUpRuns; ++attempt)
       if (timed([&] { generator_.step(); })) break;
@@ -136,7 +140,7 @@ std::vector<LiveServed> LiveServer::serve(const std::vector<LiveRequest>& reques
   warm_ = true;
   usual_ = decoding_.meter().usual_pace();
   typical_ = decoding_.meter().typical_pace();
-  while (next_ < requests.size() || !who_.empty()) {
+  while ((next_ < requests.size() || !who_.empty()) && !interrupted_()) {
     std::size_t waiting = 0;
     while (next_ + waiting < requests.size() && requests[next_ + waiting].arrival <= now_) ++waiting;
     std::size_t joining = std::min(waiting, limit_ - who_.size());

@@ -2,6 +2,7 @@
 // The decoder as a small server. Requests arrive in virtual time, which advances by the measured time of each step.
 // One-time work of a device, such as capturing a graph, is not counted (docs/recipes/validate.md, "A live server").
 #pragma once
+#include <functional>
 #include <vector>
 
 #include "inputs/serving_limits.h"
@@ -22,8 +23,9 @@ std::vector<LiveRequest> live_requests(int n, double rate, int prompt, int outpu
 
 class LiveServer {
  public:
-  // Warms up: runs steps at every batch size until they contain no one-time work.
-  LiveServer(Decoding&, int max_batch_size, int longest_prompt);
+  // Warms up: runs steps at every batch size until they contain no one-time work. Warm-up and serve() end early once
+  // `interrupted()`.
+  LiveServer(Decoding&, int max_batch_size, int longest_prompt, std::function<bool()> interrupted);
   // Serves all requests in order of arrival, with separate steps for prompts or with static batches.
   std::vector<LiveServed> serve(const std::vector<LiveRequest>&, Batching);
   // Whether the last serve() timed no one-time work, so that its times are valid.
@@ -40,6 +42,7 @@ class LiveServer {
   Decoding& decoding_;
   Generator& generator_;
   std::size_t limit_;
+  std::function<bool()> interrupted_;
   double now_ = 0;   // s
   double move_ = 0;  // s: time of the last move of a sequence to another slot; replaces times with one-time work
   bool warm_ = true;

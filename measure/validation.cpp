@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/json_parse.h"
+#include "core/text_file.h"
 #include "measure/cell_comparison.h"
 
 namespace draftline {
@@ -35,6 +37,13 @@ Setup Validation::setup(const std::string& transformer, int batch_size, int cont
           .batch_size = batch_size,
           .prompt_tokens = context,
           .output_tokens = 2};
+}
+
+void Validation::check_networks(const std::vector<MeasuredCell>& cells, const std::filesystem::path& file) const {
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    if (!targets_.contains(cells[i].transformer))
+      throw InputErrors(printable_path(file) + "#/cells/" + std::to_string(i) + "/transformer: " +
+                        in_quotes(cells[i].transformer) + " is not a network of data/validation/grid.json");
 }
 
 Seconds Validation::expected(const std::string& transformer, const MethodSpec& method, int batch_size, int context) {

@@ -3,6 +3,7 @@
 // device and engine files (docs/recipes/validate.md). Acceptance is an input of both, so that only costs differ.
 #pragma once
 #include <array>
+#include <filesystem>
 #include <functional>
 #include <list>
 #include <map>
@@ -118,6 +119,8 @@ class Validation {
              Decoder::FindTransformer find, Options);
   ~Validation();
   ValidationCell compare(const MeasuredCell&);  // of a cell that was not skipped; the result points to its argument
+  // Throws InputErrors unless each cell's network is a target. `file`: the file that holds the cells.
+  void check_networks(const std::vector<MeasuredCell>& cells, const std::filesystem::path& file) const;
   // The predicted time of a step, from which the duration of a measurement can be estimated.
   Seconds expected(const std::string& transformer, const MethodSpec&, int batch_size, int context);
   // Whether the method's steps depend on the text and thus differ. Contexts then can't be assumed; prompts are

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/quantity_text.h"
 #include "predict/device_memory.h"
 #include "predict/prefix_reuse.h"
 #include "predict/setup_warnings.h"
@@ -175,6 +176,16 @@ std::vector<std::string> Predictor::warnings() const {
   return all;
 }
 
+// Short prompts wait for the host that launches their kernels, so that a format with more kernels is slower.
+std::optional<std::string> Predictor::quantised_prompts(Seconds prefill) {
+  constexpr double kNoted = 0.1;
+  const Seconds launches =
+      priced_->launches_of_quantising(setup_.computed_prompt_tokens(), setup_.cached_prompt_tokens);
+  if (launches <= kNoted * prefill) return std::nullopt;
+  return setup_.engine->name + " quantises rows by kernels of their own, whose launches take " + to_text(launches) +
+         " of the " + to_text(prefill) + " of a prompt: a short prompt may be faster in 16 bits";
+}
+
 // Files hold what is physical, but no reader knows what all their coefficients together make of a step.
 static bool are_numbers(const Prediction& p) {
   const std::array figures{p.step_time.value,    p.throughput.value,     p.speedup,
@@ -225,6 +236,7 @@ std::variant<Prediction, std::string> Predictor::at(int batch_size, int prompt_t
   out.request = cycle(*priced_, hit_share_, emitted_->decode_steps(output, out.acceptance_length), own);
   out.throughput_with_prefill = batch_size * output_tokens / out.request.e2e;
   out.warnings = warnings();
+  if (const auto slow = quantised_prompts(out.prefill_time)) out.warnings.push_back(*slow);
   const auto modes = mode_warnings(setup_, method_.spec, *priced_, hit_share_);
   out.warnings.insert(out.warnings.end(), modes.begin(), modes.end());
   if (const auto note = emitted_->extrapolated(output); note && !method_.in) out.warnings.push_back(*note);

@@ -69,6 +69,7 @@ class Predictor {
   RequestCycle cycle(PricedMethod&, double hit_share, double decode_steps, const MeanContexts*) const;
   std::optional<std::string> refuses(const Prediction&) const;
   std::vector<std::string> warnings() const;
+  std::optional<std::string> quantised_prompts(Seconds prefill);
   PerSecond throughput(const StepBreakdown& step, double length) const {
     return setup_.batch_size * length / step.time;
   }

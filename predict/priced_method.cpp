@@ -146,6 +146,25 @@ Seconds PricedMethod::prefill_time(int tokens, int cached_tokens) {
   return it->second = drafters_ ? std::max(time, drafters_prompt(tokens)(cached_tokens)) : time;
 }
 
+Seconds PricedMethod::launches_of_quantising(int tokens, int cached_tokens) {
+  const auto [it, fresh] = quantising_.try_emplace({tokens, cached_tokens});
+  if (!fresh) return it->second;
+  const Engine& prompts = running(recorded_->prefill(tokens), 1, 1);
+  Engine without = for_prompt(prompts, tokens);
+  for (const StepOutline::Kind& kind : recorded_->prefill(tokens).kinds)
+    if (kind.key.starts_with("quantise")) {
+      OpCost& cost = without.ops[std::string(kind.key)] = prompts.cost_of(kind.key, false);
+      cost.launches = cost.host_launches = 0;
+    }
+  if (without.ops == prompts.ops) return {};  // it quantises nothing, or by no kernels of their own
+  const auto time_with = [&](const Engine& e) {
+    const StepOutline& outline = recorded_->prefill(tokens);
+    if (!drafters_) return StepPrice(outline, device(), e, Speculation::off)(cached_tokens);
+    return StepPrice(outline.part(StepOutline::Part::target), device(), e, Speculation::off)(cached_tokens);
+  };
+  return it->second = time_with(for_prompt(prompts, tokens)) - time_with(without);
+}
+
 // ---- requests
 
 RequestCycle PricedMethod::new_cycle(const LoopedRequests& r, double hit_share, int output_tokens,

@@ -76,6 +76,9 @@ class PricedMethod {
   // One prompt in a step of `rows` rows, on the target's device; none: in the mode of a step without prompts.
   StepPrice prompt_price(int tokens, std::optional<int> rows) const;
   Seconds prefill_time(int tokens, int cached_tokens);  // including the drafter's part
+  // The part of one prompt's time on the target's device for which the launches of passes that quantise rows are the
+  // cause.
+  Seconds launches_of_quantising(int tokens, int cached_tokens);
   // The times of requests in a full batch. `contexts`: those over which a step is averaged; null: evenly over the
   // output.
   RequestCycle cycle(const LoopedRequests&, double hit_share, int output_tokens,
@@ -100,7 +103,7 @@ class PricedMethod {
   std::optional<TermEffects> effects_;  // none before they are needed
   std::map<std::pair<int, double>, std::shared_ptr<const PricedStep>> steps_;
   std::map<std::tuple<int, double, int, int>, MeanStep> means_;
-  std::map<std::pair<int, int>, Seconds> prefills_;
+  std::map<std::pair<int, int>, Seconds> prefills_, quantising_;
   std::map<std::tuple<LoopedRequests, double, int>, RequestCycle> cycles_;
 };
 

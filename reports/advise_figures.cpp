@@ -53,7 +53,8 @@ const Figures<Advice>& advise_figures() {
        "geometric mean of the speedup of requests over the batches below, or the speedup at `batch_at_load`; 1 where "
        "speculation is slower and is switched off"},
       {"kv_pool_lost", "", "", "", predicted, of([](A a) { return a.pool_lost; }),
-       "share of the plain server's KV pool that speculation takes for a drafter, its cache and more verified rows"},
+       "share of the plain server's KV pool that speculation takes for a drafter, its cache and more verified rows; 0 "
+       "where the pool grows, because the engine lets fewer sequences run while it speculates"},
       {"rate", "", "", "", {}, of([](A a) { return pays_to_some_load(a) ? Reading() : Reading(nullptr); }),
        "null if no load bounds the gain"},
       {"rate/pays_from", "", "", "requests/s", predicted, rate([](R r) { return r.pays_from; }),

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/errors.h"
+#include "core/printable.h"
 #include "core/quantity_text.h"
 #include "core/utf8.h"
 #include "reports/page/html.h"
@@ -49,12 +50,20 @@ std::string_view first_character(std::string_view text) {
 }
 std::size_t character_width(std::string_view c) { return utf8_length(c) == 0 ? 1 : width_of(code_point(c)); }
 
-// Replaces control characters, which would break a table, by blanks.
+// The text of a cell for people. Line ends, which would break a table, become blanks.
 std::string on_one_line(std::string_view text) {
   std::string line(text);
   for (char& c : line)
-    if (byte_of(c) < 0x20 || c == 0x7F) c = ' ';
-  return line;
+    if (c == '\n' || c == '\t' || c == '\r') c = ' ';
+  return printable(line, line.npos);
+}
+
+// Whether a spreadsheet would compute a text. Numbers may begin with a sign.
+bool is_formula(std::string_view text) {
+  if (text.empty() || std::string_view("=+-@\t\r").find(text.front()) == std::string_view::npos) return false;
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error != std::errc() || end != text.data() + text.size();
 }
 
 bool is_digit(char c) { return '0' <= c && c <= '9'; }
@@ -151,10 +160,13 @@ Cell percent_cell(const std::optional<double>& share, int digits) {
 
 Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {
   check(!columns_.empty(), "a table has columns");
+  for (Column& column : columns_) column.title = on_one_line(column.title);
 }
 
 void Table::add(std::vector<Cell> row) {
   check(row.size() == columns_.size(), "a row has as many cells as the table has columns");
+  for (Cell& cell : row)
+    if (!cell.is_number) cell.shown = on_one_line(cell.shown);
   lines_.push_back(std::move(row));
   ++rows_;
 }
@@ -268,7 +280,7 @@ std::string Table::to_text(std::size_t width) const {
     std::vector<std::vector<std::string>> cells;
     std::size_t height = 0;
     for (const std::size_t c : shown) {
-      cells.push_back(wrapped(on_one_line(cell_text(c)), widths[c].widest));
+      cells.push_back(wrapped(cell_text(c), widths[c].widest));
       height = std::max(height, cells.back().size());
     }
     for (std::size_t h = 0; h < height; ++h) {
@@ -320,9 +332,10 @@ std::size_t display_width(std::string_view text) {
 }
 
 std::string csv_cell(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  const std::string cell = (is_formula(text) ? "'" : "") + printable_lines(text);
+  if (cell.find_first_of(",\"\n") == std::string::npos) return cell;
   std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  for (const char c : cell) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
   return quoted + "\"";
 }
 

@@ -73,7 +73,8 @@ class Table {
 // characters.
 std::size_t display_width(std::string_view);
 
-// A text as a cell of CSV, quoted if it needs quotes.
+// A text as a cell of CSV: quoted if it needs quotes, control characters escaped (core/printable.h), and behind an
+// apostrophe if a spreadsheet would take it for a formula.
 std::string csv_cell(std::string_view);
 
 }  // namespace draftline

@@ -179,7 +179,7 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
   }
 
   if (const double pool = pool_tokens(recordings, s, autoregressive()); pool > 0)
-    out.pool_lost = 1 - std::max(0.0, pool_tokens(recordings, s, m)) / pool;
+    out.pool_lost = std::clamp(1 - pool_tokens(recordings, s, m) / pool, 0.0, 1.0);  // fewer sequences leave more
   if (load != nullptr) {
     Point p = out.point;
     p.batch = 0;

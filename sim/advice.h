@@ -55,8 +55,8 @@ struct Advice {
   // Of requests: geometric mean over `batches`, or that at `batch_at_load`; 1 where speculation is off, because it
   // loses.
   double gain = 1;
-  // The share, 0 to 1, by which speculation reduces the plain server's KV pool; none if the weights leave no memory for
-  // a pool.
+  // The share, 0 to 1, by which speculation reduces the plain server's KV pool; 0 where the pool grows, because the
+  // engine lets fewer sequences run while it speculates. None if the weights leave no memory for a pool.
   std::optional<double> pool_lost;
   std::vector<BatchAdvice> batches;
   Caveats caveats;  // of the predictions of `batches`

@@ -17,6 +17,9 @@ class AdviceSweep {
   AdviceSweep(Document scenario, const Data&, bool with_load);
   const Scenario& scenario() const { return sweep_.scenario(); }
   std::size_t size() const { return points_.size(); }
+  void watch(ServingObserver* watcher) {  // ServingSweep::watch(), of the simulations with load
+    if (serving_) serving_->watch(watcher);
+  }
   Advice at(std::size_t, std::uint64_t seed);  // `seed`: for the simulations with load
 
  private:

@@ -8,25 +8,46 @@
 
 namespace draftline {
 
-DraftSchedule::DraftSchedule(Pricer& pricer, const Setup& s, const MethodChoice& m) : output_tokens_(s.output_tokens) {
-  const auto depth = pricer.recordings().chain_length(s, m);
+// The mean tokens of a step, or the most that it can emit where the mean depends on the context.
+static double tokens_of_step(Recordings& recordings, const Setup& s, const MethodChoice& m, int drafts) {
+  if (m.acceptance.by_context()) return drafts + 1;
+  const auto mean = m.acceptance.mean_length({m.spec, recordings.method(s, m), drafts + 1});
+  const auto* tokens = std::get_if<double>(&mean);
+  return tokens != nullptr ? *tokens : drafts + 1;
+}
+
+DraftSchedule::DraftSchedule(Pricer& pricer, const Setup& s, const MethodChoice& m) : pricer_(pricer), setup_(s) {
+  Recordings& recordings = pricer.recordings();
+  const auto depth = recordings.chain_length(s, m);
   if (!depth) return;
   const Acceptance acceptance = m.acceptance.of_other_lengths(*depth);
   const int known = m.acceptance.longest_chain().value_or(*depth),
-            longest = std::min(known, pricer.recordings().method(s, m).longest_chain().value_or(known));
+            longest = std::min(known, recordings.method(s, m).longest_chain().value_or(known));
   for (int k = 1; k <= longest; ++k) {
     const auto spec = m.spec.with_draft_length(k, *s.transformer);
     if (!spec) break;
-    lengths_.emplace_back(pricer, s, MethodChoice{*spec, acceptance, m.drafter_device}, Predictor::Intervals::left_out);
+    choices_.push_back({*spec, acceptance, m.drafter_device});
   }
+  if (!choices_.empty()) most_tokens_ = tokens_of_step(recordings, s, choices_.back(), count(choices_));
+}
+
+Predictor& DraftSchedule::length(std::size_t index) {
+  while (lengths_.size() <= index)
+    lengths_.emplace_back(pricer_, setup_, choices_[lengths_.size()], Predictor::Intervals::left_out);
+  return lengths_[index];
 }
 
 std::vector<double> DraftSchedule::speedups(int prompt_tokens, int batch_size) {
-  std::vector<double> all{1};
-  for (Predictor& one : lengths_) {
-    const auto outcome = one.at(batch_size, prompt_tokens, output_tokens_);
+  std::vector<double> all(choices_.size() + 1);
+  double best = all[0] = 1;
+  for (std::size_t k = 1; k < all.size(); ++k) {
+    const auto outcome = length(k - 1).at(batch_size, prompt_tokens, setup_.output_tokens);
     const auto* p = std::get_if<Prediction>(&outcome);
-    all.push_back(p != nullptr ? p->speedup_with_prefill : 0);
+    if (p == nullptr) continue;
+    all[k] = p->speedup_with_prefill;
+    best = std::max(best, all[k]);
+    const double bound = all[k] * std::max(1.0, most_tokens_ / p->acceptance_length);  // of all longer chains
+    if (bound < (1 - kNear) * best) break;
   }
   return all;
 }

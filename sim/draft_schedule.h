@@ -27,7 +27,7 @@ class DraftSchedule {
   // their number; with a single rate or a mean length, up to the method's own length, because acceptance of later
   // drafts was not measured.
   DraftSchedule(Pricer&, const Setup&, const MethodChoice&);
-  bool knows_lengths() const { return !lengths_.empty(); }  // false unless the method drafts a chain of fixed length
+  bool knows_lengths() const { return !choices_.empty(); }  // false unless the method drafts a chain of fixed length
 
   // The best length (0: plain decoding); none if the batch does not fit in device memory.
   std::optional<BestLength> best(int prompt_tokens, int batch_size);
@@ -39,11 +39,15 @@ class DraftSchedule {
   static constexpr double kNear = 0.03;  // share of the best speedup; smaller than the errors of kernel times
 
  private:
-  // The speedups of requests by draft length, from 0 (plain decoding); a speedup of 0 means that the batch does not
-  // fit.
+  // The speedups of requests by draft length, from 0 (plain decoding). A speedup of 0 means that the batch does not
+  // fit, or that the length and all longer ones are below kNear of the best, as those cost as much and emit no more.
   std::vector<double> speedups(int prompt_tokens, int batch_size);
-  int output_tokens_;
-  std::deque<Predictor> lengths_;  // for 1, 2, .. drafts
+  Predictor& length(std::size_t index);
+  Pricer& pricer_;
+  Setup setup_;
+  std::vector<MethodChoice> choices_;  // of 1, 2, .. drafts
+  std::deque<Predictor> lengths_;      // of the first choices, as they are needed
+  double most_tokens_ = 1;             // that a step of the longest chain emits on average
 };
 
 }  // namespace draftline

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/estimate.h"
 
+#include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 
@@ -17,7 +18,8 @@ Estimate estimate(std::span<const double> values, double confidence) {
   for (const double value : values) squares += std::pow(value - e.value, 2);
   const double t = boost::math::quantile(boost::math::students_t(n - 1), 0.5 + confidence / 2);
   const double half = t * std::sqrt(squares / (n - 1) / n);
-  e.interval = Interval{e.value - half, e.value + half};
+  const bool may_be_negative = std::ranges::min(values) < 0;  // no latency, throughput or count is
+  e.interval = Interval{may_be_negative ? e.value - half : std::max(0.0, e.value - half), e.value + half};
   return e;
 }
 

@@ -10,7 +10,8 @@
 
 namespace draftline {
 
-// The mean of a figure over all replications and, with several replications, the Student-t interval of the mean.
+// The mean of a figure over all replications and, with several replications, the Student-t interval of the mean. It
+// ends at 0 if no replication is below 0.
 struct Estimate {
   double value = 0;
   std::optional<Interval> interval;

@@ -178,8 +178,9 @@ ServingRun Fleet::run(const Workload& workload, std::uint64_t seed, const Latenc
                   Until::end, progress);
 }
 
-ServingRun Fleet::run_while_targets_hold(const Workload& workload, std::uint64_t seed, const LatencyTargets& targets) {
-  return simulate(workload, seed, ServingFigures(workload.warm_up, targets, to_ticks(shape_.front_end)),
+ServingRun Fleet::run_while_targets_hold(const Workload& workload, std::uint64_t seed, const LatencyTargets& targets,
+                                         ServingObserver* observer) {
+  return simulate(workload, seed, ServingFigures(workload.warm_up, targets, to_ticks(shape_.front_end), observer),
                   Until::sure_to_miss, {});
 }
 

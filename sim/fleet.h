@@ -37,7 +37,8 @@ class Fleet {
   ServingRun run(const Workload&, std::uint64_t seed, const LatencyTargets&, ServingObserver* = nullptr,
                  const std::function<void(std::int64_t)>& progress = {});
   // Like run(), but ends as soon as a target is certain to be missed.
-  ServingRun run_while_targets_hold(const Workload&, std::uint64_t seed, const LatencyTargets&);
+  ServingRun run_while_targets_hold(const Workload&, std::uint64_t seed, const LatencyTargets&,
+                                    ServingObserver* = nullptr);
 
  private:
   enum class Until { end, sure_to_miss };

@@ -186,6 +186,7 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   const ServingChoice& choice = scenario().serving->choices[p.serving];
   const MethodChoice& method = scenario().method(p);
   auto point = std::make_unique<ServingPoint>();
+  point->watcher = watcher_;
   Setup& setup = point->setup = sweep_.setup(p);
   if (const auto why = refuses_sharing(*setup.device, *setup.transformer, setup.parallel)) throw InputErrors(*why);
   point->workload = workload_of(choice, method, setup);

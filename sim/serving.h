@@ -57,6 +57,7 @@ class ServingSweep {
     ServingObserver* observer = nullptr;         // of the first run
     std::function<void(std::int64_t)> progress;  // receives the number of requests that have arrived
   };
+  void watch(ServingObserver* watcher) { watcher_ = watcher; }  // of runs without an observer; must outlive the sweep
   ServingOutcome at(std::size_t index, const Options&);  // contains the reason if the point can't run
   std::unique_ptr<ServingPoint> prepare(const Point&);   // throws InputErrors if it can't run
   // Warnings on modes of steps that the run's policy brings.
@@ -72,6 +73,7 @@ class ServingSweep {
   void add_drafting(ServingPoint&, const Point&);
   void add_prefill_servers(ServingPoint&, const Point&);
   Sweep sweep_;
+  ServingObserver* watcher_ = nullptr;
   DrawnRequests drawn_;
   // Outcomes by transformer, engine, method, rows, texts, and whether draws are stored. Points on different devices
   // share them, draws included.

@@ -15,18 +15,18 @@ Fleet ServingPoint::fleet_of(const FleetShape& shape) const {
 
 ServingRun ServingPoint::run(std::uint64_t seed, const LatencyTargets& targets, ServingObserver* observer,
                              const std::function<void(std::int64_t)>& progress) {
-  return fleet_of(fleet).run(workload, seed, targets, observer, progress);
+  return fleet_of(fleet).run(workload, seed, targets, observer != nullptr ? observer : watcher, progress);
 }
 
 ServingRun ServingPoint::run_while_targets_hold(std::uint64_t seed, const LatencyTargets& targets) {
-  return fleet_of(fleet).run_while_targets_hold(workload, seed, targets);
+  return fleet_of(fleet).run_while_targets_hold(workload, seed, targets, watcher);
 }
 
 const ServingRun& ServingPoint::run_without_load(std::uint64_t seed, const LatencyTargets& targets) {
   RunInputs inputs = run_inputs(seed, targets);
   inputs.rate = 0;
   inputs.fleet.replicas = 1;
-  return prices->unloaded.of(inputs, [&] { return fleet_of(inputs.fleet).run(one_by_one(workload), seed, targets); });
+  return prices->unloaded.of(inputs, [&] { return fleet_of(inputs.fleet).run(one_by_one(workload), seed, targets, watcher); });
 }
 
 RunInputs ServingPoint::run_inputs(std::uint64_t seed, const LatencyTargets& targets) const {

@@ -36,6 +36,7 @@ struct ServingPoint {
   SchedulerLimits limits;
   FleetShape fleet;
   Drafting drafting;
+  ServingObserver* watcher = nullptr;  // of runs without an observer of their own
   ServingRun run(std::uint64_t seed, const LatencyTargets&, ServingObserver* = nullptr,
                  const std::function<void(std::int64_t)>& progress = {});        // see Fleet::run()
   ServingRun run_while_targets_hold(std::uint64_t seed, const LatencyTargets&);  // see Fleet

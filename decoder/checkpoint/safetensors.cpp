@@ -228,8 +228,6 @@ SafetensorsFile::SafetensorsFile(std::filesystem::path path, const Files& files)
     : path_(std::move(path)), files_(&files) {
   const std::string file = printable(path_.string(), 1000);
   const auto refuse = [&](const std::string& message) { throw InputErrors(file + ": " + message); };
-  if (!files.exists(path_)) refuse("no such file");
-  if (!files.is_file(path_)) refuse("is no regular file");
   const auto opened = files.open(path_);
   std::istream& in = *opened;
   in.seekg(0, std::ios::end);

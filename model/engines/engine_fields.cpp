@@ -195,7 +195,7 @@ constexpr std::array<ProfileField<C>, 11> kOp{{
 using Card = CardLimits;
 constexpr std::array<ProfileField<Card>, 5> kCard{{
     {"memory", &Card::memory, kAny, "", "the row applies to cards with at least this memory"},
-    {"except", &Card::except, kAny, "", "the row does not apply to devices whose name contains this text"},
+    {"compute_capability", &Card::compute_capability, kAny, "", "only on devices with this capability"},
     {"max_num_seqs", &Card::max_num_seqs, {1, 1 << 16}, "", "limit on concurrent sequences"},
     {"max_num_seqs_speculating",
      &Card::max_num_seqs_speculating,

@@ -4,14 +4,16 @@
 #include <algorithm>
 #include <array>
 
+#include "model/devices/device.h"
 #include "model/devices/origin.h"
 #include "model/engines/engine_fields.h"
 
 namespace draftline {
 
-CardLimits EngineScheduler::on(Bytes device_memory, const std::string& device_name) const {
-  const auto card = std::find_if(cards.begin(), cards.end(),
-                                 [&](const CardLimits& c) { return c.holds(device_memory, device_name); });
+CardLimits EngineScheduler::on(const Device& d) const {
+  const auto card = std::find_if(cards.begin(), cards.end(), [&](const CardLimits& c) {
+    return d.memory >= c.memory && has_capability(c.compute_capability, d.links.compute_capability);
+  });
   return card == cards.end() ? CardLimits{} : *card;
 }
 

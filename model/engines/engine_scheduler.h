@@ -11,23 +11,21 @@
 
 namespace draftline {
 
-// Limits on cards with at least this memory.
+struct Device;
+
+// Limits on some cards.
 struct CardLimits {
-  Bytes memory;        // the least memory
-  std::string except;  // not on devices whose name contains this; empty: on all
+  Bytes memory;                    // on devices with at least this memory
+  std::string compute_capability;  // only on devices with this capability (has_capability, model/devices/link.h)
   std::optional<int> max_num_seqs, max_num_batched_tokens;
   std::optional<int> max_num_seqs_speculating;  // in place of max_num_seqs
-
-  bool holds(Bytes device_memory, const std::string& device_name) const {
-    return device_memory >= memory && (except.empty() || device_name.find(except) == std::string::npos);
-  }
 };
 
 struct EngineScheduler {
   std::vector<CardLimits> cards;           // the first that applies is used
   std::optional<bool> prompts_apart = {};  // prompts are computed in separate steps; none: not given
 
-  CardLimits on(Bytes device_memory, const std::string& device_name) const;  // no limits if no entry applies
+  CardLimits on(const Device&) const;  // no limits if no entry applies
 };
 
 // Reads "scheduler" of a profile. Names of values that were neither measured nor documented are added to `guesses`.

@@ -66,7 +66,8 @@ Precision NamedFormat::precision() const {
   if (!gguf) return p;
   p.attention = gguf->attention;
   p.lm_head = gguf->lm_head;
-  p.embedding = gguf->embedding;
+  p.embedding = gguf->embedding.weights;
+  p.embedding_scales = gguf->embedding.scales;
   p.draft = layers;
   return p;
 }
@@ -97,22 +98,22 @@ std::span<const NamedFormat> named_formats() {
       {"mxfp4", "", "W4A4: a scale of 8 bits for 32 weights or inputs",
        both(DType::fp4, {kMxGroup, 1, kByte}, {kMxGroup, DType::fp8}), DType::bf16},
       gguf("q4_k_m", "GGUF: Q4_K, partly Q6_K", block_256(mean(kQ4K, 656, kHalf * kDown)),
-           {block_256(mean(kQ4K, 656, kHalf * kValue)), kQ6K, DType::int4}),
+           {block_256(mean(kQ4K, 656, kHalf * kValue)), kQ6K, block_256(kQ4K)}),
       gguf("q4_k_s", "GGUF: Q4_K, partly Q5_K", block_256(mean(kQ4K, kQ5K, kEighth * kDown)),
-           {block_256(mean(kQ4K, kQ5K, kEighth * kValue)), kQ6K, DType::int4}),
+           {block_256(mean(kQ4K, kQ5K, kEighth * kValue)), kQ6K, block_256(kQ4K)}),
       gguf("q5_k_m", "GGUF: Q5_K, partly Q6_K", block_256(mean(kQ5K, 656, kHalf * kDown)),
-           {block_256(mean(kQ5K, 656, kHalf * kValue)), kQ6K, DType::int4}),
-      gguf("q5_k_s", "GGUF: Q5_K", block_256(kQ5K), {block_256(kQ5K), kQ6K, DType::int4}),
-      gguf("q6_k", "GGUF: Q6_K", kQ6K, {kQ6K, kQ6K, DType::int8}),
-      gguf("q8_0", "GGUF: Q8_0", kQ8, {kQ8, kQ8, DType::int8}),
-      gguf("q4_0", "GGUF: Q4_0", block_32(DType::int4, 16), {block_32(DType::int4, 16), kQ6K, DType::int4}),
-      gguf("q4_1", "GGUF: Q4_1", block_32(DType::int4, 32), {block_32(DType::int4, 32), kQ6K, DType::int4}),
-      gguf("q5_0", "GGUF: Q5_0", block_32(DType::int4, 48), {block_32(DType::int4, 48), kQ6K, DType::int4}),
-      gguf("q5_1", "GGUF: Q5_1", block_32(DType::int4, 64), {block_32(DType::int4, 64), kQ6K, DType::int4}),
+           {block_256(mean(kQ5K, 656, kHalf * kValue)), kQ6K, block_256(kQ5K)}),
+      gguf("q5_k_s", "GGUF: Q5_K", block_256(kQ5K), {block_256(kQ5K), kQ6K, block_256(kQ5K)}),
+      gguf("q6_k", "GGUF: Q6_K", kQ6K, {kQ6K, kQ6K, kQ6K}),
+      gguf("q8_0", "GGUF: Q8_0", kQ8, {kQ8, kQ8, kQ8}),
+      gguf("q4_0", "GGUF: Q4_0", block_32(DType::int4, 16), {block_32(DType::int4, 16), kQ6K, block_32(DType::int4, 16)}),
+      gguf("q4_1", "GGUF: Q4_1", block_32(DType::int4, 32), {block_32(DType::int4, 32), kQ6K, block_32(DType::int4, 32)}),
+      gguf("q5_0", "GGUF: Q5_0", block_32(DType::int4, 48), {block_32(DType::int4, 48), kQ6K, block_32(DType::int4, 48)}),
+      gguf("q5_1", "GGUF: Q5_1", block_32(DType::int4, 64), {block_32(DType::int4, 64), kQ6K, block_32(DType::int4, 64)}),
       gguf("iq4_nl", "GGUF: IQ4_NL, values Q5_K", block_32(DType::int4, 16),
-           {block_256(mean(kQ4K, kQ5K, kValue)), kQ6K, DType::int4}),
+           {block_256(mean(kQ4K, kQ5K, kValue)), kQ6K, block_32(DType::int4, 16)}),
       gguf("iq4_xs", "GGUF: IQ4_XS, values Q5_K", block_256(kIq4),
-           {block_256(mean(kIq4, kQ5K, kValue)), kQ6K, DType::int4}),
+           {block_256(mean(kIq4, kQ5K, kValue)), kQ6K, block_256(kIq4)}),
   }};
   return all;
 }

@@ -54,6 +54,7 @@ struct Precision {
 
   std::string name = "bf16";  // for tables: "fp8", "fp8,kv_cache:fp8"
   DType activations = DType::bf16, kv_cache = DType::bf16, embedding = DType::bf16;
+  WeightScales embedding_scales = {};             // of an embedding in blocks, as GGUF has it
   LinearFormat attention, mlp, experts, lm_head;  // mlp: dense layers and shared experts
   LinearFormat draft;                             // a drafter's layers; its tables have the activations' format
   bool draft_given = false;                       // given by the user: replaces the format of a drafter's checkpoint
@@ -62,8 +63,7 @@ struct Precision {
 
 // Tensors of a GGUF file whose formats differ from the layers' (llama.cpp's rules for a mixture such as Q4_K_M).
 struct GgufTensors {
-  LinearFormat attention, lm_head;
-  DType embedding;  // for its bytes in memory
+  LinearFormat attention, lm_head, embedding;
 };
 
 // Formats that have names in engines and checkpoints.

@@ -5,7 +5,8 @@
 
 namespace draftline {
 
-// The text with &, <, > and " as entities, and blanks for control characters: for text and for attributes of elements.
+// The text with &, <, > and " as entities, and control characters escaped (core/printable.h): for text and for
+// attributes of elements.
 std::string html_text(std::string_view);
 
 }  // namespace draftline

@@ -2,6 +2,7 @@
 #include "reports/page/page.h"
 
 #include "core/errors.h"
+#include "core/printable.h"
 #include "reports/page/html_page.h"
 #include "reports/paragraph.h"
 
@@ -17,16 +18,17 @@ namespace {
 class TextPage : public Page {
  public:
   explicit TextPage(const Output& to) : to_(to) {}
-  void heading(const std::string& text) override { put((begun_ ? "\n" : "") + paragraph(text, to_.width)); }
+  void heading(const std::string& text) override { put((begun_ ? "\n" : "") + shown(text)); }
   void subheading(const std::string& text) override { heading(text); }
   void say(const std::string& text) override {
-    if (!text.empty()) put(paragraph(text, to_.width));
+    if (!text.empty()) put(shown(text));
   }
   void show(const Table& t) override { put(t.to_text(to_.width)); }
   void show(const Chart&) override {}
   void finish() override { finish_stream(to_.stream); }
 
  private:
+  std::string shown(const std::string& text) const { return paragraph(printable_lines(text), to_.width); }
   void put(const std::string& text) {
     to_.stream << text;
     begun_ = true;
@@ -37,17 +39,18 @@ class TextPage : public Page {
 
 class MarkdownPage : public Page {
  public:
-  MarkdownPage(const Output& to, const std::string& title) : to_(to) { to_.stream << "## " << title << "\n\n"; }
-  void heading(const std::string& text) override { to_.stream << "### " << text << "\n\n"; }
-  void subheading(const std::string& text) override { to_.stream << "#### " << text << "\n\n"; }
+  MarkdownPage(const Output& to, const std::string& title) : to_(to) { write("## " + title); }
+  void heading(const std::string& text) override { write("### " + text); }
+  void subheading(const std::string& text) override { write("#### " + text); }
   void say(const std::string& text) override {
-    if (!text.empty()) to_.stream << text << "\n\n";
+    if (!text.empty()) write(text);
   }
   void show(const Table& t) override { to_.stream << t.to_markdown() << "\n"; }
   void show(const Chart&) override {}
   void finish() override { finish_stream(to_.stream); }
 
  private:
+  void write(const std::string& text) { to_.stream << printable_lines(text) << "\n\n"; }
   const Output& to_;
 };
 

@@ -19,6 +19,7 @@
 #include "methods/drafting/suffix_tree.h"
 #include "model/kernels/kernel_time.h"
 #include "reports/run_report.h"
+#include "sim/advice_sweep.h"
 #include "sim/capacity.h"
 
 using namespace draftline;
@@ -215,7 +216,44 @@ void suffix_trees(const Bench& bench) {
               1e6 * median(std::move(kept)), 1e6 * median(std::move(searched)), static_cast<double>(drafted) / steps);
 }
 
+// Advice on long chains of a large draft network, whose steps have tens of thousands of ops.
+void advise_long_chains(const Bench& bench) {
+  for (const int drafts : {4, 16, 64}) {
+    if (bench.brief && drafts > 4) break;
+    const double time = seconds([&] {
+      AdviceSweep sweep(Document::from_text(R"({"device": "h100-sxm", "tensor_parallel": 4, "transformer": "llama-3-70b",
+        "engine": "vllm", "method": {"name": "draft_model", "draft": "llama-3.1-8b", "acceptance": {"rate": 0.9},
+        "draft_length": )" + std::to_string(drafts) + "}}", bench.scenarios + "/advice.json"), bench.data, false);
+      sweep.at(0, 0);
+    });
+    std::printf("advise: %2d drafts of an 8B network in %.2f s\n", drafts, time);
+  }
+}
+
+// Long lists in a scenario: of rates, each a point, and of mistakes.
+void read_long_lists(const Bench& bench) {
+  const auto list = [](int n, double step) {
+    std::string all = "0";
+    for (int i = 1; i < n; ++i) all += "," + std::to_string(i * step);
+    return all;
+  };
+  const auto read = [&](const std::string& rates, const std::string& batches) {
+    const std::string text = R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm", "method":
+      {"name": "eagle3", "draft_length": 3, "acceptance": {"rate": [)" + rates + R"(]}}, "batch_size": [)" + batches + "]}";
+    return seconds([&] {
+      try {
+        Sweep(Document::from_text(text, bench.scenarios + "/lists.json"), bench.data);
+      } catch (const InputErrors&) {}
+    });
+  };
+  const int rates = bench.brief ? 100 : 10'000, mistakes = bench.brief ? 1'000 : 3'000'000;
+  std::printf("scenario: %d rates read in %.4f s, %d wrong batch sizes in %.4f s\n", rates,
+              read(list(rates, 1.0 / rates), "1"), mistakes, read("0.5", list(mistakes, 0)));
+}
+
 void run(const Bench& bench) {
+  advise_long_chains(bench);
+  read_long_lists(bench);
   suffix_trees(bench);
   sweep(bench);
   kernel_times(bench);

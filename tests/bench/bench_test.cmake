@@ -7,6 +7,8 @@ if(NOT code EQUAL 0)
 endif()
 set(above_zero "[0-9.]*[1-9][0-9.]*")
 foreach(line
+    "advise: +4 drafts of an 8B network in ${above_zero} s"
+    "scenario: 100 rates read in ${above_zero} s, 1000 wrong batch sizes in ${above_zero} s"
     "suffix trees: ${above_zero} us to keep and ${above_zero} us to search a sequence's in a step, ${above_zero} drafts"
     "sweep: 10000 points in ${above_zero} s on one core, ${above_zero} us a point"
     "kernel times: a GEMM ${above_zero} ns, an attention ${above_zero} ns"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What people do to a program without meaning to: pipes, full disks, files named twice, numbers that are none.
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
 
@@ -108,6 +109,70 @@ TEST_CASE("names that no file can have are wrong input") {
   for (const std::string verb :
        {"calibrate m.json --device ", "calibrate m.json --compare ", "decode --transformer ", "run "})
     CHECK(draftline(verb + name).code == 2);
+}
+
+TEST_CASE("a pipe is refused where a scenario names a file, and does not block") {
+  const Program draftline;
+  const std::string folder = std::filesystem::path(draftline.path("x")).parent_path().string();
+  REQUIRE(std::system(("mkfifo '" + folder + "/p.json'").c_str()) == 0);
+  const auto key = GENERATE(R"("device": "./p.json")", R"("transformer": "./p.json")", R"("engine": "./p.json")");
+  const std::string name = std::string(key).substr(1, std::string(key).find('"', 1) - 1);
+  std::string scenario = eagle3_scenario(R"("batch_size": 1)");
+  const std::size_t at = scenario.find('"' + name + '"');
+  scenario.replace(at, scenario.find(',', at) - at, key);
+  draftline.write("s.json", scenario);
+  const Ran r = draftline("run s.json");
+  CHECK(r.code == 2);
+  CHECK(contains(r.err, "p.json: is no regular file"));
+}
+
+TEST_CASE("names of a scenario do not steer the terminal, and are no formulas of a spreadsheet") {
+  const Program draftline;
+  const std::string network = R"("layers": 4, "hidden": 1024, "heads": 16, "intermediate": 4096, "vocabulary": 32000)";
+  const auto scenario = [&](const std::string& name) {
+    return R"({"device": "h100-sxm", "engine": "vllm", "transformer": [{"name": ")" + name + "\", " + network +
+           R"(}, "qwen2.5-0.5b"], "method": {"name": "autoregressive"}, "slo": {"ttft_p99": "1 s"},
+           "workload": {"requests": 20, "arrivals": {"process": "poisson", "rate": "5 /s"}}})";
+  };
+  draftline.write("s.json", scenario("\\u001b[31mred\\u009b\\u202e"));
+  for (const std::string verb : {"plan s.json", "plan s.json --html", "plan s.json --markdown", "simulate s.json"}) {
+    const Ran r = draftline(verb);
+    REQUIRE(r.code == 0);
+    CHECK(contains(r.out, "red"));
+    for (const char* raw : {"\033", "\xC2\x9B", "\u202E"}) CHECK(!contains(r.out, raw));
+  }
+  draftline.write("s.json", scenario("=1+1"));
+  const Ran csv = draftline("simulate s.json --csv");
+  REQUIRE(csv.code == 0);
+  CHECK(contains(csv.out, ",'=1+1,"));
+  CHECK(!contains(csv.out, ",=1+1,"));
+}
+
+TEST_CASE("an output that exceeds the limit on files is no success, and leaves no file") {
+  const Program draftline;
+  draftline.write("s.json", eagle3_scenario(kWorkload));
+  const std::string folder = std::filesystem::path(draftline.path("x")).parent_path().string();
+  const int status = std::system(("cd '" + folder + "' && (ulimit -f 1; '" DRAFTLINE_PROGRAM
+                                  "' simulate s.json --steps f.csv > /dev/null 2> err)")
+                                     .c_str());
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 3);
+  CHECK(contains(draftline.read("err"), "f.csv: cannot be written in full"));
+  CHECK_FALSE(std::filesystem::exists(draftline.path("f.csv")));
+}
+
+TEST_CASE("a copied device file is the same device") {
+  const Program draftline;
+  std::filesystem::copy_file(kData + "/devices/a100-sxm.json", draftline.path("copy.json"));
+  draftline.write("s.json", R"({"device": ["a100-sxm", "./copy.json"], "transformer": "llama-3.1-8b", "engine": "vllm",
+    "method": {"name": "autoregressive"}, "workload": {"requests": 2, "lengths": {"prompt": 20, "output": 4},
+    "arrivals": {"process": "closed", "concurrency": 1}}})");
+  const Ran r = draftline("simulate s.json --json");
+  REQUIRE(r.code == 0);
+  auto results = nlohmann::json::parse(r.out).at("results");
+  REQUIRE(results.size() == 2);
+  for (auto& result : results) result.erase("inputs");
+  CHECK(results[0] == results[1]);
 }
 
 TEST_CASE("a scenario's question does not steer the terminal") {

@@ -125,8 +125,9 @@ TEST_CASE("a text that is known is not decoded again for a trace, and a wrong on
   for (const auto& [file, message] :
        {std::pair{"wrong.txt", "the given text of prompt 0 is not the target's: its token 0 is 1, the target says"},
         {"two.txt", "two.txt: has 2 lines, there are 3 prompts"},
-        {"words.txt", "words.txt:1: \"three\" is no token id below 40"},
-        {"none.txt", "none.txt: can't be read"}}) {
+        {"words.txt", "words.txt:1: word 3 is no token id below 40"},
+        {"none.txt", "none.txt: no such file"},
+        {"/dev/zero", "/dev/zero: is no regular file"}}) {
     const Ran r = draftline(of + eagle + "no.gz --continuations " + file);
     CHECK(r.code == 2);
     CHECK(contains(r.err, message));

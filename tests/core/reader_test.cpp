@@ -270,6 +270,13 @@ TEST_CASE("mistakes are counted, not listed, beyond a hundred, and mistakes of o
   CHECK(all.back() == "s.json: and 152 more");  // 251 + 1 in all
 }
 
+TEST_CASE("a chosen value has the chosen elements of its lists, inside objects and lists too") {
+  const Document d = Document::from_text(R"({"rate": [0.1, 0.2], "kept": [1, {"deep": ["a", "b"]}], "none": null})", "s");
+  const Reader root = d.root(), kept = root.at("kept");
+  const Reader in = root.choosing({{root.at("rate"), 1}, {kept.item(1).at("deep"), 0}});
+  CHECK(in.chosen().dump() == R"({"kept":[1,{"deep":"a"}],"none":null,"rate":0.2})");
+}
+
 TEST_CASE("a file that is none has one clear message") {
   const FreshFolder folder;
   const auto said = [](const std::filesystem::path& path) -> std::string {
@@ -280,5 +287,5 @@ TEST_CASE("a file that is none has one clear message") {
   };
   CHECK(said(folder.path()) == folder.path().string() + ": is a folder, not a file");
   CHECK(said(folder.path() / "x.json") == (folder.path() / "x.json").string() + ": no such file");
-  CHECK(said("/dev/null") == "/dev/null#: the file is empty");
+  CHECK(said("/dev/null") == "/dev/null: is no regular file");
 }

@@ -123,7 +123,7 @@ TEST_CASE("a file that is no safetensors file is refused by its first bytes") {
 TEST_CASE("a path that is no file is refused") {
   const FreshFolder folder;
   CHECK(ends_with(mistake_of([&] { SafetensorsFile(folder.path() / "none"); }), "none: no such file"));
-  CHECK(ends_with(mistake_of([&] { SafetensorsFile{folder.path()}; }), ": is no regular file"));
+  CHECK(ends_with(mistake_of([&] { SafetensorsFile{folder.path()}; }), ": is a folder, not a file"));
 }
 
 TEST_CASE("a header that is no header is refused") {

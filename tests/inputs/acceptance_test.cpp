@@ -190,6 +190,33 @@ vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",model_name="m",pos
   CHECK(contains(mistake_of([&] { read(R"({"accept_length": 0.2})"); }), "accept_length"));
 }
 
+TEST_CASE("metrics whose labels hold braces, quotes and escapes are read") {
+  const FreshFolder folder;
+  const auto file = folder.path() / "metrics";
+  std::ofstream(file) << R"(vllm:spec_decode_num_drafts_total{model_name="a}b"} 1000.0
+vllm:spec_decode_num_accepted_tokens_total{model_name="a\"},b{",engine="0"} 1900.0
+)";
+  CHECK(ServedAcceptance::read(file).mean_length == 2.9);
+}
+
+TEST_CASE("positions that contradict each other or their total are refused") {
+  const FreshFolder folder;
+  const auto mistake = [&](const std::vector<std::pair<int, int>>& positions) {
+    const auto file = folder.path() / "metrics";
+    std::ofstream out(file);
+    out << "vllm:spec_decode_num_drafts_total 1000\nvllm:spec_decode_num_accepted_tokens_total 1900\n";
+    for (const auto& [position, times] : positions)
+      out << "vllm:spec_decode_num_accepted_tokens_per_pos_total{position=\"" << position << "\"} " << times << "\n";
+    out.close();
+    return mistake_of([&] { ServedAcceptance::read(file); });
+  };
+  CHECK(mistake({{0, 900}, {1, 700}, {2, 300}}) == "none");
+  CHECK(contains(mistake({{0, 100}, {1, 900}, {2, 900}}),
+                 "position 1 is accepted in 0.9 of the steps, the position before it in 0.1"));
+  // Without the counter of position 1 that of position 2 is not read.
+  CHECK(contains(mistake({{0, 900}, {2, 300}}), "its positions sum up to 1.9 tokens a step, its total to 2.9"));
+}
+
 TEST_CASE("a mean that was measured with another draft length is taken as the rate that gives it, and a note says so") {
   const std::string metrics =
       "vllm:spec_decode_num_drafts_total 100\nvllm:spec_decode_num_draft_tokens_total 300\n"

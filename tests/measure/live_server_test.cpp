@@ -56,7 +56,8 @@ class FixedDecoding : public Decoding {
 struct Rig {
   Networks networks{std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data"};
   FixedDecoding decoding{networks};
-  LiveServer server{decoding, 2, 8};
+  int steps_left = -1;  // until the server is interrupted; below 0: it is not
+  LiveServer server{decoding, 2, 8, [this] { return steps_left >= 0 && --steps_left < 0; }};
   Rig() { decoding.fixed->timed = 0; }
 };
 
@@ -81,6 +82,16 @@ TEST_CASE("a live server reads prompts before it steps, or waits for a whole bat
   served = rig.server.serve(kTwo, Batching::static_batching);
   check_served(served[0], 1.5, 3.5, {1, 1});
   check_served(served[1], 1.5, 2.5, {1});
+}
+
+TEST_CASE("a live server that is interrupted runs no more steps") {
+  Rig rig;
+  rig.steps_left = 2;  // A and B join
+  const auto served = rig.server.serve(kTwo, Batching::prefill_first);
+  CHECK(rig.decoding.fixed->timed == 2);
+  check_served(served[0], 1, 1, {});
+  rig.steps_left = -1;
+  check_served(rig.server.serve(kTwo, Batching::prefill_first)[0], 1, 5, {1, 1});
 }
 
 TEST_CASE("a live server's time is that of a free core") {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What formats cost, on the device of round figures (hand_count_test.cpp: bytes / 1 GB/s) and on shipped ones.
+#include <algorithm>
 #include <cmath>
 
 #include "core/text_file.h"
 #include "tests/inputs/scenario_text.h"
+#include "tests/model/transformers/gguf_text.h"
 
 namespace draftline {
 
@@ -112,6 +114,25 @@ static std::string on_h100(const std::string& precision, const std::string& more
          ", " + more + "}";
 }
 
+TEST_CASE("a short prompt that waits for the launches of quantising kernels has a warning") {
+  // SGLang launches a prompt's kernels one by one: per layer four more in fp8, whose products are faster.
+  const auto of = [](const std::string& engine, const std::string& precision, int tokens) {
+    return prediction(R"({"device": "h200", "transformer": "qwen3-8b", "method": {"name": "autoregressive"},
+      "engine": ")" + engine + R"(", "precision": ")" + precision + R"(", "prompt_tokens": )" + std::to_string(tokens) + "}");
+  };
+  const auto warned = [&](const Prediction& p) {
+    return std::ranges::any_of(p.warnings, [](const std::string& w) {
+      return w.starts_with("sglang quantises rows by kernels of their own, whose launches take ");
+    });
+  };
+  const Prediction fp8 = of("sglang", "fp8", 50);
+  CHECK(fp8.prefill_time > of("sglang", "bf16", 50).prefill_time);
+  CHECK(warned(fp8));
+  CHECK_FALSE(warned(of("sglang", "bf16", 50)));
+  CHECK_FALSE(warned(of("sglang", "fp8", 8192)));
+  CHECK_FALSE(warned(of("tensorrt-llm", "fp8", 50)));  // whose norms and gates write quantised rows
+}
+
 TEST_CASE("W8A8 reads a long prompt at the 8-bit rate, weights alone in 8 bits at the 16-bit rate") {
   const std::string prompt = R"("method": {"name": "autoregressive"}, "prompt_tokens": 8192)";
   const auto ttft = [&](const std::string& precision) {
@@ -181,11 +202,36 @@ TEST_CASE("a network in a GGUF format has the memory of its file") {
                .memory.weights.value /
            (1 << 30);
   };
-  CHECK(gib("q4_k_m") == Approx(4.58).epsilon(0.015));
-  CHECK(gib("q5_k_m") == Approx(5.33).epsilon(0.025));  // its embedding, counted with 4 bits, has 5.5
-  CHECK(gib("q6_k") == Approx(6.14).epsilon(0.015));
-  CHECK(gib("q8_0") == Approx(7.95).epsilon(0.015));
-  CHECK(gib("q4_0") == Approx(4.33).epsilon(0.015));
+  CHECK(gib("q4_k_m") == Approx(4.58).epsilon(0.005));
+  CHECK(gib("q5_k_m") == Approx(5.33).epsilon(0.005));
+  CHECK(gib("q6_k") == Approx(6.14).epsilon(0.005));
+  CHECK(gib("q8_0") == Approx(7.95).epsilon(0.005));
+  CHECK(gib("q4_0") == Approx(4.33).epsilon(0.005));
+}
+
+// llama.cpp's rule for Q4_K_M: half of the value and down projections in Q6_K.
+TEST_CASE("a GGUF file is priced from its header, and needs the memory of the published file") {
+  constexpr std::uint32_t kQ4K = 12, kQ6K = 14, kLayers = 32;
+  const auto more_bits = [](std::uint32_t i) {
+    return i < kLayers / 8 || i >= 7 * kLayers / 8 || (i - kLayers / 8) % 3 == 2;
+  };
+  const GgufText file = gguf_llama(
+      {.layers = kLayers, .hidden = 4096, .intermediate = 14336, .heads = 32, .kv_heads = 8, .vocabulary = 128256},
+      [&](const std::string& name, std::uint32_t layer) {
+        return name == "output" || ((name == "attn_v" || name == "ffn_down") && more_bits(layer)) ? kQ6K : kQ4K;
+      });
+  const FreshFolder folder;
+  file.write(folder.path() / "Llama-3.1-8B.Q4_K_M.gguf");
+  const auto of = [&](const std::string& network, const std::string& precision) {
+    return prediction(R"({"device": "rtx-3090", "transformer": ")" + network + R"(", "engine": "llama.cpp", "precision": )" +
+                      precision + R"(, "method": {"name": "autoregressive"}})");
+  };
+  const Prediction gguf = of((folder.path() / "Llama-3.1-8B.Q4_K_M.gguf").string(), R"("auto")");
+  CHECK(gguf.memory.weights.value == Approx(4.92e9).epsilon(0.002));  // published: 4.92 GB
+  CHECK(gguf.memory.weights.value == Approx(to_double(file.data())).epsilon(0.001));
+  const Prediction named = of("llama-3.1-8b", R"("q4_k_m")");
+  CHECK(gguf.step_time / named.step_time == Approx(1).epsilon(0.005));
+  CHECK(gguf.memory.cache.value == named.memory.cache.value);
 }
 
 TEST_CASE("an engine whose kernels multiply row by row pays each row's arithmetic, up to its limit of rows") {

@@ -59,6 +59,24 @@ TEST_CASE("CSV quotes what needs quotes and nothing else") {
   CHECK(csv_cell("two\nlines") == "\"two\nlines\"");
 }
 
+TEST_CASE("CSV has no formulas and no control characters") {
+  CHECK(csv_cell("=1+1") == "'=1+1");
+  CHECK(csv_cell("@SUM(A1)") == "'@SUM(A1)");
+  CHECK(csv_cell("+cmd,1") == "\"'+cmd,1\"");
+  CHECK(csv_cell("-x") == "'-x");
+  CHECK(csv_cell("-1.5e-3") == "-1.5e-3");
+  CHECK(csv_cell("a\x1b[31m") == "a\\u001b[31m");
+}
+
+TEST_CASE("a table for people shows control characters as escapes") {
+  Table t({"name", "x"});
+  t.add({"a\x1b[31m\nb\u202E", 1});
+  const std::string escaped = "a\\u001b[31m b\\u202e";
+  CHECK(lines_of(t.to_text())[2].starts_with(escaped + "  1"));
+  CHECK(contains(t.to_markdown(), "| " + escaped + " |"));
+  CHECK(contains(t.to_html(), ">" + escaped + "<"));
+}
+
 TEST_CASE("characters count by their width, not by their bytes") {
   CHECK(display_width("1.70×") == 5);
   CHECK(display_width("µs") == 2);

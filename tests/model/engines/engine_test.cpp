@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <set>
 
+#include "model/devices/device.h"
 #include "tests/catch.h"
 #include "tests/core/messages.h"
 
@@ -95,8 +96,8 @@ TEST_CASE("a profile says what its scheduler does by card, how prompts are launc
     "layer_tree": {"value": "25 us", "kind": "calibrated", "source": "s", "locator": "l"},
     "layer_rows": {"value": "9 us", "kind": "calibrated", "source": "s", "locator": "l"},
     "scheduler": {"kind": "default", "source": "s", "locator": "l", "prompts": "apart", "cards": [
-      {"memory": "70 GiB", "except": "a100", "max_num_seqs": 1024, "max_num_seqs_speculating": 48,
-       "max_num_batched_tokens": 8192},
+      {"compute_capability": "8.0", "max_num_seqs": 128},
+      {"memory": "70 GiB", "max_num_seqs": 1024, "max_num_seqs_speculating": 48, "max_num_batched_tokens": 8192},
       {"max_num_seqs": 256}]},
     "ops": {"expert_mlp": {"fixed": "9 us", "kind": "guess", "because": "why"}})"));
   CHECK(e.chain == 3);
@@ -112,11 +113,20 @@ TEST_CASE("a profile says what its scheduler does by card, how prompts are launc
   CHECK(e.cost_of("expert_mlp").fixed->value == Approx(9e-6));
   CHECK(e.scheduler.prompts_apart == true);
   constexpr double kGiB = 1 << 30;
-  CHECK(e.scheduler.on(Bytes{80 * kGiB}, "h100-sxm").max_num_seqs == 1024);
-  CHECK(e.scheduler.on(Bytes{80 * kGiB}, "h100-sxm").max_num_seqs_speculating == 48);
-  CHECK(e.scheduler.on(Bytes{80 * kGiB}, "a100-sxm").max_num_seqs == 256);
-  CHECK(e.scheduler.on(Bytes{24 * kGiB}, "rtx-4090").max_num_seqs == 256);
-  CHECK(!e.scheduler.on(Bytes{24 * kGiB}, "rtx-4090").max_num_batched_tokens);
+  const auto limits_on = [&](double memory, const char* capability, const char* file = "any") {
+    Device d;
+    d.name = file;
+    d.memory = Bytes{memory};
+    d.links.compute_capability = capability;
+    return e.scheduler.on(d);
+  };
+  CHECK(limits_on(80 * kGiB, "9.0").max_num_seqs == 1024);
+  CHECK(limits_on(80 * kGiB, "9.0").max_num_seqs_speculating == 48);
+  CHECK(limits_on(80 * kGiB, "8.0").max_num_seqs == 128);
+  CHECK(limits_on(80 * kGiB, "8.9", "a100-sxm").max_num_seqs == 1024);  // a name is no property of a device
+  CHECK(limits_on(80 * kGiB, "").max_num_seqs == 1024);
+  CHECK(limits_on(24 * kGiB, "8.9").max_num_seqs == 256);
+  CHECK(!limits_on(24 * kGiB, "8.9").max_num_batched_tokens);
   Engine graphs = e;
   graphs.graphs = true;
   CHECK(for_prompt(graphs, 512).step_mode().target == Graphs::full);

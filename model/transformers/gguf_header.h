@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The header of a GGUF file, versions 2 and 3: metadata, and the name, shape, type and place of each tensor. The header
+// may be hostile: every size is compared with the bytes that the file has, and nothing is allocated for a claim.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/files.h"
+
+namespace draftline {
+
+// A type of tensors: blocks of `values` values in `bytes` bytes.
+struct GgufType {
+  std::uint32_t number;
+  std::string_view name;  // as llama.cpp prints it: "Q4_K"
+  int values, bytes;
+  double bits() const { return 8.0 * bytes / values; }
+};
+const GgufType* gguf_type(std::uint32_t number);  // null if it is unknown
+
+struct GgufTensor {
+  std::string name;
+  std::vector<std::uint64_t> shape;  // the first dimension is contiguous: the inputs of a matrix
+  GgufType type;
+  std::uint64_t begin = 0;  // of its bytes in the file
+  double values() const;
+  double bytes() const { return values() / type.values * type.bytes; }
+};
+
+struct GgufHeader {
+  struct Array {  // of which only numbers are kept, and few of them
+    std::uint64_t size = 0;
+    std::vector<double> numbers;
+  };
+  using Value = std::variant<double, std::string, Array>;  // a boolean is 0 or 1; a long text is ""
+
+  std::filesystem::path file;
+  std::map<std::string, Value, std::less<>> metadata;
+  std::map<std::string, GgufTensor, std::less<>> tensors;
+  std::uint64_t fingerprint = 0;  // of the header's bytes
+
+  // Throws InputErrors if the file can't be read, is no GGUF file, or its header contradicts itself or the file's size.
+  static GgufHeader read(const std::filesystem::path&, const Files& = disk());
+  // The value of a key; none if the key is missing. Throws InputErrors if the value is of another kind.
+  std::optional<double> number(std::string_view key) const;
+  std::optional<std::string> text(std::string_view key) const;
+  std::optional<Array> array(std::string_view key) const;
+  [[noreturn]] void fail(const std::string& message) const;  // throws InputErrors "FILE: message"
+};
+
+}  // namespace draftline

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// A network from the header of its GGUF file: shapes, and the formats of its tensors as the file has them.
+#pragma once
+#include "model/transformers/gguf_header.h"
+#include "model/transformers/transformer_shape.h"
+
+namespace draftline {
+
+// The network; its checkpoint's formats have the bytes of the file's tensors, class by class. Throws InputErrors if the
+// architecture is not modelled or if tensors contradict it.
+TransformerShape read_gguf_network(const GgufHeader&);
+
+// The formats of a file's tensors, a mean for each class.
+Precision gguf_precision(const GgufHeader&);
+
+}  // namespace draftline
