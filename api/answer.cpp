@@ -64,6 +64,7 @@ class Simulations {
     ServingSweep::Options options;
     options.seed = q_.seed;
     options.oracle = q_.options.oracle;
+    options.intervals = q_.options.intervals;
     if (size() == 1) {
       options.observer = listener_.observer();
       options.progress = [this](std::int64_t n) { listener_.on_progress(draftline::at(n), requests()); };

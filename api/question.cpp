@@ -50,7 +50,10 @@ Question question_of(const Document& document) {
       const auto set = in.find(name);
       return set && set->boolean();
     };
-    q.options = {.kernels = flag("explain"), .oracle = !flag("no_oracle"), .load = !flag("no_load")};
+    q.options = {.kernels = flag("explain"),
+                 .oracle = !flag("no_oracle"),
+                 .intervals = !flag("no_intervals"),
+                 .load = !flag("no_load")};
     constexpr std::int64_t kMostPoints = std::int64_t{1} << 40;
     if (const auto from = in.find("from")) q.options.from = at(from->long_integer(0, kMostPoints));
     if (const auto most = in.find("max_devices")) q.options.most_devices = most->positive_int(100'000);

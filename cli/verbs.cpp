@@ -65,9 +65,12 @@ void add_simulate(CLI::App& app, Action& chosen) {
   verb.app.add_option("--requests", how.records.requests, "write a row per request to this .csv or .jsonl file");
   verb.app.add_option("--steps", how.records.steps, "write a row per step to this .csv or .jsonl file");
   verb.app.add_option("--timeline", how.records.timeline, "write a .json file for Perfetto or chrome://tracing");
-  bool& oracle = verb.q().options.oracle;
+  AskedOptions& options = verb.q().options;
   verb.app.add_flag_callback(
-      "--no-oracle", [&oracle] { oracle = false; }, "with --json: omit the second run, with optimal draft lengths");
+      "--no-oracle", [&options] { options.oracle = false; }, "with --json: omit the run with optimal draft lengths");
+  verb.app.add_flag_callback(
+      "--no-intervals", [&options] { options.intervals = false; },
+      "omit the two runs with steps at the ends of their 90 % interval");
   verb.app.add_flag("--timing", how.timing,
                     "with --json: wall times of the event loop and of pricing, which vary between runs");
   verb.add_jobs("threads for sweeps (1); the output does not depend on it");

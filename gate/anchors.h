@@ -22,7 +22,7 @@ struct MeasuredFigure {
 
 struct Anchor {
   std::string group, source;  // source: author and publication of the measurement
-  Question question{.options = {.oracle = false}};
+  Question question{.options = {.oracle = false, .intervals = false}};
   std::optional<std::filesystem::path> needs;  // file of the reference data that is required
   std::vector<MeasuredFigure> measured;  // empty with the verb "calibrate", which uses the points of a measured file
   std::string device, kind;              // with "calibrate": the predicted device, and the kind of points

@@ -20,7 +20,7 @@ struct Tolerance {
 
 struct Pin {
   // Its file is relative to the working directory. The oracle, which would double the time of "simulate", is not run.
-  Question question{.options = {.oracle = false}};
+  Question question{.options = {.oracle = false, .intervals = false}};
   std::vector<std::string> figures;  // names for selected()
   Tolerance tolerance;
   bool own_tolerance = false;        // the pin has its own tolerance instead of the file's

@@ -17,6 +17,7 @@ struct AskedOptions {
   std::size_t from = 0;     // run, simulate: the first point
   bool kernels = false;     // run: also the times of a step's kernels
   bool oracle = true;       // simulate: also run the oracle policy
+  bool intervals = true;    // simulate: also run with steps at the ends of their 90 % interval
   bool load = true;         // advise: also find the load up to which speculation pays
   int most_devices = 1024;  // plan: the largest fleet
 };

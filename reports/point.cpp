@@ -125,6 +125,7 @@ void begin_document(JsonWriter& w, int schema_version, const Asked& asked, const
     if (o.from != usual.from) w.member("from", o.from);
     if (o.kernels) w.member("explain", true);
     if (!o.oracle) w.member("no_oracle", true);
+    if (!o.intervals) w.member("no_intervals", true);
     if (!o.load) w.member("no_load", true);
     if (o.most_devices != usual.most_devices) w.member("max_devices", o.most_devices);
     w.member("scenario", root.json());

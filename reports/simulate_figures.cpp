@@ -47,6 +47,36 @@ auto count(auto get) {
 auto oracle(auto get) {
   return of([get](Result r) { return r.oracle ? Reading(get(r, r.oracle->figures)) : Reading(); });
 }
+// A figure of the first run, and from the run with the shortest steps to that with the longest. `figure` gets the
+// figures of a run and the length of its second. Empty without such runs.
+auto over_steps(auto figure) {
+  return [figure](const ServingOutcome& o) {
+    const auto* r = std::get_if<ServingResult>(&o.result);
+    if (r == nullptr || !r->ends) return Reading();
+    const auto& [step, shortest, longest] = *r->ends;
+    const double first = figure(r->runs.front().figures, 1.0);
+    const auto [low, high] =
+        std::minmax({first, figure(shortest.figures, step.low), figure(longest.figures, step.high)});
+    return std::isfinite(first) ? Reading(first, Interval{low, high}) : Reading();
+  };
+}
+auto mean_over_steps(Latency h) {
+  return over_steps([h](const ServingFigures& f, double second) {
+    return (f.*h).count() == 0 ? std::nan("") : second * (f.*h).mean().value;
+  });
+}
+auto p99_over_steps(Latency h) {
+  return over_steps([h](const ServingFigures& f, double second) {
+    return (f.*h).count() == 0 ? std::nan("") : second * (f.*h).quantile(0.99).value;
+  });
+}
+double throughput(const ServingFigures& f, double second) { return f.throughput().value / second; }
+auto end_of(auto range, double Interval::*end) {
+  return [range, end](const ServingOutcome& o) {
+    const Reading r = range(o);
+    return r.interval ? Reading((*r.interval).*end) : Reading();
+  };
+}
 double share_of_blocks(Result r, double blocks) { return r.kv_blocks > 0 ? blocks / to_double(r.kv_blocks) : 0; }
 // The cost of a million output tokens, idle time included; empty without prices.
 Reading cost(Result r) {
@@ -79,6 +109,24 @@ Reading oracle_gap(Result r, const ServingFigures& oracle) {
 }  // namespace
 }  // namespace served
 
+std::string interval_text(const ServingOutcome& o) {
+  using S = ServingFigures;
+  const auto* r = std::get_if<ServingResult>(&o.result);
+  if (r == nullptr || !r->ends) return "";
+  std::string text = "90 % interval, every step " + significant(r->ends->step.low) + " to " +
+                     significant(r->ends->step.high) + " times as long:";
+  const auto add = [&](std::string_view name, const Reading& figure, std::string_view unit) {
+    if (figure.interval)
+      text += " " + std::string(name) + " " + in_unit(figure.interval->low, unit) + " to " +
+              in_unit(figure.interval->high, unit) + ",";
+  };
+  add("TTFT", served::mean_over_steps(&S::ttft)(o), "s");
+  add("TPOT", served::mean_over_steps(&S::tpot)(o), "s");
+  add("tokens/s", served::over_steps(served::throughput)(o), "");
+  text.back() = '.';
+  return text;
+}
+
 std::string overload_text(const ServingResult& r) {
   if (!r.runs.front().diverges) return "";
   return "the load exceeds the capacity (utilization " + percent(r.runs.front().figures.busy_share(r.servers)) +
@@ -90,7 +138,8 @@ Figures<ServingOutcome> simulate_figures(const LatencyTargets& targets) {
   using Run = served::Run;
   using F = const ServingFigures&;
   using S = ServingFigures;
-  using served::of, served::mean, served::quantile, served::count, served::oracle;
+  using served::of, served::mean, served::quantile, served::count, served::oracle, served::over_steps,
+      served::mean_over_steps, served::p99_over_steps, served::end_of;
   constexpr auto predicted = FigureKind::predicted;
   const auto met = [targets](R r) {
     auto each = std::make_shared<nlohmann::json>(nlohmann::json::object());
@@ -145,6 +194,28 @@ Figures<ServingOutcome> simulate_figures(const LatencyTargets& targets) {
        "`grows` if the queue grew until the last arrival, so that latencies depend on the length of the run; tables "
        "show "
        "it if any queue grows", {.mark = true}},
+      {"interval/step_time", "", "", "", predicted,
+       over_steps([](F, double second) { return second; }),
+       "time of every step over its prediction: 1; `low` and `high`: its 90 % interval at the mean batch. Absent, as "
+       "the others in `interval`, without an interval and with --no-intervals"},
+      {"interval/throughput", "", "", "tokens/s", predicted, over_steps(served::throughput),
+       "throughput of the first replication; `low` and `high`: with the longest and the shortest steps"},
+      {"interval/ttft_mean", "", "", "s", predicted, mean_over_steps(&S::ttft), "likewise: mean TTFT"},
+      {"interval/ttft_p99", "", "", "s", predicted, p99_over_steps(&S::ttft), "likewise: 99th percentile of TTFT"},
+      {"interval/tpot_mean", "", "", "s", predicted, mean_over_steps(&S::tpot), "likewise: mean TPOT"},
+      {"interval/tpot_p99", "", "", "s", predicted, p99_over_steps(&S::tpot), "likewise: 99th percentile of TPOT"},
+      {"interval/e2e_mean", "", "", "s", predicted, mean_over_steps(&S::e2e), "likewise: mean end-to-end latency"},
+      {"", "ttft_mean_low_s", "", "s", predicted, end_of(mean_over_steps(&S::ttft), &Interval::low),
+       "mean TTFT with the shortest steps of the 90 % interval"},
+      {"", "ttft_mean_high_s", "", "s", predicted, end_of(mean_over_steps(&S::ttft), &Interval::high),
+       "mean TTFT with the longest steps"},
+      {"", "tpot_mean_low_s", "", "s", predicted, end_of(mean_over_steps(&S::tpot), &Interval::low),
+       "mean TPOT with the shortest steps"},
+      {"", "tpot_mean_high_s", "", "s", predicted, end_of(mean_over_steps(&S::tpot), &Interval::high),
+       "mean TPOT with the longest steps"},
+      {"no_interval", "no_interval", "", "", {},
+       of([](R r) { return r.no_interval.empty() ? Reading() : Reading(r.no_interval); }),
+       "the reason why there is no 90 % interval", {}, kNotPinned},
       {"cpu_share", "", "", "", predicted, mean([](R r, Run run) { return run.figures.host_share(r.servers); }),
        "share of the time in which steps waited for the CPU", {}, {.was = "host_share"}},
       {"kv_utilization", "kv_utilization", "KV", "", predicted,

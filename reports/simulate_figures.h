@@ -14,6 +14,9 @@ inline bool has_prices(const Scenario& s) { return !s.serving->prices.per_hour.e
 // A warning about a load that overloads the servers; "" for any other load.
 std::string overload_text(const ServingResult&);
 
+// Means over the 90 % interval of the steps, as a sentence; "" without an interval.
+std::string interval_text(const ServingOutcome&);
+
 // `targets`: those of the scenario, for the member "targets".
 Figures<ServingOutcome> simulate_figures(const LatencyTargets& targets = {});
 

@@ -11,6 +11,8 @@ SimulateReport::SimulateReport(Output to, const Scenario& scenario)
 void SimulateReport::note(const ServingOutcome& o) {
   const auto& r = std::get<ServingResult>(o.result);
   warn(r.warnings);
+  if (!r.no_interval.empty()) warn({r.no_interval});
+  interval_ = interval_text(o);
   preemptions_ = std::max(preemptions_, r.runs.front().figures.preemptions);
   if (const std::string text = overload_text(r); !text.empty()) {
     ++overloaded_;
@@ -34,6 +36,7 @@ void SimulateReport::write_sentences(Page& page) const {
     page.say("The first " + std::to_string(warm_up) + " requests warm up the servers and are excluded.");
   if (const int runs = s.replications.value_or(1); runs > 1)
     page.say("Means of " + std::to_string(runs) + " runs; --json contains their intervals.");
+  if (rows() == 1) page.say(interval_);
   page.say(scenario().note);
   page.say(skipped());
   if (preemptions_ > 0)

@@ -21,7 +21,7 @@ class SimulateReport : public PointReport<ServingOutcome, ServingCharts> {
 
   std::size_t overloaded_ = 0;  // points
   std::int64_t preemptions_ = 0;
-  std::string overload_;  // the message of the last of these points
+  std::string interval_, overload_;  // the message of the last of these points
 };
 
 }  // namespace draftline

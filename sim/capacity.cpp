@@ -7,6 +7,7 @@
 
 #include "sim/fleet_cost.h"
 #include "sim/load_search.h"
+#include "sim/step_scale.h"
 
 namespace draftline {
 
@@ -58,22 +59,12 @@ Capacity capacity_of(ServingPoint& point, std::uint64_t seed, const std::vector<
 }
 
 // The replicas, from `enough` to twice as many, that meet the targets in every replication if all steps take `slower`
-// times as long. By a clock that is as much slower steps are as predicted, and all else is faster: requests come more
-// often, targets are tighter, and links carry more.
+// times as long.
 std::optional<int> replicas_if_slower(double slower, int enough, int replications, ServingPoint& point,
                                       LatencyTargets targets, std::uint64_t seed) {
-  const Workload load = std::exchange(point.workload, at_rate(point.workload, slower));
-  const FleetShape fleet = point.fleet;
-  const Seconds swap = point.limits.swap_per_token;
-  for (Seconds* t : {&point.fleet.transfer_fixed, &point.fleet.transfer_per_token, &point.fleet.front_end,
-                     &point.limits.swap_per_token})
-    *t = *t / slower;
+  const StepScale scale(point, slower);
   for (LatencyTargets::Target& t : targets.targets) t.limit = t.limit / slower;
-  const auto needed = Trials(point, targets, seed, 2 * enough).smallest_in_all(enough, replications);
-  point.workload = load;
-  point.fleet = fleet;
-  point.limits.swap_per_token = swap;
-  return needed;
+  return Trials(point, targets, seed, 2 * enough).smallest_in_all(enough, replications);
 }
 
 }  // namespace
@@ -157,7 +148,7 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
   option.capacity_at_least = capacity.at_least;
   const double in_flight = (option.load * mean_e2e(option)) / (option.replicas * point->fleet.stages);
   StepOutlook outlook = sweep.outlook(option.point, *point, in_flight);
-  option.slowest_step = outlook.slowest;
+  if (outlook.step) option.slowest_step = outlook.step->high;
   option.caveats = std::move(outlook.caveats);
   if (option.slowest_step)
     option.replicas_if_slowest =

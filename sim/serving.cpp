@@ -10,6 +10,7 @@
 #include "sim/fleet_cost.h"
 #include "sim/serving_checks.h"
 #include "sim/serving_warnings.h"
+#include "sim/step_scale.h"
 #include "sim/step_table.h"
 
 namespace draftline {
@@ -249,6 +250,19 @@ std::vector<std::string> ServingSweep::warnings_of_modes(const Point& p, const S
   return mode_warnings(busy, method.spec, *priced, method.acceptance.verifying_share({method.spec, priced->method()}));
 }
 
+// Both ends at the mean number of requests in flight.
+void ServingSweep::add_ends(ServingResult& out, const Point& p, ServingPoint& point, std::uint64_t seed) {
+  const double in_flight = out.runs.front().figures.mean_in_system() * point.fleet.parts / out.servers;
+  const StepOutlook busy = outlook(p, point, in_flight);
+  out.no_interval = busy.caveats.no_interval;
+  if (!busy.step) return;
+  const auto run = [&](double factor) {
+    const StepScale scale(point, factor);
+    return point.run(seed, scenario().serving->targets);
+  };
+  out.ends = {*busy.step, run(busy.step->low), run(busy.step->high)};
+}
+
 ServingResult ServingSweep::serve(const Point& p, const Options& o) {
   const Serving& serving = *scenario().serving;
   const auto point = prepare(p);
@@ -260,6 +274,7 @@ ServingResult ServingSweep::serve(const Point& p, const Options& o) {
   for (int i = 0; i < serving.replications.value_or(1); ++i)
     out.runs.push_back(
         point->run(seed_of_replication(o.seed, i), serving.targets, i == 0 ? o.observer : nullptr, o.progress));
+  if (o.intervals) add_ends(out, p, *point, o.seed);
   out.warnings = serving_warnings(serving.choices[p.serving], *point, scenario().method(p).spec, out);
   const auto modes = warnings_of_modes(p, *point, out);
   out.warnings.insert(out.warnings.end(), modes.begin(), modes.end());
@@ -279,7 +294,7 @@ StepOutlook ServingSweep::outlook(const Point& p, const ServingPoint& point, dou
   const auto outcome = predict(sweep_.pricer(), setup, scenario().method(p));
   StepOutlook out;
   if (const auto* predicted = std::get_if<Prediction>(&outcome)) {
-    if (predicted->interval) out.slowest = predicted->interval->step_time.high;
+    if (predicted->interval) out.step = predicted->interval->step_time;
     out.caveats.note(*predicted);
   }
   return out;

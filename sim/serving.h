@@ -8,16 +8,26 @@
 #include <variant>
 
 #include "core/files.h"
+#include "core/interval.h"
 #include "predict/sweep.h"
 #include "sim/estimate.h"
 #include "sim/serving_point.h"
 
 namespace draftline {
 
+// Runs of the first seed in which every step is at one end of its 90 % interval. Their times are by the clock of a
+// StepScale.
+struct StepEnds {
+  RatioInterval step;  // over the predicted time
+  ServingRun shortest, longest;
+};
+
 struct ServingResult {
   std::vector<ServingRun> runs;  // one for each seed
   // A run of the first seed with the oracle policy; none if there is no choice of draft length.
   std::optional<ServingRun> oracle;
+  std::optional<StepEnds> ends;
+  std::string no_interval;  // the reason if there are no `ends`, as a sentence
   // The ranks of a server with data-parallel attention count as servers here.
   std::int64_t kv_blocks = 0;  // of each server
   int batch_limit = 0;         // largest number of sequences in a step, from max_num_seqs and the token budget
@@ -35,7 +45,7 @@ struct ServingOutcome {
 
 // How far the steps of a server may be from their prediction.
 struct StepOutlook {
-  std::optional<double> slowest;  // upper end of the 90 % interval, over the prediction; none: the error is unknown
+  std::optional<RatioInterval> step;  // 90 % interval over the prediction; none: the error is unknown
   Caveats caveats;
 };
 
@@ -54,6 +64,7 @@ class ServingSweep {
   struct Options {
     std::uint64_t seed = 0;
     bool oracle = true;                          // also run the oracle policy
+    bool intervals = false;                      // also run with steps at the ends of their interval
     ServingObserver* observer = nullptr;         // of the first run
     std::function<void(std::int64_t)> progress;  // receives the number of requests that have arrived
   };
@@ -67,6 +78,7 @@ class ServingSweep {
 
  private:
   ServingResult serve(const Point&, const Options&);
+  void add_ends(ServingResult&, const Point&, ServingPoint&, std::uint64_t seed);
   std::shared_ptr<MethodPrices> prices(const Point&, const Setup&, int stages);
   std::vector<std::unique_ptr<MethodChoice>> variants(const Setup&, const MethodChoice&);
   const DraftOutcomes& outcomes(const Point&, const Setup&, const Workload&);

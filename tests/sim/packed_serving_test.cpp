@@ -44,7 +44,7 @@ Document served_scenario() {
 TEST_CASE("a served point comes back from its bytes with every figure; a skipped one with its reason", "[S20]") {
   ServingSweep sweep(served_scenario(), kData);
   sweep.validate();
-  const ServingOutcome one = sweep.at(1, {.seed = 3, .oracle = true, .observer = nullptr, .progress = {}});
+  const ServingOutcome one = sweep.at(1, {.seed = 3, .oracle = true, .intervals = true, .observer = nullptr, .progress = {}});
   const auto same = unpack<ServingOutcome>(pack(one));
   CHECK(same.point == one.point);
   const auto &a = std::get<ServingResult>(one.result), &b = std::get<ServingResult>(same.result);
@@ -52,6 +52,10 @@ TEST_CASE("a served point comes back from its bytes with every figure; a skipped
   for (std::size_t i = 0; i < a.runs.size(); ++i) check_same(a.runs[i].figures, b.runs[i].figures);
   REQUIRE(b.oracle.has_value());
   check_same(a.oracle->figures, b.oracle->figures);
+  REQUIRE(b.ends.has_value());
+  CHECK(b.ends->step.high == a.ends->step.high);
+  check_same(a.ends->longest.figures, b.ends->longest.figures);
+  CHECK(b.no_interval == a.no_interval);
   CHECK(b.kv_blocks == a.kv_blocks);
   CHECK(b.batch_limit == a.batch_limit);
   CHECK(b.servers == a.servers);
