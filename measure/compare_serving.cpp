@@ -163,7 +163,9 @@ class Comparing {
     s.serving.emplace().choices = {serving};
     ServingSweep sweep(std::move(s), asked_.data);
     sweep.validate();
-    const ServingOutcome outcome = sweep.at(0, {0, false, nullptr, {}});
+    ServingSweep::Options options;
+    options.oracle = false;
+    const ServingOutcome outcome = sweep.at(0, options);
     if (const auto* why = std::get_if<std::string>(&outcome.result)) throw InputErrors("simulating: " + *why);
     const ServingFigures& f = std::get<ServingResult>(outcome.result).runs.front().figures;
     return {f.throughput().value, f.ttft.mean().value, f.tpot.mean().value};

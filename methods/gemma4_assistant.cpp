@@ -105,7 +105,7 @@ class Gemma4Assistant : public Method {
     Stream x{h};
     for (const Layer& l : layers_) {
       const HeadAttention& a = *t.layer(l.of).heads();
-      auto [cache, in_cache] = target_.cache_of(l.of);
+      auto [cache, in_cache, in_states] = target_.cache_of(l.of);
       // Transformers measures an assistant's window from the newest key on, so that it sees one more than the target.
       if (a.window && !a.window->chunked) ++cache.window.tokens;
       const Tensor q =

@@ -33,22 +33,24 @@ struct Yaml {
 Yaml read_yaml(std::string_view text) {
   constexpr std::array<std::string_view, 3> kKeys{"entrypoint", "command", "args"};
   Yaml yaml;
-  std::optional<std::size_t> inside;  // indentation of the key whose value goes on
+  bool inside = false;    // a key's value goes on
+  std::size_t outer = 0;  // indentation of that key
   while (const auto line = next_line(text)) {
     if (trimmed(*line, " \t\r").empty() || trimmed(*line, " \t\r").starts_with('#')) continue;
     const std::size_t indent = indentation(*line);
     const bool item = line->substr(indent).starts_with("- ");
-    if (inside && (indent > *inside || (item && indent == *inside))) {
+    if (inside && (indent > outer || (item && indent == outer))) {
       std::string_view value = trimmed(*line, " \t\r");
       if (item) value = trimmed(value.substr(2), " ");
       (yaml.command += value) += '\n';
       continue;
     }
-    inside.reset();
+    inside = false;
     if (const auto image = value_of(*line, "image")) yaml.image = std::string(trimmed(*image, "\"'"));
     for (const std::string_view key : kKeys)
       if (auto value = value_of(*line, key)) {
-        inside = indent;
+        inside = true;
+        outer = indent;
         if (!value->empty() && (value->front() == '>' || value->front() == '|')) value = std::string_view();
         (yaml.command += *value) += '\n';
       }

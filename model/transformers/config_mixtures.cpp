@@ -56,7 +56,7 @@ static void read_ling(const Reader& in, ConfigNetwork& s) {
   refuse(in, "norm_head", "a normalised LM head is not modelled");
   if (in.failed()) return;
   const auto width = given(in, "moe_shared_expert_intermediate_size");
-  read_experts_with_bias(in, 1, s, 0, "num_experts");
+  read_experts_with_bias(in, 1, s, 0, {.count = "num_experts"});
   if (width && !in.failed()) {
     const auto shared = given(in, "num_shared_experts");
     s.experts->shared = width->integer(0, kMostColumns) * (shared ? shared->integer(0, 64) : 1);
