@@ -67,10 +67,10 @@ TEST_CASE("a scale of steps is gone with its end") {
   {
     const StepScale scale(*point, 2);
     CHECK(seconds() == before / 2);
-    CHECK(mean_rate(point->workload).value == 20);
+    CHECK(mean_rate(point->workload) == 20);
   }
   CHECK(seconds() == before);
-  CHECK(mean_rate(point->workload).value == 10);
+  CHECK(mean_rate(point->workload) == 10);
 }
 
 }  // namespace draftline

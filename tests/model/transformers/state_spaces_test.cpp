@@ -159,14 +159,14 @@ json kimi_k3() {
   return c;
 }
 
-struct Published {
+struct PublishedHybrid {
   const char* name;
   json config;
   double total, active;  // in thousand millions, as published
   double kv_bytes;       // of a token, 16 bits, by hand
   double state_bytes;    // of a sequence in the config's format, by hand
 };
-std::vector<Published> published() {
+std::vector<PublishedHybrid> published_hybrids() {
   return {
       // 6 layers of 2 x 2 heads of 128; 23 states of 64 x 64 x 128 in 32 bits. "31.6B total, 3.2B active"
       {"Nemotron-3-Nano", nemotron_nano(), 31.6, 3.2, 6 * 1024, 23 * 524288.0 * 4},
@@ -210,7 +210,7 @@ TransformerShape described(const std::string& text) {
 }  // namespace
 
 TEST_CASE("parameters of networks with state spaces and with gates per column are the published ones, by name") {
-  for (const Published& p : published()) {
+  for (const PublishedHybrid& p : published_hybrids()) {
     INFO(p.name);
     const auto s = shape_from(p.config);
     CHECK(parameters(s) == Approx(p.total * 1e9).epsilon(0.025));
