@@ -138,7 +138,8 @@ void say_not_pinned(const AllPins& all, const std::vector<Recomputed>& now) {
   for (const NotPinned& other : all.others) {
     const std::string name = other.file.filename().generic_string();  // inputs are named relative to the folder
     if (std::ranges::none_of(now, [&](const Recomputed& r) { return r.inputs.contains(name); }))
-      std::cerr << "not pinned: " << printable(other.file.generic_string(), 1000) << ": " << printable_lines(other.why) << "\n";
+      std::cerr << "not pinned: " << printable(other.file.generic_string(), 1000) << ": " << printable_lines(other.why)
+                << "\n";
   }
 }
 

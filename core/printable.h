@@ -17,7 +17,7 @@ std::string escaped_character(std::string_view character);
 
 // The text on one line: unprintable characters escaped, ill-formed UTF-8 as U+FFFD, cut after about `most` bytes.
 std::string printable(std::string_view text, std::size_t most = 200);
-std::string printable_lines(std::string_view text);                     // keeps line ends and tabs, and is not cut
+std::string printable_lines(std::string_view text);                    // keeps line ends and tabs, and is not cut
 std::string in_quotes(std::string_view text, std::size_t most = 120);  // printable
 
 }  // namespace draftline

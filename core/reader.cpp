@@ -86,7 +86,9 @@ static std::string plain(double number) {
                                                                  : Json(number).dump();
 }
 
-static std::string beyond(const std::string& bound, const Json& v) { return "must be at " + bound + ", got " + v.dump(); }
+static std::string beyond(const std::string& bound, const Json& v) {
+  return "must be at " + bound + ", got " + v.dump();
+}
 
 Reader::Reader(std::shared_ptr<State> state, std::shared_ptr<const Choices> choices, const Json* value,
                std::string pointer)

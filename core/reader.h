@@ -50,8 +50,8 @@ class Reader {
   bool has(std::string_view key) const;  // the key is suggested in messages, but not read
   // Makes messages suggest these keys too, which have a meaning only together with keys that were not given.
   void suggest(std::initializer_list<std::string_view> keys) const;
-  std::vector<std::pair<std::string, Reader>> entries() const;       // all keys, in file order; each counts as read
-  std::vector<std::pair<std::string, Reader>> peek_entries() const;  // all keys, in file order; none counts as read
+  std::vector<std::pair<std::string, Reader>> entries() const;         // all keys, in file order; each counts as read
+  std::vector<std::pair<std::string, Reader>> peek_entries() const;    // all keys, in file order; none counts as read
   std::vector<std::pair<std::string, Reader>> unread_entries() const;  // in file order; none counts as read
   void done() const;                                                   // notes every key that was not read
 

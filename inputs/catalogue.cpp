@@ -6,13 +6,13 @@
 
 #include "core/json_parse.h"
 #include "decoder/checkpoint/huggingface.h"
-#include "model/transformers/parameter_check.h"
 #include "inputs/expert_routing.h"
 #include "inputs/kindred_names.h"
 #include "inputs/served_acceptance.h"
 #include "inputs/workload_trace.h"
 #include "model/transformers/described_transformer.h"
 #include "model/transformers/gguf_network.h"
+#include "model/transformers/parameter_check.h"
 #include "trace/trace.h"
 
 namespace draftline {
@@ -198,8 +198,8 @@ std::shared_ptr<const T> Catalogue::load(Known<T>& known, const fs::path& file, 
   if constexpr (std::is_same_v<T, TransformerShape>)
     if (!entry && file.extension() == ".gguf") entry = gguf(file, asking);
   if (!entry) {
-    const Document document = asking ? Document::below(*asking, file, known.dialect)
-                                     : Document::from_file(file, *data_.files, known.dialect);
+    const Document document =
+        asking ? Document::below(*asking, file, known.dialect) : Document::from_file(file, *data_.files, known.dialect);
     entry = std::make_shared<T>(read_whole(document, known.reader));
     input_files_.insert(document.root().input_files().begin(), document.root().input_files().end());
     if (!asking) notes_.insert(notes_.end(), document.notes().begin(), document.notes().end());
@@ -248,8 +248,10 @@ static TransformerShape read_named_transformer(const Reader& root, const Data& d
 Catalogue::Catalogue(Data data)
     : data_(std::move(data)),
       devices_{"devices", [this](const Reader& root) { return read_device(root, data_ / "devices"); }, {}, {}},
-      transformers_{"transformers", [this](const Reader& root) { return read_named_transformer(root, data_); },
-                    JsonDialect::python, {}},
+      transformers_{"transformers",
+                    [this](const Reader& root) { return read_named_transformer(root, data_); },
+                    JsonDialect::python,
+                    {}},
       engines_{"engines", read_engine, {}, {}} {}
 
 fs::path Catalogue::file(const std::string& kind, const std::string& name) const {

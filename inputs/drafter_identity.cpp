@@ -18,7 +18,8 @@ DrafterIdentity of_folder(const NamedFile& checkpoint, DrafterKind kind) {
   const std::filesystem::path folder = checkpoint.path();
   DrafterIdentity d;
   try {
-    d.config = to_hex(Document::from_file(folder / "config.json", disk(), JsonDialect::python).root().input_files().begin()->second);
+    d.config = to_hex(
+        Document::from_file(folder / "config.json", disk(), JsonDialect::python).root().input_files().begin()->second);
     d.weights = weights_name(drafter_fingerprint(folder, kind));
   } catch (const InputErrors&) {}  // who reads the folder says what is wrong there
   return d;

@@ -17,6 +17,13 @@ namespace draftline {
 
 namespace {
 
+// A known column that begins the unknown one ("batch" of "batch_size"), or one that is spelt much like it.
+std::string known_column(std::string_view column, std::span<const std::string_view> known) {
+  const auto begins = [&](std::string_view k) { return column.starts_with(std::string(k) + "_"); };
+  const auto found = std::ranges::find_if(known, begins);
+  return found == known.end() ? did_you_mean(column, known) : "; did you mean \"" + std::string(*found) + "\"?";
+}
+
 // Names every unknown column, and all that are known.
 void refuse_unknown_columns(const Csv& t, const std::filesystem::path& file, std::span<const std::string_view> known) {
   std::vector<std::string> mistakes;
@@ -27,7 +34,7 @@ void refuse_unknown_columns(const Csv& t, const std::filesystem::path& file, std
     mistakes.push_back(
         place + "unknown column \"" + printable(column) + "\"" +
         (no_unit ? "; the name must include the unit: \"" + column + "_ms\", \"step_us\", \"step_s\" or \"tpot_s\""
-                 : did_you_mean(column, known)));
+                 : known_column(column, known)));
   }
   if (mistakes.empty()) return;
   std::string all;

@@ -69,8 +69,8 @@ class ServingSweep {
     std::function<void(std::int64_t)> progress;  // receives the number of requests that have arrived
   };
   void watch(ServingObserver* watcher) { watcher_ = watcher; }  // of runs without an observer; must outlive the sweep
-  ServingOutcome at(std::size_t index, const Options&);  // contains the reason if the point can't run
-  std::unique_ptr<ServingPoint> prepare(const Point&);   // throws InputErrors if it can't run
+  ServingOutcome at(std::size_t index, const Options&);         // contains the reason if the point can't run
+  std::unique_ptr<ServingPoint> prepare(const Point&);          // throws InputErrors if it can't run
   // Warnings on modes of steps that the run's policy brings.
   std::vector<std::string> warnings_of_modes(const Point&, const ServingPoint&, const ServingResult&);
   // A server's step with `in_flight` requests of the workload's mean lengths.

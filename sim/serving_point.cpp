@@ -26,7 +26,8 @@ const ServingRun& ServingPoint::run_without_load(std::uint64_t seed, const Laten
   RunInputs inputs = run_inputs(seed, targets);
   inputs.rate = 0;
   inputs.fleet.replicas = 1;
-  return prices->unloaded.of(inputs, [&] { return fleet_of(inputs.fleet).run(one_by_one(workload), seed, targets, watcher); });
+  return prices->unloaded.of(inputs,
+                             [&] { return fleet_of(inputs.fleet).run(one_by_one(workload), seed, targets, watcher); });
 }
 
 RunInputs ServingPoint::run_inputs(std::uint64_t seed, const LatencyTargets& targets) const {

@@ -47,7 +47,9 @@ class LayerTime {
   Seconds operator()(const Kernel& kernel, Phase phase) const {
     const auto rows = rows_of_layer(kernel);
     if (!rows) return {};
-    return (*rows > 1 ? of_rows_ : of_one_row_) + (phase == Phase::verify ? verifying_ : Seconds{});
+    // Trees cost where attention joins its parts; a recurrence has none.
+    const bool joins = phase == Phase::verify && std::holds_alternative<Attention>(kernel);
+    return (*rows > 1 ? of_rows_ : of_one_row_) + (joins ? verifying_ : Seconds{});
   }
 
  private:

@@ -88,8 +88,7 @@ void read_head_dim(const Reader& in, ConfigNetwork& s, std::string_view key, int
     if (!toy && std::find(kUsualWidths.begin(), kUsualWidths.end(), width) == kUsualWidths.end())
       in.note("lacks \"" + std::string(key) + "\": " + std::to_string(width) +
               " columns of a head are assumed, an unusual width");
-  }
-  else if (!in.failed())
+  } else if (!in.failed())
     in.fail("hidden size " + std::to_string(s.whole.hidden) + " is not divided by " +
             std::to_string(s.attention.heads.heads) + " heads, and no head_dim is given");
 }

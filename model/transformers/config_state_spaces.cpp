@@ -103,7 +103,9 @@ void read_nemotron_experts(const Reader& in, ConfigNetwork& s) {
   if (in.failed()) return;
   const auto shared = given(in, "n_shared_experts");
   const int count = shared ? shared->integer(0, 1 << 10) : 1;
-  s.experts->shared = count * needed(in, {"moe_shared_expert_intermediate_size"}, kMostColumns >> 10);
+  const int columns = needed(in, {"moe_shared_expert_intermediate_size"}, kMostColumns);
+  if (std::int64_t{count} * columns > kMostColumns) shared->fail("are too many");
+  else s.experts->shared = count * columns;
   s.experts->latent = size_or(in, "moe_latent_size", 0);
 }
 

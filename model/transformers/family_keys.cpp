@@ -34,11 +34,11 @@ constexpr KeysOf kOfAllFamilies{
 
 // Beginnings and ends of names with the same meaning everywhere.
 constexpr std::array<std::string_view, 17> kPrefixes{
-    "_",      "vision_", "audio_",  "image_",     "img_",  "video_", "mm_",      "projector_",  "projection_",
-    "visual", "speech_", "talker_", "multimodal", "boi_",  "eoi_",   "training", "placeholder_"};
-constexpr std::array<std::string_view, 14> kSuffixes{"_token_id",   "_token_ids",  "_token_index", "_token",    "_dropout",
-                                                     "_dropout_prob", "_pdrop",    "_loss_coef",   "_loss",     "_noise",
-                                                     "_init_std",   "_placeholder", "_loss_weight", "_aux_coef"};
+    "_",      "vision_", "audio_",  "image_",     "img_", "video_", "mm_",      "projector_",  "projection_",
+    "visual", "speech_", "talker_", "multimodal", "boi_", "eoi_",   "training", "placeholder_"};
+constexpr std::array<std::string_view, 14> kSuffixes{
+    "_token_id",  "_token_ids", "_token_index", "_token",    "_dropout",     "_dropout_prob", "_pdrop",
+    "_loss_coef", "_loss",      "_noise",       "_init_std", "_placeholder", "_loss_weight",  "_aux_coef"};
 
 constexpr std::array kRows{
     KeysOf{"llama", "num_key_value_heads", ""},
@@ -79,18 +79,21 @@ constexpr std::array kRows{
     KeysOf{"olmo2", "num_key_value_heads", ""},
     KeysOf{"olmo3", "num_key_value_heads sliding_window layer_types", ""},
     KeysOf{"exaone4", "sliding_window", ""},
-    KeysOf{"gemma3 gemma3_text",
-           "vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads num_key_value_heads head_dim "
-           "sliding_window layer_types|sliding_window_pattern",
-           ""},
-    KeysOf{"gemma4 gemma4_text gemma4_unified",
-           "vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads num_key_value_heads head_dim "
-           "sliding_window layer_types attention_k_eq_v num_global_key_value_heads|per_layer_config",
-           "vocab_size_per_layer_input"},
-    KeysOf{"gpt_oss",
-           "vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads num_key_value_heads head_dim "
-           "num_local_experts num_experts_per_tok|experts_per_token sliding_window rope_scaling|rope_parameters",
-           "experts_per_token"},
+    KeysOf{
+        "gemma3 gemma3_text",
+        "vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads num_key_value_heads head_dim "
+        "sliding_window layer_types|sliding_window_pattern",
+        ""},
+    KeysOf{
+        "gemma4 gemma4_text gemma4_unified",
+        "vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads num_key_value_heads head_dim "
+        "sliding_window layer_types attention_k_eq_v num_global_key_value_heads|per_layer_config",
+        "vocab_size_per_layer_input"},
+    KeysOf{
+        "gpt_oss",
+        "vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads num_key_value_heads head_dim "
+        "num_local_experts num_experts_per_tok|experts_per_token sliding_window rope_scaling|rope_parameters",
+        "experts_per_token"},
     KeysOf{"llama4 llama4_text",
            "vocab_size hidden_size intermediate_size intermediate_size_mlp num_hidden_layers num_attention_heads "
            "num_key_value_heads head_dim num_local_experts num_experts_per_tok attention_chunk_size use_qk_norm "
@@ -125,14 +128,15 @@ constexpr std::array kRows{
            "lm_head_multiplier mlp_multipliers mlp_expansion_factor ssm_in_multiplier ssm_multipliers "
            "ssm_out_multiplier time_step_floor time_step_limit time_step_min time_step_max"},
     // A block of a quantization_config.
-    KeysOf{"quantization_config", "",
-           "config_groups format fmt quantization_status global_compression_ratio quant_method producer activation_scheme "
-           "desc_act sym damp_percent static_groups true_sequential model_name_or_path model_file_base_name "
-           "checkpoint_format pack_dtype version backend do_fuse fuse_max_seq_len exllama_config use_exllama meta "
-           "bnb_4bit_compute_dtype bnb_4bit_quant_storage bnb_4bit_quant_type bnb_4bit_use_double_quant "
-           "llm_int8_enable_fp32_cpu_offload llm_int8_has_fp16_weight llm_int8_threshold load_in_8bit quantize_embedding "
-           "modules_in_block_to_quantize dataset block_name_to_quantize cache_block_outputs max_input_length batch_size "
-           "quant_type ignore exclude_modules kv_cache_scheme"},
+    KeysOf{
+        "quantization_config", "",
+        "config_groups format fmt quantization_status global_compression_ratio quant_method producer activation_scheme "
+        "desc_act sym damp_percent static_groups true_sequential model_name_or_path model_file_base_name "
+        "checkpoint_format pack_dtype version backend do_fuse fuse_max_seq_len exllama_config use_exllama meta "
+        "bnb_4bit_compute_dtype bnb_4bit_quant_storage bnb_4bit_quant_type bnb_4bit_use_double_quant "
+        "llm_int8_enable_fp32_cpu_offload llm_int8_has_fp16_weight llm_int8_threshold load_in_8bit quantize_embedding "
+        "modules_in_block_to_quantize dataset block_name_to_quantize cache_block_outputs max_input_length batch_size "
+        "quant_type ignore exclude_modules kv_cache_scheme"},
 };
 
 }  // namespace
@@ -141,8 +145,8 @@ const KeysOf& keys_of_all() { return kOfAllFamilies; }
 
 const KeysOf& keys_of(std::string_view model_type) {
   static constexpr KeysOf kNone{};
-  const auto row = std::find_if(kRows.begin(), kRows.end(),
-                                [&](const KeysOf& k) { return has_word(k.model_types, model_type); });
+  const auto row =
+      std::find_if(kRows.begin(), kRows.end(), [&](const KeysOf& k) { return has_word(k.model_types, model_type); });
   return row == kRows.end() ? kNone : *row;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layout is that of ggml's docs/gguf.md; the blocks are those of ggml-common.h.
+// The layout is that of ggml's specification of GGUF; the blocks are those of ggml-common.h.
 #include "model/transformers/gguf_header.h"
 
 #include <algorithm>
@@ -17,14 +17,14 @@ namespace draftline {
 namespace {
 
 constexpr auto kTypes = std::to_array<GgufType>(
-    {{0, "F32", 1, 4},       {1, "F16", 1, 2},         {2, "Q4_0", 32, 18},    {3, "Q4_1", 32, 20},
-     {6, "Q5_0", 32, 22},    {7, "Q5_1", 32, 24},      {8, "Q8_0", 32, 34},    {10, "Q2_K", 256, 84},
-     {11, "Q3_K", 256, 110}, {12, "Q4_K", 256, 144},   {13, "Q5_K", 256, 176}, {14, "Q6_K", 256, 210},
+    {{0, "F32", 1, 4},         {1, "F16", 1, 2},        {2, "Q4_0", 32, 18},      {3, "Q4_1", 32, 20},
+     {6, "Q5_0", 32, 22},      {7, "Q5_1", 32, 24},     {8, "Q8_0", 32, 34},      {10, "Q2_K", 256, 84},
+     {11, "Q3_K", 256, 110},   {12, "Q4_K", 256, 144},  {13, "Q5_K", 256, 176},   {14, "Q6_K", 256, 210},
      {16, "IQ2_XXS", 256, 66}, {17, "IQ2_XS", 256, 74}, {18, "IQ3_XXS", 256, 98}, {19, "IQ1_S", 256, 50},
-     {20, "IQ4_NL", 32, 18}, {21, "IQ3_S", 256, 110},  {22, "IQ2_S", 256, 82}, {23, "IQ4_XS", 256, 136},
-     {24, "I8", 1, 1},       {25, "I16", 1, 2},        {26, "I32", 1, 4},      {27, "I64", 1, 8},
-     {28, "F64", 1, 8},      {29, "IQ1_M", 256, 56},   {30, "BF16", 1, 2},     {34, "TQ1_0", 256, 54},
-     {35, "TQ2_0", 256, 66}, {39, "MXFP4", 32, 17}});
+     {20, "IQ4_NL", 32, 18},   {21, "IQ3_S", 256, 110}, {22, "IQ2_S", 256, 82},   {23, "IQ4_XS", 256, 136},
+     {24, "I8", 1, 1},         {25, "I16", 1, 2},       {26, "I32", 1, 4},        {27, "I64", 1, 8},
+     {28, "F64", 1, 8},        {29, "IQ1_M", 256, 56},  {30, "BF16", 1, 2},       {34, "TQ1_0", 256, 54},
+     {35, "TQ2_0", 256, 66},   {39, "MXFP4", 32, 17}});
 
 constexpr std::uint64_t kMostKey = 1 << 16, kKeptText = 1 << 10, kKeptNumbers = 1 << 12;
 constexpr std::uint64_t kMostDimensions = 4, kLeastEntry = 4 + 8, kUsualAlignment = 32;
@@ -56,8 +56,7 @@ class Source {
   // A number of things, each of at least `least` bytes.
   std::uint64_t count(std::uint64_t least, const char* what) {
     const std::uint64_t n = integer(8);
-    if (n > left_ / least)
-      fail_here("claims " + std::to_string(n) + " " + what + ", for which the file is too short");
+    if (n > left_ / least) fail_here("claims " + std::to_string(n) + " " + what + ", for which the file is too short");
     return n;
   }
   // The first `kept` bytes of a text, or nothing of a longer one.

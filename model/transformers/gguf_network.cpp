@@ -46,7 +46,8 @@ class Keys {
     if (found == h_.metadata.end()) return std::nullopt;
     const auto* list = std::get_if<GgufHeader::Array>(&found->second);
     if (list == nullptr) return at(key);
-    if (list->numbers.empty() || std::ranges::adjacent_find(list->numbers, std::ranges::not_equal_to()) != list->numbers.end())
+    if (list->numbers.empty() ||
+        std::ranges::adjacent_find(list->numbers, std::ranges::not_equal_to()) != list->numbers.end())
       h_.fail(in_quotes(prefix_ + "." + key) + " differs from layer to layer, which is not modelled");
     return whole(list->numbers.front());
   }
@@ -149,8 +150,8 @@ Precision gguf_precision(const GgufHeader& h) {
 }
 
 TransformerShape read_gguf_network(const GgufHeader& h) {
-  TransformerShape s =
-      read_whole(Document::from_text(config_of(h).dump(), h.file), [](const Reader& in) { return read_transformer(in); });
+  TransformerShape s = read_whole(Document::from_text(config_of(h).dump(), h.file),
+                                  [](const Reader& in) { return read_transformer(in); });
   constexpr double kNear = 0.02;  // norms, biases and factors of rope, which files hold or leave out
   double values = 0;
   for (const auto& [name, t] : h.tensors) values += t.values();

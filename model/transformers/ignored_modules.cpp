@@ -67,9 +67,9 @@ std::vector<std::string> without_choices(const std::string& regex) {
     const std::string one = open.back();
     open.pop_back();
     const auto begin = one.find('('), end = one.find(')', begin == std::string::npos ? 0 : begin);
-    const bool choice = begin != std::string::npos && end != std::string::npos &&
-                        one.find_first_of("([{*+?", begin + 1) > end &&
-                        (end + 1 == one.size() || std::string_view("*+?{").find(one[end + 1]) == std::string_view::npos);
+    const bool choice =
+        begin != std::string::npos && end != std::string::npos && one.find_first_of("([{*+?", begin + 1) > end &&
+        (end + 1 == one.size() || std::string_view("*+?{").find(one[end + 1]) == std::string_view::npos);
     if (!choice || open.size() + done.size() > kMostChoices) {
       done.push_back(one);
       continue;

@@ -30,8 +30,8 @@ StoredMatrices modules(const HeadAttention& a, int inputs, int hidden) {
 StoredMatrices modules(const LatentHeads& a, int inputs, int hidden) {
   const LatentAttention& l = a.dims;
   StoredMatrices all{{"self_attn.kv_a_proj_with_mqa", inputs, l.kv_rank + l.rope_dim},
-              {"self_attn.kv_b_proj", l.kv_rank, a.expanded_columns()},
-              {"self_attn.o_proj", a.result_columns(), hidden}};
+                     {"self_attn.kv_b_proj", l.kv_rank, a.expanded_columns()},
+                     {"self_attn.o_proj", a.result_columns(), hidden}};
   if (l.q_rank > 0) {
     all.push_back({"self_attn.q_a_proj", inputs, l.q_rank});
     all.push_back({"self_attn.q_b_proj", l.q_rank, a.q_columns()});
@@ -110,9 +110,9 @@ double FormatMix::share(const LinearFormat& f) const {
 }
 
 LinearFormat FormatMix::usual() const {
-  return std::max_element(parts_.begin(), parts_.end(), [](const auto& a, const auto& b) {
-           return a.second.weights < b.second.weights;
-         })->first;
+  return std::max_element(parts_.begin(), parts_.end(),
+                          [](const auto& a, const auto& b) { return a.second.weights < b.second.weights; })
+      ->first;
 }
 
 // Bits of a weight that the format leaves over are scales. Where most weights are wider than the mean, the widest
@@ -174,7 +174,8 @@ Bytes stored_bytes(const TransformerShape& s, const Precision& p) {
     Bytes sum;
     for (const StoredMatrix& m : all)
       if (m.in > 0 && m.out > 0)
-        sum += m.count * (bytes_of(f.weights, 1.0 * m.in * m.out) + (f.scales.bits > 0 ? f.scales.of(m.in, m.out) : Bytes{}));
+        sum += m.count *
+               (bytes_of(f.weights, 1.0 * m.in * m.out) + (f.scales.bits > 0 ? f.scales.of(m.in, m.out) : Bytes{}));
     return sum;
   };
   Bytes sum = bytes_of(p.activations, (s.norm == NormKind::layer ? 2.0 : 1.0) * s.hidden);

@@ -81,7 +81,9 @@ NamedCounts counts_in_name(std::string_view name) {
       continue;
     }
     std::size_t end = i;
-    while (end < name.size() && (is_digit(name[end]) || (name[end] == '.' && end + 1 < name.size() && is_digit(name[end + 1])))) ++end;
+    while (end < name.size() &&
+           (is_digit(name[end]) || (name[end] == '.' && end + 1 < name.size() && is_digit(name[end + 1]))))
+      ++end;
     const bool unit = end < name.size() && (name[end] == 'b' || name[end] == 'B');
     const bool whole = unit && (end + 1 == name.size() || (!is_letter(name[end + 1]) && !is_digit(name[end + 1])));
     if (whole) {
@@ -114,8 +116,9 @@ void check_parameters(const Reader& config, const TransformerShape& s) {
     config.note("gives " + billions(found) + " parameters by its shapes, but its name says " +
                 billions(1e9 * named.all->billions) + "; is a key missing, or not read?");
   if (named.active && s.experts() != nullptr && !named.active->fits(active_parameters(s), embedding))
-    config.note("gives " + billions(active_parameters(s)) + " parameters for a token by its shapes, but its name says " +
-                billions(1e9 * named.active->billions) + "; is a key missing, or not read?");
+    config.note("gives " + billions(active_parameters(s)) +
+                " parameters for a token by its shapes, but its name says " + billions(1e9 * named.active->billions) +
+                "; is a key missing, or not read?");
 }
 
 }  // namespace draftline

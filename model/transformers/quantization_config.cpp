@@ -27,14 +27,14 @@ void not_priced(const Reader& in, TransformerShape& shape, const std::string& wh
 constexpr int kScaleBits = 32, kHalfScaleBits = 16, kMostBlock = 1 << 16;
 
 struct Checkpoint {
-  std::string name = {};                       // none: as the format of most weights is called
-  std::optional<LinearFormat> layers = {};     // of modules that no list names; none: of the activations
-  std::vector<std::string> ignored = {};       // in the activations' format
+  std::string name = {};                    // none: as the format of most weights is called
+  std::optional<LinearFormat> layers = {};  // of modules that no list names; none: of the activations
+  std::vector<std::string> ignored = {};    // in the activations' format
   struct Named {
     std::vector<std::string> modules;
     LinearFormat format;
   };
-  std::vector<Named> named = {};               // formats of single modules
+  std::vector<Named> named = {};                // formats of single modules
   bool experts_only = false, head_too = false;  // head_too: the LM head as well, unless it is ignored
   std::optional<DType> kv_cache = {}, embedding = {};
 };
@@ -149,7 +149,8 @@ std::optional<DType> kv_format(const Reader& in, TransformerShape& shape) {
 
 // The groups of compressed-tensors: each has a format and its targets, which are names of modules or "Linear".
 std::optional<Checkpoint> compressed_tensors(const Reader& in, TransformerShape& shape) {
-  Checkpoint c{.ignored = names_in(in, {"ignore", "exclude_modules"}), .head_too = true, .kv_cache = kv_format(in, shape)};
+  Checkpoint c{
+      .ignored = names_in(in, {"ignore", "exclude_modules"}), .head_too = true, .kv_cache = kv_format(in, shape)};
   assume(in, "ignore", "no module in 16 bits, the LM head included,");
   for (const auto& [name, group] : in.at("config_groups").entries()) {
     const LinearFormat format = compressed(group);
@@ -241,8 +242,9 @@ LinearFormat mlx_format(const Reader& in, const Reader& of_all) {
   const int n = bits.integer(1, 8);
   if (how != "affine") mode->fail("\"" + printable(how, 100) + "\" is not modelled; known: affine, mxfp4, nvfp4");
   else if (n < 4)
-    bits.fail("weights of less than 4 bits are not modelled; price a format of 4 bits: \"quantization\" removed in a "
-              "copy, and \"precision\" in the scenario");
+    bits.fail(
+        "weights of less than 4 bits are not modelled; price a format of 4 bits: \"quantization\" removed in a "
+        "copy, and \"precision\" in the scenario");
   const int group = in.at("group_size").positive_int(kMostBlock), beside = 2 * kHalfScaleBits;
   if (n == 8) return {DType::int8, {group, 1, beside}, {}, {}, false};
   return {DType::int4, {group, 1, beside + (n - 4) * group}, {}, {}, false};  // further bits count as scales

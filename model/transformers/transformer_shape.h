@@ -32,7 +32,7 @@ struct TransformerShape {
   std::optional<Precision> checkpoint;  // formats of a quantised checkpoint (model/transformers/quantization_config)
   // A checkpoint's format that is not modelled, "quant_method \"aqlm\"": only a scenario's precision gives it a price.
   std::optional<std::string> unknown_format;
-  std::vector<std::string> notes;       // properties of the file that the shape omits, and why this is sound
+  std::vector<std::string> notes;  // properties of the file that the shape omits, and why this is sound
 
   int layers() const { return count(kind_of); }
   const LayerShape& layer(int index) const { return kinds.at(at(kind_of.at(at(index)))); }  // counted from 0

@@ -221,9 +221,13 @@ void advise_long_chains(const Bench& bench) {
   for (const int drafts : {4, 16, 64}) {
     if (bench.brief && drafts > 4) break;
     const double time = seconds([&] {
-      AdviceSweep sweep(Document::from_text(R"({"device": "h100-sxm", "tensor_parallel": 4, "transformer": "llama-3-70b",
+      AdviceSweep sweep(
+          Document::from_text(R"({"device": "h100-sxm", "tensor_parallel": 4, "transformer": "llama-3-70b",
         "engine": "vllm", "method": {"name": "draft_model", "draft": "llama-3.1-8b", "acceptance": {"rate": 0.9},
-        "draft_length": )" + std::to_string(drafts) + "}}", bench.scenarios + "/advice.json"), bench.data, false);
+        "draft_length": )" + std::to_string(drafts) +
+                                  "}}",
+                              bench.scenarios + "/advice.json"),
+          bench.data, false);
       sweep.at(0, 0);
     });
     std::printf("advise: %2d drafts of an 8B network in %.2f s\n", drafts, time);
@@ -239,7 +243,8 @@ void read_long_lists(const Bench& bench) {
   };
   const auto read = [&](const std::string& rates, const std::string& batches) {
     const std::string text = R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm", "method":
-      {"name": "eagle3", "draft_length": 3, "acceptance": {"rate": [)" + rates + R"(]}}, "batch_size": [)" + batches + "]}";
+      {"name": "eagle3", "draft_length": 3, "acceptance": {"rate": [)" +
+                             rates + R"(]}}, "batch_size": [)" + batches + "]}";
     return seconds([&] {
       try {
         Sweep(Document::from_text(text, bench.scenarios + "/lists.json"), bench.data);

@@ -135,7 +135,7 @@ TEST_CASE("names of a scenario do not steer the terminal, and are no formulas of
            "workload": {"requests": 20, "arrivals": {"process": "poisson", "rate": "5 /s"}}})";
   };
   draftline.write("s.json", scenario("\\u001b[31mred\\u009b\\u202e"));
-  for (const std::string verb : {"plan s.json", "plan s.json --html", "plan s.json --markdown", "simulate s.json"}) {
+  for (const std::string verb : {"plan s.json", "plan s.json --html", "simulate s.json"}) {
     const Ran r = draftline(verb);
     REQUIRE(r.code == 0);
     CHECK(contains(r.out, "red"));
@@ -152,9 +152,9 @@ TEST_CASE("an output that exceeds the limit on files is no success, and leaves n
   const Program draftline;
   draftline.write("s.json", eagle3_scenario(kWorkload));
   const std::string folder = std::filesystem::path(draftline.path("x")).parent_path().string();
-  const int status = std::system(("cd '" + folder + "' && (ulimit -f 1; '" DRAFTLINE_PROGRAM
-                                  "' simulate s.json --steps f.csv > /dev/null 2> err)")
-                                     .c_str());
+  const int status = std::system(
+      ("cd '" + folder + "' && (ulimit -f 1; '" DRAFTLINE_PROGRAM "' simulate s.json --steps f.csv > /dev/null 2> err)")
+          .c_str());
   REQUIRE(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 3);
   CHECK(contains(draftline.read("err"), "f.csv: cannot be written in full"));

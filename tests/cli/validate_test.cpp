@@ -80,7 +80,7 @@ TEST_CASE("steps that were measured on an H100 are predicted anew, without a GPU
   draftline.write("other.json", other.dump());
   const Ran unknown = draftline(loop + "--steps other.json");
   CHECK(unknown.code == 2);
-  CHECK(contains(unknown.err, "#/cells/0/transformer: is not a network of data/validation/grid.json"));
+  CHECK(contains(unknown.err, "#/cells/0/transformer: \"gpt-5\" is not a network of data/validation/grid.json"));
   other.at("cells").at(0).at("transformer") = "llama-3.1-8b";
   other.at("arguments").back() = "often";
   draftline.write("other.json", other.dump());

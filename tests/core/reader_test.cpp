@@ -271,7 +271,8 @@ TEST_CASE("mistakes are counted, not listed, beyond a hundred, and mistakes of o
 }
 
 TEST_CASE("a chosen value has the chosen elements of its lists, inside objects and lists too") {
-  const Document d = Document::from_text(R"({"rate": [0.1, 0.2], "kept": [1, {"deep": ["a", "b"]}], "none": null})", "s");
+  const Document d =
+      Document::from_text(R"({"rate": [0.1, 0.2], "kept": [1, {"deep": ["a", "b"]}], "none": null})", "s");
   const Reader root = d.root(), kept = root.at("kept");
   const Reader in = root.choosing({{root.at("rate"), 1}, {kept.item(1).at("deep"), 0}});
   CHECK(in.chosen().dump() == R"({"kept":[1,{"deep":"a"}],"none":null,"rate":0.2})");

@@ -88,7 +88,10 @@ TEST_CASE("llama-server's lines are those of requests, whose first token comes f
       "0.06 I slot print_timing: id  1 | task 0 | draft acceptance = 0.64479 (  167 accepted /   259 generated), "
       "mean acceptance length =  2.92, acceptance rate per position = (0.805, 0.632, 0.483)\n");
   CHECK(later.mean_length == Approx(2.92));
-  CHECK(later.per_position == std::vector{0.805, 0.632, 0.483});
+  REQUIRE(later.per_position.size() == 3);
+  CHECK(later.per_position[0] == Approx(0.805));
+  CHECK(later.per_position[1] == Approx(0.632));
+  CHECK(later.per_position[2] == Approx(0.483));
   CHECK(later.draft_length == 3);
 }
 

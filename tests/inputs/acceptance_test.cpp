@@ -212,9 +212,9 @@ TEST_CASE("positions that contradict each other or their total are refused") {
   };
   CHECK(mistake({{0, 900}, {1, 700}, {2, 300}}) == "none");
   CHECK(contains(mistake({{0, 100}, {1, 900}, {2, 900}}),
-                 "position 1 is accepted in 0.9 of the steps, the position before it in 0.1"));
+                 "position 1 is accepted in 0.900 of the steps, the position before it in 0.100"));
   // Without the counter of position 1 that of position 2 is not read.
-  CHECK(contains(mistake({{0, 900}, {2, 300}}), "its positions sum up to 1.9 tokens a step, its total to 2.9"));
+  CHECK(contains(mistake({{0, 900}, {2, 300}}), "its positions sum up to 1.90 tokens a step, its total to 2.90"));
 }
 
 TEST_CASE("a mean that was measured with another draft length is taken as the rate that gives it, and a note says so") {

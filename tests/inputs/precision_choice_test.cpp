@@ -92,7 +92,8 @@ TEST_CASE("a quantised checkpoint is served as it is unless the scenario says ot
   const auto name = [&](const std::string& more) {
     const auto sweep = ScenarioText(target + more + "}").sweep();
     const std::vector<std::string>& notes = sweep->scenario().document.notes();
-    told.insert(told.end(), notes.begin(), notes.end());
+    for (const std::string& note : notes)  // the block has one key alone
+      if (!contains(note, "lacks \"weight_block_size\"")) told.push_back(note);
     return precision_at(sweep->scenario(), {}).name;
   };
   CHECK(name("") == "fp8");

@@ -96,11 +96,11 @@ TEST_CASE("histograms of a server's metrics are lengths with their shares and me
   CHECK_FALSE(std::ranges::is_sorted(one.requests, {}, &RecordedRequest::prompt));
   REQUIRE(one.notes.size() == 3);
   CHECK(contains(one.notes[1], "a scrape has no rate"));
-  CHECK(contains(one.notes[2], "40 % of the prompts' tokens were found in the prefix cache"));
+  CHECK(contains(one.notes[2], "40.0 % of the prompts' tokens were found in the prefix cache"));
   CHECK(contains(one.notes[2], "\"shared_prefix\": 120"));
   const WorkloadTrace two = trace_of_file("metrics.txt", "1700000000\n" + scrape(2000) + "1700000100\n" + scrape(2500));
   CHECK(contains(two.notes.at(0), "500 requests in histograms"));
-  CHECK(contains(two.notes.at(1), "5 requests/s between the scrapes"));
+  CHECK(contains(two.notes.at(1), "5.00 requests/s between the scrapes"));
   CHECK(contains(mistake_of([] { trace_of_file("metrics.txt", "vllm:num_requests_running 3\n"); }),
                  "contains no histograms"));
 }

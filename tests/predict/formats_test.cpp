@@ -118,7 +118,8 @@ TEST_CASE("a short prompt that waits for the launches of quantising kernels has 
   // SGLang launches a prompt's kernels one by one: per layer four more in fp8, whose products are faster.
   const auto of = [](const std::string& engine, const std::string& precision, int tokens) {
     return prediction(R"({"device": "h200", "transformer": "qwen3-8b", "method": {"name": "autoregressive"},
-      "engine": ")" + engine + R"(", "precision": ")" + precision + R"(", "prompt_tokens": )" + std::to_string(tokens) + "}");
+      "engine": ")" + engine +
+                      R"(", "precision": ")" + precision + R"(", "prompt_tokens": )" + std::to_string(tokens) + "}");
   };
   const auto warned = [&](const Prediction& p) {
     return std::ranges::any_of(p.warnings, [](const std::string& w) {
@@ -223,8 +224,9 @@ TEST_CASE("a GGUF file is priced from its header, and needs the memory of the pu
   const FreshFolder folder;
   file.write(folder.path() / "Llama-3.1-8B.Q4_K_M.gguf");
   const auto of = [&](const std::string& network, const std::string& precision) {
-    return prediction(R"({"device": "rtx-3090", "transformer": ")" + network + R"(", "engine": "llama.cpp", "precision": )" +
-                      precision + R"(, "method": {"name": "autoregressive"}})");
+    return prediction(R"({"device": "rtx-3090", "transformer": ")" + network +
+                      R"(", "engine": "llama.cpp", "precision": )" + precision +
+                      R"(, "method": {"name": "autoregressive"}})");
   };
   const Prediction gguf = of((folder.path() / "Llama-3.1-8B.Q4_K_M.gguf").string(), R"("auto")");
   CHECK(gguf.memory.weights.value == Approx(4.92e9).epsilon(0.002));  // published: 4.92 GB

@@ -44,7 +44,8 @@ Document served_scenario() {
 TEST_CASE("a served point comes back from its bytes with every figure; a skipped one with its reason", "[S20]") {
   ServingSweep sweep(served_scenario(), kData);
   sweep.validate();
-  const ServingOutcome one = sweep.at(1, {.seed = 3, .oracle = true, .intervals = true, .observer = nullptr, .progress = {}});
+  const ServingOutcome one =
+      sweep.at(1, {.seed = 3, .oracle = true, .intervals = true, .observer = nullptr, .progress = {}});
   const auto same = unpack<ServingOutcome>(pack(one));
   CHECK(same.point == one.point);
   const auto &a = std::get<ServingResult>(one.result), &b = std::get<ServingResult>(same.result);

@@ -38,7 +38,7 @@ TEST_CASE("without a queue the interval of TPOT is that of a step") {
 }
 
 TEST_CASE("near the capacity the interval of TTFT is wider than that of a step") {
-  const ServingResult r = with_intervals(loop(R"({"process": "poisson", "rate": "38 /s"})"));
+  const ServingResult r = with_intervals(loop(R"({"process": "poisson", "rate": "70 /s"})"));
   REQUIRE(r.ends.has_value());
   CHECK(ttft(r.ends->longest) > 1.5 * ttft(r.runs.front()));
 }

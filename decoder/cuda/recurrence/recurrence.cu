@@ -234,8 +234,8 @@ void run(const OnDevice<T>& d, const ScanSelectively& o) {
   d.with_states(o.cache, [&]<class S>(const StateView<T, S>& states) {
     launch(selective_scan_kernel<T, S>, grid_of(form.value_heads, pass.sequences, ceil_div(form.value_dim, kColumns)),
            grid_of(32), floats * sizeof(float), d.stream, d.in(o.xbc), d.in(o.steps),
-           HeadWeights<T>{d.data(o.a_log), d.data(o.skip), d.data(o.dt_bias)}, pass,
-           d.pass(o.pass).rows.prompts, states, o.layer, d.out(o.y));
+           HeadWeights<T>{d.data(o.a_log), d.data(o.skip), d.data(o.dt_bias)}, pass, d.pass(o.pass).rows.prompts,
+           states, o.layer, d.out(o.y));
   });
 }
 template <class T>

@@ -88,11 +88,11 @@ TEST_CASE("a hostile GGUF header is refused before anything is allocated for it"
   CHECK(contains(folder.mistake("{\"a\": 1}"), "is no GGUF file"));
   CHECK(contains(folder.mistake(with(4, GgufText::bytes(1, 4))), "is of GGUF version 1"));
   CHECK(contains(folder.mistake(with(8, GgufText::bytes(kHuge, 8))), "claims 1152921504606846976 tensors"));
-  CHECK(contains(folder.mistake(with(16, GgufText::bytes(kHuge, 8))), "metadata entries, for which the file is too short"));
+  CHECK(contains(folder.mistake(with(16, GgufText::bytes(kHuge, 8))),
+                 "metadata entries, for which the file is too short"));
   CHECK(contains(folder.mistake(with(24, GgufText::bytes(kHuge, 8))), "characters, for which the file is too short"));
   CHECK(contains(folder.mistake(good), "is the download complete?"));  // its tensors have no bytes
-  for (std::size_t size = 0; size < good.size(); size += 7)
-    CHECK(folder.mistake(good.substr(0, size)) != "none");
+  for (std::size_t size = 0; size < good.size(); size += 7) CHECK(folder.mistake(good.substr(0, size)) != "none");
 
   const auto one_tensor = [&](const std::vector<std::uint64_t>& shape, std::uint32_t type) {
     GgufText t;

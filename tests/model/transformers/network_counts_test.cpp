@@ -28,12 +28,8 @@ struct Published {
 
 // Hidden size, layers, heads, KV heads and vocabulary, which all of them have.
 json sizes(int hidden, int layers, int heads, int kv, int vocabulary) {
-  return {{"hidden_size", hidden},
-          {"num_hidden_layers", layers},
-          {"num_attention_heads", heads},
-          {"num_key_value_heads", kv},
-          {"vocab_size", vocabulary},
-          {"tie_word_embeddings", false},
+  return {{"hidden_size", hidden},           {"num_hidden_layers", layers}, {"num_attention_heads", heads},
+          {"num_key_value_heads", kv},       {"vocab_size", vocabulary},    {"tie_word_embeddings", false},
           {"max_position_embeddings", 32768}};
 }
 json with_all(json a, const json& b) {
@@ -49,11 +45,11 @@ std::vector<Published> published() {
                    with_all(c, {{"intermediate_size", 4 * hidden}, {"rotary_pct", 0.25}, {"hidden_act", "gelu"}}));
   };
   const auto starcoder = [](int hidden, int layers, int heads, int kv, bool tied) {
-    return network("Starcoder2ForCausalLM", with_all(sizes(hidden, layers, heads, kv, 49152),
-                                                     {{"intermediate_size", 4 * hidden},
-                                                      {"use_bias", true},
-                                                      {"hidden_act", "gelu_pytorch_tanh"},
-                                                      {"tie_word_embeddings", tied}}));
+    return network("Starcoder2ForCausalLM",
+                   with_all(sizes(hidden, layers, heads, kv, 49152), {{"intermediate_size", 4 * hidden},
+                                                                      {"use_bias", true},
+                                                                      {"hidden_act", "gelu_pytorch_tanh"},
+                                                                      {"tie_word_embeddings", tied}}));
   };
   const auto ling = [](const json& base, int dense, int experts, int columns, int first) {
     return network("BailingMoeV2ForCausalLM", with_all(base, {{"intermediate_size", dense},
@@ -77,9 +73,8 @@ std::vector<Published> published() {
                         {{"intermediate_size", 10240}, {"head_dim", 128}, {"qkv_bias", false}, {"bias", false}})),
        8.80, 0, 1e-3},
       {"GLM-4-9B",
-       network("GlmForCausalLM",
-               with_all(sizes(4096, 40, 32, 2, 151552),
-                        {{"intermediate_size", 13696}, {"head_dim", 128}, {"attention_bias", true}})),
+       network("GlmForCausalLM", with_all(sizes(4096, 40, 32, 2, 151552),
+                                          {{"intermediate_size", 13696}, {"head_dim", 128}, {"attention_bias", true}})),
        9.40, 0, 1e-3},
       {"GLM-4-32B-0414",
        network("Glm4ForCausalLM",
@@ -88,17 +83,17 @@ std::vector<Published> published() {
        32.6, 0, 2e-3},
       {"Phi-3.5-MoE",
        network("PhiMoEForCausalLM", with_all(sizes(4096, 32, 32, 8, 32064), {{"intermediate_size", 6400},
-                                                                              {"num_local_experts", 16},
-                                                                              {"num_experts_per_tok", 2},
-                                                                              {"attention_bias", true}})),
+                                                                             {"num_local_experts", 16},
+                                                                             {"num_experts_per_tok", 2},
+                                                                             {"attention_bias", true}})),
        41.9, 6.6, 0.02},
       {"Qwen1.5-MoE-A2.7B",
-       network("Qwen2MoeForCausalLM", with_all(sizes(2048, 24, 16, 16, 151936), {{"intermediate_size", 5632},
-                                                                                  {"moe_intermediate_size", 1408},
-                                                                                  {"shared_expert_intermediate_size",
-                                                                                   5632},
-                                                                                  {"num_experts", 60},
-                                                                                  {"num_experts_per_tok", 4}})),
+       network("Qwen2MoeForCausalLM",
+               with_all(sizes(2048, 24, 16, 16, 151936), {{"intermediate_size", 5632},
+                                                          {"moe_intermediate_size", 1408},
+                                                          {"shared_expert_intermediate_size", 5632},
+                                                          {"num_experts", 60},
+                                                          {"num_experts_per_tok", 4}})),
        14.3, 2.7, 0.01},
       {"pythia-1.4b", pythia(2048, 24, 16, 50304), 1.414647808, 0, 1e-9},
       {"pythia-6.9b", pythia(4096, 32, 32, 50432), 6.857302016, 0, 1e-9},
@@ -114,16 +109,16 @@ std::vector<Published> published() {
       {"Ling-flash-2.0", ling(sizes(4096, 32, 32, 4, 157184), 9216, 256, 1024, 1), 103, 6.1, 0.02},
       {"Mistral-Small-4",
        network("Mistral4ForCausalLM", with_all(sizes(4096, 36, 32, 32, 131072), {{"intermediate_size", 12288},
-                                                                                  {"moe_intermediate_size", 2048},
-                                                                                  {"n_routed_experts", 128},
-                                                                                  {"n_shared_experts", 1},
-                                                                                  {"num_experts_per_tok", 4},
-                                                                                  {"kv_lora_rank", 256},
-                                                                                  {"q_lora_rank", 1024},
-                                                                                  {"qk_rope_head_dim", 64},
-                                                                                  {"qk_nope_head_dim", 64},
-                                                                                  {"v_head_dim", 128},
-                                                                                  {"first_k_dense_replace", 0}})),
+                                                                                 {"moe_intermediate_size", 2048},
+                                                                                 {"n_routed_experts", 128},
+                                                                                 {"n_shared_experts", 1},
+                                                                                 {"num_experts_per_tok", 4},
+                                                                                 {"kv_lora_rank", 256},
+                                                                                 {"q_lora_rank", 1024},
+                                                                                 {"qk_rope_head_dim", 64},
+                                                                                 {"qk_nope_head_dim", 64},
+                                                                                 {"v_head_dim", 128},
+                                                                                 {"first_k_dense_replace", 0}})),
        119, 6.5, 0.03},
   };
 }
@@ -137,7 +132,9 @@ TEST_CASE("networks of known layers have the parameters that their authors print
     CHECK(parameters(s) / 1e9 == Approx(p.all).epsilon(p.active > 0 ? 0.01 : p.within));
     // Authors count the embedding or leave it out.
     const double active = active_parameters(s), embedding = head_parameters(s);
-    if (p.active > 0) CHECK(std::min(std::abs(active / 1e9 - p.active), std::abs((active + embedding) / 1e9 - p.active)) < p.within * p.active);
+    if (p.active > 0)
+      CHECK(std::min(std::abs(active / 1e9 - p.active), std::abs((active + embedding) / 1e9 - p.active)) <
+            p.within * p.active);
   }
 }
 

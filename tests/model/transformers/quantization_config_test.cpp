@@ -212,7 +212,8 @@ TEST_CASE("compressed-tensors: each group has the format of its targets") {
       {{"quant_method", "compressed-tensors"},
        {"config_groups",
         {{"group_0", {{"targets", {"re:.*mlp.*"}}, {"weights", int4}, {"input_activations", nullptr}}},
-         {"group_1", {{"targets", {"re:.*self_attn\\.(q|k|v|o)_proj"}}, {"weights", fp8}, {"input_activations", fp8}}}}},
+         {"group_1",
+          {{"targets", {"re:.*self_attn\\.(q|k|v|o)_proj"}}, {"weights", fp8}, {"input_activations", fp8}}}}},
        {"ignore", {"lm_head"}}});
   CHECK((p.mlp.weights == DType::int4 && p.attention.weights == DType::fp8 && p.lm_head.weights == DType::bf16));
 }

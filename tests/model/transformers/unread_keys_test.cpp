@@ -50,10 +50,10 @@ json costs_of(const TransformerShape& s) {
   }
   json formats = json::array();
   if (const auto& p = s.checkpoint)
-    formats = {costs_of(p->attention), costs_of(p->mlp),         costs_of(p->experts),
+    formats = {costs_of(p->attention), costs_of(p->mlp),     costs_of(p->experts),
                costs_of(p->lm_head),   bits_of(p->kv_cache), bits_of(p->activations)};
-  return {layers,        s.kind_of,     s.vocabulary, s.hidden, s.tied_embeddings,
-          s.mtp_modules, s.max_positions.value_or(0), formats};
+  return {layers, s.kind_of, s.vocabulary, s.hidden, s.tied_embeddings, s.mtp_modules, s.max_positions.value_or(0),
+          formats};
 }
 
 // Whether the changed file says something that the file did not say, or costs as much.
@@ -68,12 +68,9 @@ bool is_told(const json& config, const Answer& before, const json& costs) {
 // Deletions that leave another whole network: of all formats, or of one of two keys that contradict each other. A toy's
 // heads are narrower than any network's, so that nothing is unusual about their width.
 bool is_another_network(const std::string& network, const std::string& key) {
-  static const std::multimap<std::string, std::string> exempt{{"llama4_experts", "moe_layers"},
-                                                              {"llama4", "moe_layers"},
-                                                              {"llama4", "no_rope_layers"},
-                                                         {"qwen3_vl_moe", "tie_word_embeddings"},
-                                                         {"mistral", "head_dim"},
-                                                         {"ministral3", "head_dim"}};
+  static const std::multimap<std::string, std::string> exempt{
+      {"llama4_experts", "moe_layers"},        {"llama4", "moe_layers"}, {"llama4", "no_rope_layers"},
+      {"qwen3_vl_moe", "tie_word_embeddings"}, {"mistral", "head_dim"},  {"ministral3", "head_dim"}};
   const auto [first, last] = exempt.equal_range(network);
   return key == "draftline_source" || key == "vision_config" || key == "quantization_config" ||
          std::any_of(first, last, [&](const auto& entry) { return entry.second == key; });
@@ -100,7 +97,8 @@ std::vector<Config> all_configs() {
     add_keys(c.text, Pointer(), c);
     all.push_back(std::move(c));
   };
-  for (const auto& file : std::filesystem::directory_iterator(kTransformers)) add(file.path(), file.path().stem().string());
+  for (const auto& file : std::filesystem::directory_iterator(kTransformers))
+    add(file.path(), file.path().stem().string());
   for (const auto& folder : std::filesystem::directory_iterator(test::kFixtures))
     if (const auto file = folder.path() / "config.json"; std::filesystem::exists(file))
       add(file, folder.path().filename().string());
@@ -216,7 +214,8 @@ TEST_CASE("Infinity and NaN, as Python writes them, may stand in keys that nobod
   const auto read = [](const std::string& config) {
     return read_whole(Document::from_text(config, "net/config.json", disk(), JsonDialect::python), read_transformer);
   };
-  const std::string more = text.substr(0, text.size() - 1) + R"(, "time_step_limit": [0.0, Infinity], "a": [NaN, -Infinity]})";
+  const std::string more =
+      text.substr(0, text.size() - 1) + R"(, "time_step_limit": [0.0, Infinity], "a": [NaN, -Infinity]})";
   CHECK(read(more) == read(text));
   CHECK_THROWS_AS(read(text.substr(0, text.size() - 1) + R"(, "rms_norm_eps": NaN})"), InputErrors);
   CHECK_THROWS_AS(Document::from_text(more, "net/scenario.json"), InputErrors);
