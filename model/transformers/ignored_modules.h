@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list of modules in the quantization_config of a checkpoint: names ("lm_head", "model.layers.0.self_attn"), globs ("*.self_attn*") or, after "re:", regular
-// expressions.
+// A list of modules in the quantization_config of a checkpoint: names ("lm_head", "model.layers.0.self_attn"), globs
+// ("*.self_attn*") or, after "re:", regular expressions.
 #pragma once
 #include <string>
 #include <string_view>
