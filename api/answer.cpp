@@ -7,6 +7,8 @@
 #include <sstream>
 
 #include "api/answer_writer.h"
+#include "core/fingerprint.h"
+#include "inputs/settings.h"
 #include "model/calibration/measured.h"
 #include "papers/inferred_paper.h"
 #include "sim/advice_sweep.h"
@@ -18,6 +20,14 @@ namespace {
 
 // Parses the scenario, whose text is read once, again at each call. Workers share nothing, so nothing is locked.
 std::function<Document()> opener(const Question& q, const Data& data) {
+  if (!q.settings.empty())
+    return [text = with_settings(q.text ? *q.text : data.files->text_once(q.file), q.settings), &q, &data] {
+      Document document = Document::from_text(text, q.file, *data.files);
+      Fingerprint all;
+      all.add(text);
+      if (!q.text) document.root().note_input(q.file, all.value());
+      return document;
+    };
   if (q.text) return [&q, &data] { return Document::from_text(*q.text, q.file, *data.files); };
   return [text = std::make_shared<const DocumentText>(q.file, *data.files)] { return text->document(); };
 }
@@ -307,7 +317,12 @@ Answer answer(const Question& q, const Data& data, Executor& executor, Listener&
        {"calibrate", answer_calibrate}}};
   const auto found = std::ranges::find_if(kAnswerers, [&](const auto& a) { return a.first == q.verb; });
   if (found == kAnswerers.end()) throw InputErrors("\"" + q.verb + "\" is no verb whose answers can be asked for");
-  return found->second(q, data, executor, listener);
+  try {
+    return found->second(q, data, executor, listener);
+  } catch (const InputErrors& e) {
+    if (q.settings.empty()) throw;
+    throw InputErrors(naming_settings(e.messages(), q.settings));
+  }
 }
 
 Answer answer(const Question& q, const Data& data, Executor& executor) {

@@ -58,7 +58,7 @@ void write_calibration(const Output& to, const Calibration& c) {
 
 }  // namespace
 
-AnswerWriter::AnswerWriter(Output to, bool all_reasons) : to_(std::move(to)), all_reasons_(all_reasons) {}
+AnswerWriter::AnswerWriter(Output to, Reasons reasons) : to_(std::move(to)), reasons_(reasons) {}
 AnswerWriter::~AnswerWriter() = default;
 
 void AnswerWriter::begin(const Answer& a) { scenario_ = a.scenario; }
@@ -71,7 +71,7 @@ AnswerWriter::Report& AnswerWriter::report() {
   else if (verb == "plan")
     report_ = at_once<FleetOption>([this](const auto& all) { write_plan(to_, *scenario_, all); });
   else if (verb == "advise")
-    report_ = at_once<Advice>([this](const auto& all) { write_advice(to_, *scenario_, all, all_reasons_); });
+    report_ = at_once<Advice>([this](const auto& all) { write_advice(to_, *scenario_, all, reasons_); });
   else if (verb == "papers") report_ = at_once<Paper>([this](const auto& all) { write_papers(to_, all); });
   else report_ = at_once<Calibration>([this](const auto& all) { write_calibration(to_, all.front()); });
   return *report_;

@@ -4,13 +4,13 @@
 #include <memory>
 
 #include "api/answer.h"
+#include "reports/advise_report.h"
 
 namespace draftline {
 
 class AnswerWriter {
  public:
-  // `all_reasons`: "advise" writes the reasons of every method, not only of the best.
-  explicit AnswerWriter(Output, bool all_reasons = false);
+  explicit AnswerWriter(Output, Reasons = Reasons::of_best);  // reasons that "advise" writes
   ~AnswerWriter();
   void begin(const Answer&);  // writes nothing yet
   void add(const Result&);
@@ -21,7 +21,7 @@ class AnswerWriter {
  private:
   Report& report();
   Output to_;
-  bool all_reasons_;
+  Reasons reasons_;
   std::shared_ptr<const Scenario> scenario_;
   std::unique_ptr<Report> report_;  // made when first needed, because making it starts the JSON output
 };

@@ -13,10 +13,11 @@
 namespace draftline {
 
 struct Question {
-  std::string verb = {};                 // is_question_verb()
-  std::filesystem::path file = {};       // the scenario; for "calibrate" the measured file
-  std::optional<std::string> text = {};  // replaces the content of the file, to which its paths remain relative
-  std::vector<std::string> papers = {};  // names, for "papers"
+  std::string verb = {};                   // is_question_verb()
+  std::filesystem::path file = {};         // the scenario; for "calibrate" the measured file
+  std::optional<std::string> text = {};    // replaces the content of the file, to which its paths remain relative
+  std::vector<std::string> settings = {};  // of values of the scenario (inputs/settings.h)
+  std::vector<std::string> papers = {};    // names, for "papers"
   std::uint64_t seed = 0;
   AskedOptions options = {};
   std::string verb_place = {};  // place of the verb for messages: "pins.json#/pins/0/verb"; "" if it is not from a file

@@ -14,6 +14,7 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/rank_executor.h"
+#include "core/json_in_order.h"
 #include "core/json_parse.h"
 #include "core/text_file.h"
 #include "gate/change_table.h"
@@ -74,7 +75,7 @@ Json read_output(const fs::path& file) {
   const std::string text = read_text_file(file);
   const ParsedJson strict = parse_json(text);
   if (!strict.error.empty()) throw InputErrors(file.string() + "#" + strict.error_pointer + ": " + strict.error);
-  Json results = Json::parse(text);  // parsed again, as ParsedJson does not keep the order of members
+  Json results = json_in_order(text);
   if (results.is_object() && !results.contains("schema_version"))
     throw InputErrors(file.string() + "#: is not an output of a verb: missing key \"schema_version\"");
   if (count_figures(figures_of(results)) == 0) throw InputErrors(file.string() + "#: contains no figures");

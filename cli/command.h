@@ -40,6 +40,7 @@ void add_calibrate(CLI::App&, Action& chosen);
 void add_decode(CLI::App&, Action& chosen);
 void add_simulate(CLI::App&, Action& chosen);
 void add_papers(CLI::App&, Action& chosen);
+void add_ask(CLI::App&, Action& chosen);
 void add_from(CLI::App&, Action& chosen);
 void add_advise(CLI::App&, Action& chosen);
 void add_plan(CLI::App&, Action& chosen);

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "cli/command.h"
+#include "core/json_in_order.h"
 #include "core/json_writer.h"
 #include "core/text_file.h"
 #include "decoder/op_work.h"
@@ -14,6 +15,7 @@
 #include "methods/decoder.h"
 #include "methods/table.h"
 #include "papers/inferred_paper.h"
+#include "reports/data_entry.h"
 #include "reports/engine_reference.h"
 #include "reports/figure.h"
 
@@ -88,9 +90,9 @@ Facts<methods::Entry> facts_of_methods(Catalogue& catalogue) {
 }
 
 // Methods need more than a line each: a heading, and the parameters below it.
-void print_methods(Catalogue& catalogue) {
+void print_methods(Catalogue& catalogue, std::span<const methods::Entry> all) {
   const auto width = at(std::max(60, text_width()));
-  for (const methods::Entry& e : methods::all()) {
+  for (const methods::Entry& e : all) {
     const int rows = rows_verified(e, catalogue);
     std::cout << e.name;
     if (!e.also.empty()) std::cout << " (or " << synonyms(e) << ")";
@@ -224,10 +226,78 @@ int write_file_of(const ListOptions& o, const Common& common) {
   return kFine;
 }
 
+nlohmann::ordered_json all_sources(const Common& common) {
+  return json_in_order(read_text_file(common.data / "sources.json"));
+}
+
+// One entry of a list: its facts, a line each, and with `file` every value of that, with its origin.
+template <class T>
+void print_entry(const Facts<T>& facts, const T& one, const std::filesystem::path& file, const Common& common) {
+  const auto columns = columns_of(facts, std::monostate{}, Format::table);
+  std::vector<Cell> cells;
+  add_cells(cells, columns, one);
+  Table table({"fact", "value"});
+  for (std::size_t i = 0; i < columns.size(); ++i) table.add({columns[i].title, cells[i].shown});
+  std::cout << table.to_text(at(text_width()));
+  const auto values = values_of_file(json_in_order(read_text_file(file)));
+  std::cout << data_values_text(values) << guesses_text(values)
+            << sources_text(sources_in(values), all_sources(common));
+}
+
+void print_engine(const ListOptions& o, Catalogue& catalogue, const Common& common) {
+  const auto engine = catalogue.engine(o.name);
+  print(values_of(*engine), engine_fields(), o.json);
+  if (o.json) return;
+  if (const Table modes = modes_of(*engine); modes.rows() > 0)
+    std::cout << "\nModes of a step: in each group the first row that holds.\n" << modes.to_text(at(text_width()));
+  const auto values = values_of_file(json_in_order(read_text_file(catalogue.file(o.kind, o.name))));
+  std::cout << sources_text(sources_in(values), all_sources(common));
+}
+
+void print_method(const ListOptions& o, Catalogue& catalogue, const Common& common) {
+  const methods::Entry* e = methods::find(o.name);
+  if (e == nullptr) {
+    std::vector<std::string_view> known;
+    for (const methods::Entry& one : methods::all()) known.push_back(one.name);
+    throw InputErrors("unknown method " + in_quotes(o.name) + did_you_mean(o.name, known));
+  }
+  if (o.json) return print(facts_of_methods(catalogue), std::span(e, 1), true);
+  print_methods(catalogue, std::span(e, 1));
+  std::cout << sources_text({std::string(e->source)}, all_sources(common));
+}
+
+void print_paper(const ListOptions& o, const Common& common) {
+  const auto all = listed_papers(common);
+  const auto paper = std::ranges::find(all, o.name, &ListedPaper::name);
+  const auto names = paper_names();
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  if (paper == all.end()) throw InputErrors("unknown paper " + in_quotes(o.name) + did_you_mean(o.name, known));
+  if (o.json) return print(facts_of_papers(), std::span(&*paper, 1), true);
+  std::cout << paper->name << ": " << paper->title << "\n"
+            << sources_text({paper->source}, all_sources(common)) << "\nIts tables: draftline papers " << paper->name
+            << "\n";
+}
+
+// Everything that is known of one entry.
+void print_one(const ListOptions& o, const Common& common) {
+  Catalogue catalogue(common.data);
+  const auto print_named = [&]<class T>(const Facts<T>& facts, const T& one) {
+    if (o.json) return print(facts, std::span(&one, 1), true);
+    print_entry(facts, one, catalogue.file(o.kind, o.name), common);
+  };
+  if (o.kind == "methods") print_method(o, catalogue, common);
+  else if (o.kind == "papers") print_paper(o, common);
+  else if (o.kind == "engines") print_engine(o, catalogue, common);
+  else if (o.kind == "devices") print_named(facts_of_devices(), catalogue.device(o.name));
+  else print_named(facts_of_transformers(), catalogue.transformer(o.name));
+}
+
 int list(const ListOptions& o, const Common& common) {
   if (o.as_file) return write_file_of(o, common);
-  if (!o.name.empty() && o.kind != "engines")
-    throw InputErrors("list " + o.kind + " accepts a name only with --as-file, of devices, transformers and engines");
+  if (!o.name.empty()) {
+    print_one(o, common);
+    return kFine;
+  }
   Catalogue catalogue(common.data);
   const auto print_all = [&]<class T>(const Facts<T>& facts, const std::vector<T>& all) {
     print(facts, std::span<const T>(all), o.json);
@@ -240,16 +310,11 @@ int list(const ListOptions& o, const Common& common) {
   };
   if (o.kind == "methods") {
     if (o.json) print(facts_of_methods(catalogue), methods::all(), true);
-    else print_methods(catalogue);
+    else print_methods(catalogue, methods::all());
   } else if (o.kind == "devices") {
     print_all(facts_of_devices(), named([&](const std::string& name) { return catalogue.device(name); }));
   } else if (o.kind == "transformers") {
     print_all(facts_of_transformers(), named([&](const std::string& name) { return catalogue.transformer(name); }));
-  } else if (o.kind == "engines" && !o.name.empty()) {
-    const auto engine = catalogue.engine(o.name);
-    print(values_of(*engine), engine_fields(), o.json);
-    if (const Table modes = modes_of(*engine); !o.json && modes.rows() > 0)
-      std::cout << "\nModes of a step: in each group the first row that holds.\n" << modes.to_text(at(text_width()));
   } else if (o.kind == "engines") {
     print_all(facts_of_engines(), named([&](const std::string& name) { return catalogue.engine(name); }));
   } else {
@@ -268,9 +333,8 @@ void add_list(CLI::App& app, Action& chosen) {
       ->check(CLI::IsMember({"methods", "devices", "transformers", "engines", "papers"}));
   verb->add_option(
       "name", o->name,
-      "name or file of an engine, whose terms are printed with values and meanings; with --as-file also a\n"
-      "device or a transformer");
-  verb->add_flag("--as-file", o->as_file, "write the file of NAME, to make one of your own: .. --as-file > my.json");
+      "the name of one, of which everything is printed: figures, origins, sources and guesses; also a file");
+  verb->add_flag("--as-file", o->as_file, "write the file of NAME, to make one of your own: --as-file > my.json");
   verb->add_flag("--json", o->json, "a JSON array on standard output");
   verb->callback([o, &chosen] { chosen = {AcrossRanks::first_alone, [o](const Common& c) { return list(*o, c); }}; });
 }

@@ -46,17 +46,6 @@ CLI::Option* add_seed(CLI::App& verb, std::uint64_t& seed, const std::string& ab
           ""));
 }
 
-CLI::Option* add_formats(CLI::App& verb, Format& format, const std::string& about_json, Csv csv) {
-  const auto flag = [&](const char* name, Format chosen, const std::string& about) {
-    return verb.add_flag_callback(
-        name, [&format, chosen] { format = chosen; }, about);
-  };
-  auto* json = flag("--json", Format::json, about_json);
-  auto* html = flag("--html", Format::html, "a page with charts on standard output, for a browser")->excludes(json);
-  if (csv == Csv::yes) flag("--csv", Format::csv, "CSV on standard output")->excludes(json)->excludes(html);
-  return json;
-}
-
 // Whether two paths are the same file; files that do not exist are compared by path. Pipes and devices never are, as
 // they may be written several times.
 static bool same_file(const fs::path& a, const fs::path& b) {

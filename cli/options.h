@@ -19,10 +19,6 @@ CLI::Validator between(double least, double most);
 // Adds --seed, a whole number of 64 bits. Unlike CLI11 2.1 it rejects -1.
 CLI::Option* add_seed(CLI::App& verb, std::uint64_t& seed, const std::string& about);
 
-// Adds --json, --html and, with Csv::yes, --csv. At most one of them may be given; it sets `format`. Returns --json.
-enum class Csv { yes, no };
-CLI::Option* add_formats(CLI::App& verb, Format& format, const std::string& about_json, Csv = Csv::yes);
-
 struct OutputFile {
   std::string_view option;
   std::filesystem::path file;  // empty: the option was not given

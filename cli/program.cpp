@@ -14,6 +14,7 @@
 #include "core/build_info.h"
 #include "core/errors.h"
 #include "core/json_parse.h"
+#include "core/nearest_word.h"
 
 namespace draftline::cli {
 
@@ -106,6 +107,21 @@ Ending ending_of(Act act) {
   }
 }
 
+// A line that names the verb that is meant, if the command line has none; or "".
+std::string about_verb(const CLI::App& app) {
+  const std::vector<std::string> words = app.remaining();
+  if (!app.get_subcommands().empty() || words.empty() || words.front().starts_with('-')) return {};
+  std::vector<std::string> verbs;
+  std::string all;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    verbs.push_back(verb->get_name());
+    all += (all.empty() ? "" : ", ") + verb->get_name();
+  }
+  const auto near = nearest_word(words.front(), verbs);
+  return "unknown verb " + in_quotes(words.front()) +
+         (near ? "; did you mean \"" + *near + "\"?" : "; they are " + all) + "\n";
+}
+
 int act(const Action& chosen, const std::filesystem::path& data, Launched l) {
   if (chosen.ranks != AcrossRanks::shares && l.rank > 0) return kFine;
   if (chosen.ranks == AcrossRanks::refuses && l.size > 1)
@@ -125,7 +141,7 @@ int act(const Action& chosen, const std::filesystem::path& data, Launched l) {
 int run(int argc, const char* const* argv, Launched l) {
   CLI::App app{
       "draftline predicts throughput, latency and memory of speculative decoding for every method, GPU and batch\n"
-      "size, with a breakdown of the costs. Start with: draftline run scenarios/when_to_switch_off.json"};
+      "size, with a breakdown of the costs. Start with: draftline ask --model Qwen/Qwen3-8B --gpu h100"};
   app.set_version_flag("--version",
                        "draftline " + std::string(build_version()) + " (" + std::string(build_commit()) + ")");
   app.require_subcommand(1);
@@ -137,6 +153,7 @@ int run(int argc, const char* const* argv, Launched l) {
       "Exit codes: 0 success; 1 a check failed, or no option of a plan meets its targets; 2 wrong input, or no\n"
       "point can run; 3 device error; 4 a bug in draftline.");
   Action chosen;
+  add_ask(app, chosen);
   add_run(app, chosen);
   add_simulate(app, chosen);
   add_plan(app, chosen);
@@ -154,7 +171,7 @@ int run(int argc, const char* const* argv, Launched l) {
   } catch (const CLI::ParseError& e) {
     std::ostringstream wrong;
     const int code = app.exit(e, std::cout, wrong);
-    std::cerr << wrong.str();
+    std::cerr << (code == 0 ? "" : about_verb(app)) << wrong.str();
     if (!std::cout.flush()) throw OutputError("standard output can't be written");
     if (code == 0) return kFine;
     // A file may be missing on this rank's machine alone.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verbs that answer a question (api/answer.h): run, simulate, plan, advise and papers.
-#include "cli/ask.h"
+#include <algorithm>
+
 #include "cli/options.h"
+#include "cli/print_answer.h"
 #include "papers/inferred_paper.h"
 
 namespace draftline::cli {
@@ -11,7 +13,21 @@ namespace {
 struct VerbOptions {
   Question question;
   Printed printed;
+  FormatOptions formats;
 };
+
+// Takes the formats, and a word that an option of theirs took from the verb: `run --json s.json`.
+void settle(VerbOptions& o, const CLI::App& verb) {
+  const bool papers = o.question.verb == "papers";
+  if (papers && verb.count("names") == 0) {
+    const std::vector<std::string> known = paper_names();
+    const std::string word = o.formats.word();
+    if (std::ranges::find(known, word) != known.end()) o.question.papers = {o.formats.take_back()};
+  }
+  if (!papers && o.question.file.empty()) o.question.file = o.formats.take_back();
+  if (!papers && o.question.file.empty()) throw CLI::RequiredError("scenario");
+  o.printed.formats = o.formats.chosen();
+}
 
 // A verb with a scenario, or with papers, and its formats.
 struct Verb {
@@ -24,7 +40,19 @@ struct Verb {
   }
   Question& q() { return options->question; }
   Printed& how() { return options->printed; }
-  void add_scenario(const char* about) { app.add_option("scenario", q().file, about)->required(); }
+  CLI::Option* add_formats(const std::string& about_json, Csv csv = Csv::yes) {
+    options->formats.add(app, about_json, csv);
+    return options->formats.json();
+  }
+  void add_scenario(const std::string& about) {
+    app.add_option("scenario", q().file, about + "; - is standard input")->type_name("FILE (REQUIRED)");
+    app.add_option("--set", q().settings,
+                   "replaces a value of the scenario, as batch_size=[1,8], method.1.draft_length=3 or\n"
+                   "workload.arrivals.rate=\"20 /s\"; may be repeated")
+        ->type_name("KEY=VALUE")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  }
   void add_jobs(const char* about = "threads (1); the output does not depend on it") {
     app.add_option("--jobs", how().jobs, about)->check(CLI::Range(1, 1024));
   }
@@ -35,8 +63,9 @@ struct Verb {
     app.add_flag("--dry-run", how().dry_run, "only print the scenario with its defaults and its number of points");
   }
   void choose(AcrossRanks ranks, Action& chosen) {
-    app.callback([options = options, ranks, &chosen] {
-      chosen = {ranks, [options](const Common& c) { return ask(options->question, options->printed, c); }};
+    app.callback([options = options, ranks, &verb = app, &chosen] {
+      settle(*options, verb);
+      chosen = {ranks, [options](const Common& c) { return print_answer(options->question, options->printed, c); }};
     });
   }
 };
@@ -46,7 +75,7 @@ struct Verb {
 void add_run(CLI::App& app, Action& chosen) {
   Verb verb(app, "run", "predict every point of a scenario");
   verb.add_scenario("a scenario file; any value in it may be a list (see scenarios/)");
-  auto* json = add_formats(verb.app, verb.how().format, "one JSON document on standard output, written point by point");
+  auto* json = verb.add_formats("one JSON document, written point by point,");
   verb.add_dry_run();
   verb.app.add_flag("--explain", verb.q().options.kernels, "with --json: the kernels of a step and their times")
       ->needs(json);
@@ -60,7 +89,7 @@ void add_simulate(CLI::App& app, Action& chosen) {
   Verb verb(app, "simulate", "simulate serving of a workload: arrivals, batches, KV blocks, speculation");
   Printed& how = verb.how();
   verb.add_scenario("a scenario file with a \"workload\" (docs/reference/scenario.md)");
-  add_formats(verb.app, how.format, "one JSON document on standard output");
+  verb.add_formats("one JSON document");
   verb.add_dry_run();
   verb.app.add_option("--requests", how.records.requests, "write a row per request to this .csv or .jsonl file");
   verb.app.add_option("--steps", how.records.steps, "write a row per step to this .csv or .jsonl file");
@@ -82,7 +111,7 @@ void add_simulate(CLI::App& app, Action& chosen) {
 void add_plan(CLI::App& app, Action& chosen) {
   Verb verb(app, "plan", "the cheapest fleet that meets the latency targets of a workload");
   verb.add_scenario("a scenario with \"workload\", \"slo\" and optionally \"prices\" (per device and hour)");
-  add_formats(verb.app, verb.how().format, "one JSON document on standard output");
+  verb.add_formats("one JSON document");
   verb.app.add_option("--max-devices", verb.q().options.most_devices, "limit on the devices of a fleet; default 1024")
       ->check(CLI::Range(1, 100'000));
   verb.add_jobs();
@@ -95,9 +124,11 @@ void add_advise(CLI::App& app, Action& chosen) {
   verb.add_scenario(
       "a scenario file, as for run; advise uses the lengths and the arrival process of a \"workload\", and\n"
       "chooses the rates");
-  add_formats(verb.app, verb.how().format, "one JSON document on standard output", Csv::no);
-  verb.app.add_flag("--all", verb.how().all_reasons,
-                    "print the reasons for every method, not only for the best; HTML always contains them");
+  verb.add_formats("one JSON document", Csv::no);
+  Printed& how = verb.how();
+  verb.app.add_flag_callback(
+      "--all", [&how] { how.reasons = Reasons::of_all; },
+      "print the reasons for every method, not only for the best; HTML always contains them");
   bool& load = verb.q().options.load;
   verb.app.add_flag_callback(
       "--no-load", [&load] { load = false; }, "omit the advice on load, which needs simulations");
@@ -110,14 +141,8 @@ void add_papers(CLI::App& app, Action& chosen) {
   Verb verb(app, "papers", "recompute the tables of papers: published value, ours, error, and the inputs of each cell");
   verb.q().papers = paper_names();
   verb.app.add_option("names", verb.q().papers, "names of papers; default: all")->check(CLI::IsMember(paper_names()));
-  Format& format = verb.how().format;
-  add_formats(verb.app, format, "every cell with its kind, as one JSON document");
-  verb.app
-      .add_flag_callback(
-          "--markdown", [&format] { format = Format::markdown; }, "Markdown on standard output")
-      ->excludes("--json")
-      ->excludes("--csv")
-      ->excludes("--html");
+  verb.add_formats("every cell with its kind, as one JSON document");
+  verb.options->formats.add_markdown(verb.app);
   verb.choose(AcrossRanks::first_alone, chosen);
 }
 

@@ -161,7 +161,10 @@ ParsedJson parse_json(std::string_view text, JsonDialect dialect) {
   std::string quoted;
   if (dialect == JsonDialect::python) text = quoted = with_words_in_quotes(text);
   Builder builder(text, out);
-  const bool fine = json::sax_parse(text.begin(), text.end(), &builder);
+  constexpr bool kToTheEnd = true;
+  const bool comments = dialect == JsonDialect::strict;  // which people write
+  const bool fine =
+      json::sax_parse(text.begin(), text.end(), &builder, json::input_format_t::json, kToTheEnd, comments);
   if (!fine && out.error.empty()) out.error = "cannot be read as JSON";
   return out;
 }

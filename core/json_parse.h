@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strict parsing of JSON: RFC 8259, optionally with a byte order mark. Duplicate keys, nesting deeper than 64, text
+// Strict JSON (RFC 8259), optionally with a byte order mark and comments. Duplicate keys, nesting deeper than 64, text
 // after the value, ill-formed UTF-8, NUL bytes and numbers beyond the range of a double are errors.
 #pragma once
 #include <cstddef>

@@ -6,6 +6,7 @@
 
 #include "api/answer.h"
 #include "core/errors.h"
+#include "core/json_in_order.h"
 #include "core/text_file.h"
 #include "gate/renamed.h"
 #include "model/calibration/calibrated_files.h"
@@ -181,7 +182,7 @@ Anchored predict(const Anchor& a, const fs::path& data) {
 }
 
 void approve_anchors(const AnchorFile& file, const std::vector<Anchored>& now) {
-  Json j = Json::parse(read_text_file(file.path));
+  Json j = json_in_order(read_text_file(file.path));
   for (std::size_t i = 0; i < now.size(); ++i)
     if (now[i].errors.median) j.at("anchors").at(i)["median_error"] = *now[i].errors.median;
   write_text_file(file.path, laid_out(j, 0) + "\n");

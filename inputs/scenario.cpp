@@ -12,6 +12,7 @@
 #include "inputs/engine_defaults.h"
 #include "inputs/expert_routing.h"
 #include "inputs/server_options.h"
+#include "inputs/serving_keys.h"
 #include "methods/table.h"
 
 namespace draftline {
@@ -156,8 +157,7 @@ std::vector<Parallelism> read_parallelism(const Reader& in) {
 
 // Keys of a serving scenario in one without a workload; asked for, so that they are known where a key is unknown.
 void refuse_serving_keys(const Reader& in) {
-  for (const char* key : {"scheduler", "policy", "slo", "latency_targets", "prices", "devices_per_node", "replicas",
-                          "replications", "pipeline_parallel", "disaggregation", "routing"})
+  for (const char* key : kServingKeys)
     if (const auto value = in.find(key)) value->fail("requires a serving scenario, which has a \"workload\"");
 }
 

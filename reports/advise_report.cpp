@@ -33,10 +33,11 @@ void put_reasons(const Output& to, const Scenario& scenario, const Advice& a) {
   if (!a.obstacle) to.stream << "\n" << batch_table(a).to_text(to.width);
 }
 
-void write_text(const Output& to, const Scenario& s, const std::vector<Advice>& advices, bool every) {
+// Returns the best of each setup.
+std::vector<std::size_t> write_verdicts(const Output& to, const Scenario& s, const std::vector<Advice>& advices,
+                                        const std::vector<std::size_t>& order) {
   std::ostream& out = to.stream;
-  if (!s.question.empty()) out << paragraph(s.question, to.width);
-  const auto order = ranking(advices), best = best_of_setups(advices, order);
+  const auto best = best_of_setups(advices, order);
   const bool alone = best.size() == 1;
   const std::string indent = alone ? "" : "  ";
   for (std::size_t i = 0; i < std::min(best.size(), kMostSetups); ++i) {
@@ -47,6 +48,15 @@ void write_text(const Output& to, const Scenario& s, const std::vector<Advice>& 
   }
   if (best.size() > kMostSetups) out << "... and on " << best.size() - kMostSetups << " other setups: see the table.\n";
   if (best.empty()) out << "No method can run.\n";
+  return best;
+}
+
+void write_text(const Output& to, const Scenario& s, const std::vector<Advice>& advices, Reasons reasons) {
+  std::ostream& out = to.stream;
+  if (!s.question.empty()) out << paragraph(s.question, to.width);
+  const auto order = ranking(advices), best = write_verdicts(to, s, advices, order);
+  const bool every = reasons == Reasons::of_all;
+  if (reasons == Reasons::none) return finish_stream(out);
   if (order.size() > 1) {
     RowNotes notes;
     out << "\n" << kRankingTitle << ":\n" << ranking_table(s, advices, order, notes).to_text(to.width);
@@ -140,10 +150,10 @@ void write_json(const Output& to, const Scenario& s, const std::vector<Advice>& 
 
 }  // namespace
 
-void write_advice(const Output& to, const Scenario& s, const std::vector<Advice>& advices, bool every) {
+void write_advice(const Output& to, const Scenario& s, const std::vector<Advice>& advices, Reasons reasons) {
   if (to.format == Format::json) write_json(to, s, advices);
   else if (to.format == Format::html) write_page(to, s, advices);
-  else write_text(to, s, advices, every);
+  else write_text(to, s, advices, reasons);
 }
 
 }  // namespace draftline

@@ -11,8 +11,11 @@
 
 namespace draftline {
 
-// Writes the whole report as text, HTML or JSON. `advices`: in order of the points; fewer than the scenario's if
-// interrupted. `every`: reasons of every method, not of the best alone. Throws OutputError (core/json_writer).
-void write_advice(const Output&, const Scenario&, const std::vector<Advice>& advices, bool every = false);
+// Of which methods a text gives the reasons. none: only the verdict is written, without ranking.
+enum class Reasons { none, of_best, of_all };
+
+// Writes the report as text, HTML or JSON. `advices`: in order of the points; fewer than the scenario's if interrupted.
+// Throws OutputError (core/json_writer).
+void write_advice(const Output&, const Scenario&, const std::vector<Advice>& advices, Reasons = Reasons::of_best);
 
 }  // namespace draftline

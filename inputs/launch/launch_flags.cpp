@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "core/errors.h"
+#include "core/json_in_order.h"
 #include "core/json_parse.h"
 #include "methods/table.h"
 
@@ -55,7 +56,7 @@ bool is_true(const std::string& value) {
 Launched::Json json_value(const std::string& value) {
   const ParsedJson parsed = parse_json(value);
   if (!parsed.error.empty()) refuse(value, "JSON (" + parsed.error + ")");
-  return Launched::Json::parse(value);
+  return json_in_order(value);
 }
 
 std::string method_of_engine(std::string_view engine, const std::string& theirs, bool parallel) {

@@ -6,10 +6,11 @@
 #include <cctype>
 
 #include "core/errors.h"
+#include "core/json_in_order.h"
 #include "core/json_parse.h"
 #include "core/nearest_word.h"
-#include "inputs/hub_names.h"
 #include "inputs/launch/command_words.h"
+#include "inputs/launch/named_model.h"
 
 namespace draftline {
 
@@ -145,7 +146,7 @@ class Flags {
 
   static std::string object(const std::string& key, const std::string& value) {
     const bool json = parse_json(value).error.empty();
-    return LaunchJson{{key, json ? LaunchJson::parse(value) : LaunchJson(value)}}.dump();
+    return LaunchJson{{key, json ? json_in_order(value) : LaunchJson(value)}}.dump();
   }
 
   static std::string taken(const LaunchFlag& flag, Launched& launched, const std::string& value,
@@ -167,30 +168,6 @@ class Flags {
   std::size_t at_;
 };
 
-struct Network {
-  std::string name;
-  std::optional<std::string> weights;  // a format that a GGUF file's name states
-};
-
-// The network that a line's model stands for: a file or a folder, or the last part of a path or name as one of the hub.
-Network network_of(const std::string& model, const Catalogue& catalogue) {
-  if (model.empty()) throw InputErrors("the line names no model; give --transformer");
-  const Files& files = *catalogue.data().files;
-  const bool gguf = model.ends_with(".gguf") || model.find(':') != model.npos;
-  const auto known = catalogue.names("transformers");
-  if (!gguf && files.exists(std::filesystem::path(model) / "config.json"))
-    return {model.find('/') == model.npos ? "./" + model : model, {}};
-  if (std::ranges::find(known, model) != known.end()) return {model, {}};
-  if (const auto alias = hub_network(model, known)) {
-    if (is_hub_name(model) && !gguf) return {model, {}};
-    return {alias->network, alias->format};
-  }
-  const std::string own = "./" + model.substr(model.rfind('/') + 1) + "/config.json";
-  throw InputErrors("\"" + printable(model) +
-                    "\" is of no network that ships: download its config.json and give --transformer " +
-                    printable(own) + " (docs/recipes/your_network.md)");
-}
-
 void add_parallelism(const Launched& l, const ServedEngine& e, LaunchJson& scenario) {
   if (l.replicas > 1 && !l.attention_replicas && scenario.contains("workload")) scenario["replicas"] = l.replicas;
   // vLLM's tensor parallelism is within a replica; SGLang's and TensorRT-LLM's counts all devices.
@@ -208,8 +185,7 @@ LaunchJson acceptance_of(const LaunchJson& method, const LaunchOptions& options,
   if (options.acceptance) return json_value(*options.acceptance);
   notes.push_back({"acceptance", FlagUse::left_out,
                    "a line has none: a guess stands in; give --acceptance or edit it (docs/reference/acceptance.md)"});
-  constexpr double kRate = 0.5, kTokens = 2;  // guesses, as docs/recipes/your_acceptance.md names them
-  return method.contains("tree") ? LaunchJson{{"mean_length", kTokens}} : LaunchJson{{"rate", kRate}};
+  return guessed_acceptance(method.contains("tree"));
 }
 
 void add_workload(Launched& l, const LaunchOptions& options, LaunchJson& scenario, std::vector<LaunchNote>& notes) {
@@ -246,7 +222,7 @@ LaunchScenario scenario_of_line(std::string_view text, const LaunchOptions& opti
   if (options.transformer) {
     scenario["transformer"] = *options.transformer;
   } else {
-    const Network network = network_of(launched.model, catalogue);
+    const NamedModel network = network_of(launched.model, "--transformer", catalogue);
     scenario["transformer"] = network.name;
     if (network.weights && !launched.precision.contains("weights")) launched.precision["weights"] = *network.weights;
   }
@@ -254,7 +230,7 @@ LaunchScenario scenario_of_line(std::string_view text, const LaunchOptions& opti
   if (!launched.precision.empty()) scenario["precision"] = launched.precision;
   LaunchJson method = server.engine.method(launched, result.notes);
   if (method.is_object() && method.contains("draft"))
-    method["draft"] = network_of(method["draft"].get<std::string>(), catalogue).name;
+    method["draft"] = network_of(method["draft"].get<std::string>(), "--transformer", catalogue).name;
   add_workload(launched, options, scenario, result.notes);
   add_parallelism(launched, server.engine, scenario);
   for (const auto& [key, value] : launched.keys.items()) scenario[key] = value;

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/files.h"
+#include "core/json_in_order.h"
 #include "core/text_file.h"
 
 namespace draftline {
@@ -82,7 +83,7 @@ DatasheetFile read_datasheet_file(const fs::path& file, const fs::path& shipped)
     return read_whole(d, [&](const Reader& in) { return read_device(in, shipped); });
   };
   const Document whole = Document::from_file(file);
-  DatasheetFile read{OrderedJson::parse(read_text_file(file)), {}, whole.root().input_files(), {}, {}};
+  DatasheetFile read{json_in_order(read_text_file(file)), {}, whole.root().input_files(), {}, {}};
   const std::vector<std::string> missing = missing_fits(read.json);
   if (!read.json.is_object() || missing.empty()) {
     read.device = device_in(whole);
@@ -137,7 +138,7 @@ OrderedJson transferred(OrderedJson block, const std::string& key, fs::path fold
     because += (because.empty() ? "of " : "; of ") + relative + ": " + block.at("because").get<std::string>();
     const fs::path beside = folder / (relative + ".json");
     const fs::path file = disk().exists(beside) ? beside : shipped / (relative + ".json");
-    const OrderedJson whole = OrderedJson::parse(read_text_file(file));
+    const OrderedJson whole = json_in_order(read_text_file(file));
     const OrderedJson& blocks = key == "links" ? whole : whole.at("fits");
     const std::string there = key == "links" && !whole.contains(key) ? "all_reduce" : key;
     if (!blocks.contains(there) && key == "links") return with_own_traits(OrderedJson::object(), block);

@@ -188,7 +188,6 @@ TEST_CASE("the file of a listed device reads back to its figures") {
     return times;
   };
   CHECK(figures("./my.json") == figures("h200"));
-  CHECK(draftline("list devices h200").code == 2);
   CHECK(draftline("list devices --as-file").code == 2);
   CHECK(draftline("list engines vllm --as-file").code == 0);
 }

@@ -48,9 +48,17 @@ TEST_CASE("whatever hides a mistake is refused") {
   CHECK(contains(mistake("\xFF\xFE[\0"), "UTF-16"));
   CHECK(mistake("") == ": the file is empty");
   CHECK(mistake(" \n") == ": the file is empty");
-  for (const auto* text : {"[1,]", "{\"a\":1,}", "// x\n1", "[01]", "[+1]", "[.5]", "[NaN]", "[Infinity]", "'a'",
-                           "{a:1}", "[1] []", "nul", "[0x1]", "[\"\t\"]", "[\"\\ud800\"]"})
+  for (const auto* text : {"[1,]", "{\"a\":1,}", "[01]", "[+1]", "[.5]", "[NaN]", "[Infinity]", "'a'", "{a:1}",
+                           "[1] []", "nul", "[0x1]", "[\"\t\"]", "[\"\\ud800\"]"})
     CHECK(mistake(text) != "none");
+}
+
+TEST_CASE("comments are read over, and do not move the place of a mistake") {
+  CHECK(mistake("// x\n1") == "none");
+  CHECK(mistake("{ /* \"a\": */ \"a\": 1 }") == "none");
+  CHECK(starts_with(mistake("[1, // {\n 2, /* \n */ ?]"), "/2: line 3, column 5: "));
+  CHECK(contains(mistake("[1] /* no end"), "line 1, column "));
+  CHECK(!parse_json("// x\n1", JsonDialect::python).error.empty());
 }
 
 TEST_CASE("nesting is allowed to 64 and no deeper") {

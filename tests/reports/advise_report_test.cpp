@@ -35,7 +35,7 @@ struct Answered {
   std::string text(Format format, bool every = false, std::size_t width = 0) const {
     std::ostringstream out;
     write_advice({out, format, {"advise", std::string(DRAFTLINE_SOURCE_DIR) + "/data"}, width}, sweep.scenario(),
-                 advices, every);
+                 advices, every ? Reasons::of_all : Reasons::of_best);
     return out.str();
   }
   AdviceSweep sweep;
