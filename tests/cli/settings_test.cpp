@@ -11,7 +11,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-const std::string kScenario = R"({
+const std::string kSettingsScenario = R"({
   // a comment, with "quotes"
   "device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm", /* and
   another */ "method": [{"name": "autoregressive"},
@@ -30,7 +30,7 @@ Json resolved(const Program& draftline, const std::string& arguments) {
 
 TEST_CASE("--set replaces values of a scenario by dotted paths or pointers, with JSON or text") {
   const Program draftline;
-  draftline.write("s.json", kScenario);
+  draftline.write("s.json", kSettingsScenario);
   CHECK(resolved(draftline, "").at("batch_size") == Json{4});
   CHECK(resolved(draftline, "--set batch_size=[1,8]").at("batch_size") == Json{1, 8});
   CHECK(resolved(draftline, "--set device=h200 --set batch_size=2").at("batch_size") == Json{2});
@@ -65,7 +65,7 @@ TEST_CASE("a wrong --set is exit code 2 with its place") {
       Case{"method.1.acceptance.rate=2", "s.json#/method/1/acceptance/rate: must be at most 1, got 2 (--set "},
       Case{"batch_size=many", "s.json#/batch_size: "});
   const Program draftline;
-  draftline.write("s.json", kScenario);
+  draftline.write("s.json", kSettingsScenario);
   const std::string verb = GENERATE("run", "advise");
   const Ran r = draftline(verb + " s.json --set " + c.setting);
   CAPTURE(c.setting, r.err);
@@ -79,7 +79,7 @@ TEST_CASE("a wrong --set is exit code 2 with its place") {
 
 TEST_CASE("a scenario comes from standard input, with paths from the current folder") {
   const Program draftline;
-  draftline.write("s.json", kScenario);
+  draftline.write("s.json", kSettingsScenario);
   const Ran file = draftline("run s.json"), input = draftline("run - < s.json", "> out");
   INFO(input.err);
   CHECK(input.code == 0);
@@ -104,7 +104,7 @@ TEST_CASE("comments leave the places of mistakes right") {
 
 TEST_CASE("one run writes several formats, equal to those on standard output") {
   const Program draftline;
-  draftline.write("s.json", kScenario);
+  draftline.write("s.json", kSettingsScenario);
   const Ran r = draftline("run s.json --html p.html --csv t.csv --json a.json");
   INFO(r.err);
   REQUIRE(r.code == 0);
@@ -120,7 +120,7 @@ TEST_CASE("one run writes several formats, equal to those on standard output") {
 
 TEST_CASE("a word behind --json is the scenario where that is missing; no input is overwritten") {
   const Program draftline;
-  draftline.write("s.json", kScenario);
+  draftline.write("s.json", kSettingsScenario);
   const std::string json = draftline("run s.json --json").out;
   CHECK(draftline("run --json s.json").out == json);
   CHECK(draftline("run --json s.json --jobs 2").out == json);
@@ -130,7 +130,7 @@ TEST_CASE("a word behind --json is the scenario where that is missing; no input 
     CAPTURE(wrong);
     CHECK(draftline(std::string(wrong)).code == 2);
   }
-  CHECK(draftline.read("s.json") == kScenario);
+  CHECK(draftline.read("s.json") == kSettingsScenario);
   CHECK(!std::filesystem::exists(draftline.path("t")));
   draftline.write("bad.json", R"({"device": "h100-sxm"})");
   CHECK(draftline("run bad.json --csv t.csv").code == 2);
