@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a scenario comes from and where its answer goes: `--set`, standard input, comments, and files in several formats.
+// Where a scenario comes from and where its answer goes: `--set`, standard input, comments, and files in several
+// formats.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
