@@ -94,7 +94,7 @@ void add_ask(CLI::App& app, Action& chosen) {
   const auto add = [verb](const char* name, std::optional<std::string>& value, const char* about) {
     return verb->add_option(name, value, about);
   };
-  verb->add_option("--model", q.model, "a name of Hugging Face's hub, a folder, a config.json or a .gguf file")
+  verb->add_option("--model", q.model, "a name of the Hugging Face hub, a folder, a config.json or a .gguf file")
       ->required();
   verb->add_option("--gpu", q.gpu, "as h100, l40s or a file (`draftline list devices`)")->required();
   add("--tp", q.tensor_parallel, "devices that share each layer; default 1");

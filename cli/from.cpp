@@ -14,13 +14,9 @@ namespace draftline::cli {
 namespace {
 
 struct FromOptions {
-  std::string line, device = "h100-sxm", transformer, acceptance, rate;  // "": not given
-  bool device_given = false;
+  std::string line;
+  std::optional<std::string> device, transformer, acceptance, rate;
 };
-
-std::optional<std::string> given(const std::string& option) {
-  return option.empty() ? std::nullopt : std::optional(option);
-}
 
 // The text of a file, if there is one of that name.
 std::string line_text(const std::string& line) {
@@ -47,9 +43,8 @@ void check_scenario(const std::string& json, Catalogue& catalogue) {
 
 int from(const FromOptions& o, const Common& common) {
   Catalogue catalogue(common.data);
-  LaunchScenario made = scenario_of_line(
-      line_text(o.line), {o.device, given(o.transformer), given(o.acceptance), given(o.rate)}, catalogue);
-  if (o.device_given) made.notes.pop_back();
+  const LaunchScenario made =
+      scenario_of_line(line_text(o.line), {o.device, o.transformer, o.acceptance, o.rate}, catalogue);
   check_scenario(made.json, catalogue);
   Table table({"flag", "is", "as, or because"});
   for (const LaunchNote& note : made.notes) table.add({printable(note.flag), std::string(said(note.use)), note.what});
@@ -68,8 +63,7 @@ void add_from(CLI::App& app, Action& chosen) {
           "the line that starts vllm serve, sglang.launch_server, trtllm-serve or llama-server, in quotes; or a\n"
           "file with it, as a script, or the container of a docker-compose or Kubernetes file")
       ->required();
-  auto* device =
-      verb->add_option("--device", o->device, "the device, which a line does not name")->capture_default_str();
+  verb->add_option("--device", o->device, "the device, which a line does not name; default: h100-sxm");
   verb->add_option("--transformer", o->transformer, "the network, in place of the line's: a name or a config.json");
   verb->add_option("--acceptance", o->acceptance,
                    "JSON, '{\"per_position\": [0.8, 0.6]}'; default: a guess (docs/reference/acceptance.md)");
@@ -77,12 +71,7 @@ void add_from(CLI::App& app, Action& chosen) {
   verb->footer(
       "The scenario is written to standard output, and what became of each flag to standard error.\n"
       "Example: draftline from 'vllm serve Qwen/Qwen3-8B -tp 2' --device h200 > s.json && draftline run s.json");
-  verb->callback([o, device, &chosen] {
-    chosen = {AcrossRanks::first_alone, [o, device](const Common& c) {
-                o->device_given = device->count() > 0;
-                return from(*o, c);
-              }};
-  });
+  verb->callback([o, &chosen] { chosen = {AcrossRanks::first_alone, [o](const Common& c) { return from(*o, c); }}; });
 }
 
 }  // namespace draftline::cli

@@ -11,7 +11,7 @@ namespace draftline {
 
 namespace {
 
-// Below it a rate is rare for a trained drafter. The share of a chain of three with this rate is 0.21.
+// A guess: a trained drafter rarely has a lower rate. The share of a chain of three with this rate is 0.21.
 constexpr double kRareRate = 0.4;
 constexpr double kRounding = 6e-4;  // of a share that is printed in tenths of a percent
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of networks on Hugging Face's hub, "Qwen/Qwen3-32B-FP8", as aliases of the networks that ship. Words that do
+// Names of networks on the Hugging Face hub, "Qwen/Qwen3-32B-FP8", as aliases of the networks that ship. Words that do
 // not change shapes (-Instruct, -2507, -Chat) are ignored; those of a format set the checkpoint's.
 #pragma once
 #include <optional>

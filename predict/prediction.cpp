@@ -92,6 +92,11 @@ Predictor::Predictor(Pricer& pricer, const Setup& s, const MethodChoice& m, Inte
     errors_.of[KernelKind::recurrence].reset();
     errors_.why[KernelKind::recurrence] = what + " was not measured";
   }
+  if (has_ungated_experts(*s.transformer)) {
+    errors_.experts_as_gemm = false;
+    errors_.of[KernelKind::experts].reset();
+    errors_.why[KernelKind::experts] = "experts without a gate were not measured";
+  }
   warnings_ = setup_warnings(s, method_.spec, attention, fits);
   if (!s.transformer->states()) return;
   const StepOutline& step = pricer.recordings().of(s, method_)->step(s.replica_sequences());

@@ -89,6 +89,13 @@ std::string no_indexer_times(const Setup& s) {
          "bandwidth of the engine's attention, and the interval is unknown";
 }
 
+std::string ungated_experts(const Setup& s) {
+  if (!has_ungated_experts(*s.transformer)) return "";
+  return "experts without a gate were not measured: they take the fit of gated ones with their own bytes and FLOP, and "
+         "their "
+         "error is unknown";
+}
+
 // Warns of recurrences that are priced by another's measurements.
 std::string no_recurrence_times(const Setup& s) {
   const std::string what = unmeasured_recurrence(*s.transformer);
@@ -121,13 +128,18 @@ std::string unmeasured_recurrence(const TransformerShape& s) {
   return "";
 }
 
+bool has_ungated_experts(const TransformerShape& s) {
+  const Experts* e = s.experts();
+  return e != nullptr && !is_gated(e->kind);
+}
+
 std::vector<std::string> setup_warnings(const Setup& s, const MethodSpec& m, const AttentionChoice& attention,
                                         const ChosenFits& fits) {
   std::vector<std::string> all{not_measured(attention), guessed_formats(s, m, fits),
                                slow_experts(s),         divided_blocks(s),
                                others_links(s),         no_module(s, m),
                                no_indexer_times(s),     no_recurrence_times(s),
-                               coarse_prefixes(s, m)};
+                               ungated_experts(s),      coarse_prefixes(s, m)};
   std::erase(all, "");
   return all;
 }

@@ -12,6 +12,9 @@ namespace draftline {
 // The recurrence of some of its layers whose kernels nobody measured; empty if there is none.
 std::string unmeasured_recurrence(const TransformerShape&);
 
+// Experts of two matrices, of which no table has times.
+bool has_ungated_experts(const TransformerShape&);
+
 // The warnings, each a sentence. The choice must be attention_of() of this setup, and the fits its chosen_fits().
 std::vector<std::string> setup_warnings(const Setup&, const MethodSpec&, const AttentionChoice&, const ChosenFits&);
 

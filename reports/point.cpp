@@ -7,6 +7,8 @@
 
 #include "core/build_info.h"
 #include "core/fingerprint.h"
+#include "core/quantity_text.h"
+#include "model/devices/fit_quality.h"
 
 namespace draftline {
 
@@ -191,6 +193,15 @@ std::string SkippedPoints::sentence() const {
   if (count_ == 0) return "";
   const std::string first = first_.empty() ? "" : " (" + first_ + ")";
   return std::to_string(count_) + (count_ == 1 ? " point skipped" : " points skipped; the first") + first + ": " + why_;
+}
+
+std::string median_interval(const std::vector<RatioInterval>& all) {
+  const auto off = [&](double RatioInterval::*end) {
+    std::vector<double> ends;
+    for (const RatioInterval& i : all) ends.push_back(i.*end);
+    return significant(100 * (quantile(ends, 0.5) - 1), 2);
+  };
+  return off(&RatioInterval::low) + " to +" + off(&RatioInterval::high) + " %";
 }
 
 std::string method_text(const Scenario& s, const Point& p, bool with_length) {

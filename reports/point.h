@@ -6,6 +6,7 @@
 #include <ostream>
 #include <string>
 
+#include "core/interval.h"
 #include "core/json_writer.h"
 #include "inputs/scenario.h"
 #include "reports/output.h"
@@ -41,6 +42,9 @@ class SkippedPoints {
   std::size_t count_ = 0;
   std::string first_, why_;
 };
+
+// "-10 to +17 %": the medians of the ends of these intervals, of which there is at least one.
+std::string median_interval(const std::vector<RatioInterval>&);
 
 // "medusa, k 3"; with its acceptance where methods of the scenario differ in nothing else.
 std::string method_text(const Scenario&, const Point&, bool with_length = true);

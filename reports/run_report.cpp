@@ -32,18 +32,10 @@ std::string RunReport::intervals() const {
   if (rows() == 0) return {};
   if (step_times_.empty())
     return "No 90 % intervals: the errors of the kernels for which these steps wait are unknown.";
-  const auto middle = [](const std::vector<RatioInterval>& all) {
-    const auto off = [&](double RatioInterval::*end) {
-      std::vector<double> ends;
-      for (const RatioInterval& i : all) ends.push_back(i.*end);
-      return significant(100 * (quantile(ends, 0.5) - 1), 2);
-    };
-    return off(&RatioInterval::low) + " to +" + off(&RatioInterval::high) + " %";
-  };
   std::string which = "median point";
   if (step_times_.size() < rows()) which += " of the " + std::to_string(step_times_.size()) + " with known errors";
-  return "90 % intervals (" + which + "): step " + middle(step_times_) +
-         (speedups_.empty() ? "" : ", speedup " + middle(speedups_));
+  return "90 % intervals (" + which + "): step " + median_interval(step_times_) +
+         (speedups_.empty() ? "" : ", speedup " + median_interval(speedups_));
 }
 
 std::string RunReport::requests() const {

@@ -109,22 +109,27 @@ Reading oracle_gap(Result r, const ServingFigures& oracle) {
 }  // namespace
 }  // namespace served
 
-std::string interval_text(const ServingOutcome& o) {
+std::vector<OverSteps> means_over_steps(const ServingOutcome& o) {
   using S = ServingFigures;
+  std::vector<OverSteps> all;
+  const auto add = [&](std::string_view name, std::string_view unit, const Reading& mean) {
+    if (mean.interval) all.push_back({name, unit, std::get<double>(mean.value), *mean.interval});
+  };
+  add("TTFT", "s", served::mean_over_steps(&S::ttft)(o));
+  add("TPOT", "s", served::mean_over_steps(&S::tpot)(o));
+  add("tokens/s", "", served::over_steps(served::throughput)(o));
+  return all;
+}
+
+std::string interval_text(const ServingOutcome& o) {
   const auto* r = std::get_if<ServingResult>(&o.result);
   if (r == nullptr || !r->ends) return "";
-  std::string text = "90 % interval, every step " + significant(r->ends->step.low) + " to " +
-                     significant(r->ends->step.high) + " times as long:";
-  const auto add = [&](std::string_view name, const Reading& figure, std::string_view unit) {
-    if (figure.interval)
-      text += " " + std::string(name) + " " + in_unit(figure.interval->low, unit) + " to " +
-              in_unit(figure.interval->high, unit) + ",";
-  };
-  add("TTFT", served::mean_over_steps(&S::ttft)(o), "s");
-  add("TPOT", served::mean_over_steps(&S::tpot)(o), "s");
-  add("tokens/s", served::over_steps(served::throughput)(o), "");
-  text.back() = '.';
-  return text;
+  std::string means;
+  for (const OverSteps& m : means_over_steps(o))
+    means += (means.empty() ? " " : ", ") + std::string(m.name) + " " + in_unit(m.interval.low, m.unit) + " to " +
+             in_unit(m.interval.high, m.unit);
+  return "90 % intervals, with every step " + significant(r->ends->step.low) + " to " +
+         significant(r->ends->step.high) + " times as long:" + means + ".";
 }
 
 std::string overload_text(const ServingResult& r) {

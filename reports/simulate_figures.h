@@ -14,7 +14,15 @@ inline bool has_prices(const Scenario& s) { return !s.serving->prices.per_hour.e
 // A warning about a load that overloads the servers; "" for any other load.
 std::string overload_text(const ServingResult&);
 
-// Means over the 90 % interval of the steps, as a sentence; "" without an interval.
+// A mean latency or the throughput, and its values over the 90 % interval of the steps.
+struct OverSteps {
+  std::string_view name, unit;  // "" for the unit of tokens/s
+  double value;
+  Interval interval;
+};
+std::vector<OverSteps> means_over_steps(const ServingOutcome&);  // empty without an interval
+
+// These means as a sentence; "" without an interval.
 std::string interval_text(const ServingOutcome&);
 
 // `targets`: those of the scenario, for the member "targets".

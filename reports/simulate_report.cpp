@@ -13,6 +13,8 @@ void SimulateReport::note(const ServingOutcome& o) {
   warn(r.warnings);
   if (!r.no_interval.empty()) warn({r.no_interval});
   interval_ = interval_text(o);
+  for (const OverSteps& m : means_over_steps(o))
+    if (m.value > 0) over_steps_[m.name].push_back({m.interval.low / m.value, m.interval.high / m.value});
   preemptions_ = std::max(preemptions_, r.runs.front().figures.preemptions);
   if (const std::string text = overload_text(r); !text.empty()) {
     ++overloaded_;
@@ -20,7 +22,15 @@ void SimulateReport::note(const ServingOutcome& o) {
   }
 }
 
-// Which rows these are says the column "queue".
+std::string SimulateReport::intervals() const {
+  if (rows() == 1) return interval_;
+  std::string medians;
+  for (const auto& [name, all] : over_steps_)
+    medians += (medians.empty() ? " " : ", ") + std::string(name) + " " + median_interval(all);
+  return medians.empty() ? "" : "90 % intervals (medians of the rows):" + medians + "; --csv and --json have each.";
+}
+
+// The column "queue" marks these rows.
 std::string SimulateReport::overload() const {
   if (overloaded_ == 0) return {};
   if (rows() == 1) return "warning: " + overload_;
@@ -36,7 +46,7 @@ void SimulateReport::write_sentences(Page& page) const {
     page.say("The first " + std::to_string(warm_up) + " requests warm up the servers and are excluded.");
   if (const int runs = s.replications.value_or(1); runs > 1)
     page.say("Means of " + std::to_string(runs) + " runs; --json contains their intervals.");
-  if (rows() == 1) page.say(interval_);
+  page.say(intervals());
   page.say(scenario().note);
   page.say(skipped());
   if (preemptions_ > 0)

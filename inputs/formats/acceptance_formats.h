@@ -24,13 +24,13 @@ struct AcceptanceFormat {
 };
 std::span<const AcceptanceFormat> acceptance_formats();
 
-std::optional<ServedAcceptance> acceptance_in_benchmark(const AcceptanceFile&);      // vLLM, SGLang
-std::optional<ServedAcceptance> acceptance_in_trtllm_bench(const AcceptanceFile&);   //
-std::optional<ServedAcceptance> acceptance_in_responses(const AcceptanceFile&);      // vLLM's per-request metrics
-std::optional<ServedAcceptance> acceptance_in_prometheus(const AcceptanceFile&);     // answers of /api/v1/query
-std::optional<ServedAcceptance> acceptance_in_metrics(const AcceptanceFile&);        // of a server's /metrics
-std::optional<ServedAcceptance> acceptance_in_vllm_log(const AcceptanceFile&);       //
-std::optional<ServedAcceptance> acceptance_in_sglang_log(const AcceptanceFile&);     //
-std::optional<ServedAcceptance> acceptance_in_llama_cpp_log(const AcceptanceFile&);  //
+std::optional<ServedAcceptance> acceptance_in_benchmark(const AcceptanceFile&);  // vLLM, SGLang
+std::optional<ServedAcceptance> acceptance_in_trtllm_bench(const AcceptanceFile&);
+std::optional<ServedAcceptance> acceptance_in_responses(const AcceptanceFile&);   // vLLM's per-request metrics
+std::optional<ServedAcceptance> acceptance_in_prometheus(const AcceptanceFile&);  // answers of /api/v1/query
+std::optional<ServedAcceptance> acceptance_in_metrics(const AcceptanceFile&);     // of a server's /metrics
+std::optional<ServedAcceptance> acceptance_in_vllm_log(const AcceptanceFile&);
+std::optional<ServedAcceptance> acceptance_in_sglang_log(const AcceptanceFile&);
+std::optional<ServedAcceptance> acceptance_in_llama_cpp_log(const AcceptanceFile&);
 
 }  // namespace draftline

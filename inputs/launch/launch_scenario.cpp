@@ -62,8 +62,7 @@ Server find_server(const CommandText& command) {
   }
   throw InputErrors(
       "the line starts no known server: it has none of `vllm serve`, `python -m sglang.launch_server`, `trtllm-serve` "
-      "and "
-      "`llama-server`");
+      "and `llama-server`");
 }
 
 std::string dashed(std::string_view flag) {
@@ -218,7 +217,8 @@ LaunchScenario scenario_of_line(std::string_view text, const LaunchOptions& opti
     for (std::size_t i = 0; i + 1 < server.first; ++i)  // echo '{..}' > options.yaml; trtllm-serve ..
       if (words[i].starts_with("--options=")) Flags(server.engine, {words[i]}, 0).read(launched, result.notes);
 
-  LaunchJson scenario{{"device", options.device}};
+  const std::string device = options.device.value_or("h100-sxm");
+  LaunchJson scenario{{"device", device}};
   if (options.transformer) {
     scenario["transformer"] = *options.transformer;
   } else {
@@ -239,8 +239,9 @@ LaunchScenario scenario_of_line(std::string_view text, const LaunchOptions& opti
     method["acceptance"] = acceptance_of(method, options, result.notes);
     scenario["method"].push_back(method);
   }
-  result.notes.push_back(
-      {"device", FlagUse::left_out, "a line names none: \"" + options.device + "\" stands in; --device gives another"});
+  if (!options.device)
+    result.notes.push_back(
+        {"device", FlagUse::left_out, "a line names none: \"" + device + "\" stands in; --device gives another"});
   result.json = scenario.dump(2) + "\n";
   return result;
 }

@@ -12,7 +12,7 @@
 namespace draftline {
 
 struct LaunchOptions {
-  std::string device;                      // a line names none
+  std::optional<std::string> device;       // a line names none; none: h100-sxm, with a note
   std::optional<std::string> transformer;  // in place of the line's
   std::optional<std::string> acceptance;   // JSON; none: a guess
   std::optional<std::string> rate;         // of requests, "6 /s": adds a workload, and with it the scheduler's keys

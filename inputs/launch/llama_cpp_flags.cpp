@@ -38,10 +38,12 @@ constexpr auto kFlags = std::to_array<LaunchFlag>({
     costs_nothing(
         "--host --port --alias -a --api-key --log-file --path --timeout -to --threads-http -c --ctx-size --jinja "
         "--chat-template --chat-template-file --reasoning-format --seed --temp --top-k --top-p --min-p --mmproj "
-        "-ctv --cache-type-v -hff --hf-file -s -n --predict -fa --flash-attn"),
+        "-hff --hf-file -s -n --predict"),
     costless_switch(
         "--metrics --slots --props --no-webui --no-mmap --mlock -cb --cont-batching --log-disable --verbose -v "
         "--no-warmup"),
+    left_out("-ctv --cache-type-v", "values are priced in the format of the keys (-ctk)"),
+    left_out("-fa --flash-attn", "attention is priced as the profile's, which is fused"),
     left_out("-ub --ubatch-size", "prompts are computed in chunks of --batch-size"),
     left_out("-sm --split-mode -ts --tensor-split -mg --main-gpu",
              "several devices: give \"tensor_parallel\" for rows"),

@@ -83,7 +83,8 @@ constexpr auto kFlags = std::to_array<LaunchFlag>({
         "--crash-dump-folder --model-loader-extra-config --base-gpu-id --collect-tokens-histogram"),
     costless_switch(
         "--trust-remote-code --enable-metrics --enable-cache-report --skip-tokenizer-init --skip-server-warmup "
-        "--log-requests --enable-torch-compile --disable-custom-all-reduce"),
+        "--log-requests"),
+    left_out_switch("--disable-custom-all-reduce", "all-reduces are priced with the kernels of the profile"),
     left_out("--mem-fraction-static --mem-fraction",
              "it covers weights and KV pool alone; \"gpu_memory_utilization\" is some 0.05 to 0.1 more"),
     left_out("--attention-backend --prefill-attention-backend --decode-attention-backend --moe-runner-backend "
@@ -102,7 +103,8 @@ constexpr auto kFlags = std::to_array<LaunchFlag>({
     left_out("--grammar-backend", "grammars are not modelled"),
     left_out("--disaggregation-mode --disaggregation-transfer-backend",
              "prompts on other servers are \"disaggregation\""),
-    left_out_switch("--enable-hierarchical-cache --enable-two-batch-overlap --enable-eplb --enable-lora",
+    left_out_switch("--enable-hierarchical-cache --enable-two-batch-overlap --enable-eplb --enable-lora "
+                    "--enable-torch-compile",
                     "is not modelled"),
 });
 

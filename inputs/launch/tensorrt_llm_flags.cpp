@@ -39,12 +39,14 @@ constexpr auto kFlags = std::to_array<LaunchFlag>({
     used("--max-num-tokens", take_budget),
     used("--kv-cache-dtype", take_cache),
     used("--options", take_options),
-    costs_nothing("--host --port --backend --tokenizer --max-seq-len --max-beam-width --log-level --revision "
+    costs_nothing("--host --port --tokenizer --max-seq-len --log-level --revision "
                   "--reasoning-parser --tool-parser --metadata-server-config-file --served-model-name"),
     costless_switch("--trust-remote-code"),
     left_out("--kv-cache-free-gpu-memory-fraction --free-gpu-memory-fraction",
              "it is the share of the memory that weights leave; \"gpu_memory_utilization\" is the share of all"),
     left_out("--extra-llm-api-options --config", "YAML is not read: add its keys to the line as JSON"),
+    left_out("--max-beam-width", "beams are not modelled: each is a sequence more"),
+    left_out("--backend", "the profile is of the PyTorch backend"),
     left_out("--gpus-per-node --cluster-size", "all devices are of one node"),
 });
 

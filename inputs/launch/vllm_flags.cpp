@@ -94,7 +94,8 @@ constexpr auto kFlags = std::to_array<LaunchFlag>({
         "--data-parallel-backend --data-parallel-address --data-parallel-rpc-port"),
     costless_switch("--trust-remote-code --enable-auto-tool-choice --disable-log-requests --enable-log-requests "
                     "--disable-log-stats --disable-uvicorn-access-log --enable-server-load-tracking "
-                    "--disable-custom-all-reduce --enable-reasoning --disable-fastapi-docs"),
+                    "--enable-reasoning --disable-fastapi-docs"),
+    left_out_switch("--disable-custom-all-reduce", "all-reduces are priced with the kernels of the profile"),
     left_out("--cpu-offload-gb --kv-offloading-size --swap-space", "memory of the host is not modelled"),
     left_out("--max-loras --max-lora-rank --lora-modules", "adapters are not modelled: each step costs more"),
     left_out_switch("--enable-lora", "adapters are not modelled: each step costs more"),

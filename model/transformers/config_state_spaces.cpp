@@ -18,6 +18,16 @@ struct MambaKeys {
   int default_groups = 1;
 };
 
+// Of Bamba, from which Granite 4 and Falcon-H1 descend.
+constexpr MambaKeys kBambaKeys{.heads = "mamba_n_heads",
+                               .head_dim = "mamba_d_head",
+                               .groups = "mamba_n_groups",
+                               .state = "mamba_d_state",
+                               .kernel = "mamba_d_conv",
+                               .chunk = "mamba_chunk_size",
+                               .convolution_bias = "mamba_conv_bias",
+                               .bias = "mamba_proj_bias"};
+
 int size_or(const Reader& in, std::string_view key, int otherwise) {
   const auto found = given(in, key);
   return found ? found->positive_int(kMostColumns) : otherwise;
@@ -167,6 +177,11 @@ void read_nemotron_h(const Reader& in, ConfigNetwork& s) {
   s.mtp_layer = LayerKind{.experts = s.experts.has_value(), .rope = false};
   if (const auto mtp = given(in, "mtp_hybrid_override_pattern"); mtp && mtp->text() != "*E")
     mtp->fail("only MTP modules of attention and experts (*E) are modelled");
+  if (const auto mtp = given(in, "mtp_layers_block_type")) {
+    const auto words = mtp->items();
+    if (words.size() != 2 || words[0].text() != "attention" || words[1].text() != "moe")
+      mtp->fail("only MTP modules of attention and experts are modelled");
+  }
 }
 
 void read_granite_hybrid(const Reader& in, ConfigNetwork& s) {
@@ -181,14 +196,7 @@ void read_granite_hybrid(const Reader& in, ConfigNetwork& s) {
   s.whole.embedding_scale = factor(in, "embedding_multiplier").value_or(1);
   if (factor(in, "residual_multiplier").value_or(1) != 1 || factor(in, "logits_scaling").value_or(1) != 1)
     s.whole.notes.push_back("factors on residuals and on logits are ignored: they cost nothing");
-  s.mamba = read_mamba(in, {.heads = "mamba_n_heads",
-                            .head_dim = "mamba_d_head",
-                            .groups = "mamba_n_groups",
-                            .state = "mamba_d_state",
-                            .kernel = "mamba_d_conv",
-                            .chunk = "mamba_chunk_size",
-                            .convolution_bias = "mamba_conv_bias",
-                            .bias = "mamba_proj_bias"});
+  s.mamba = read_mamba(in, kBambaKeys);
   const int shared = needed(in, {"shared_intermediate_size"}, kMostColumns);
   const auto experts = given(in, "num_local_experts");
   if (experts && experts->integer(0, 1 << 16) > 0) {
@@ -211,14 +219,7 @@ void read_falcon_h1(const Reader& in, ConfigNetwork& s) {
   refuse(in, "mamba_norm_before_gate", "a norm before the gate is not modelled for this architecture");
   if (given(in, "attn_layer_indices"))
     in.at("attn_layer_indices").fail("attention in some layers alone is not modelled for this architecture");
-  Mamba2 m = read_mamba(in, {.heads = "mamba_n_heads",
-                             .head_dim = "mamba_d_head",
-                             .groups = "mamba_n_groups",
-                             .state = "mamba_d_state",
-                             .kernel = "mamba_d_conv",
-                             .chunk = "mamba_chunk_size",
-                             .convolution_bias = "mamba_conv_bias",
-                             .bias = "mamba_proj_bias"});
+  Mamba2 m = read_mamba(in, kBambaKeys);
   m.norm = flag(in, "mamba_rms_norm", true);
   if (const auto columns = given(in, "mamba_d_ssm"); columns && columns->positive_int(kMostColumns) != m.columns())
     columns->fail("must be the columns of all heads of its state spaces, " + std::to_string(m.columns()));

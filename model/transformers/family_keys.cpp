@@ -112,12 +112,15 @@ constexpr std::array kRows{
     KeysOf{"opt", "enable_bias", ""},
     KeysOf{"kimi_linear kimi_k3",
            "num_shared_experts|n_shared_experts first_k_dense_replace mla_use_nope moe_renormalize q_lora_rank",
-           "num_key_value_heads head_dim qk_head_dim num_nextn_predict_layers moe_layer_freq use_grouped_topk"},
+           "num_key_value_heads head_dim qk_head_dim num_nextn_predict_layers moe_layer_freq use_grouped_topk "
+           "activation_situ_beta activation_situ_linear_beta latent_moe_use_norm gate_lower_bound num_expert_group "
+           "topk_group"},
     KeysOf{"nemotron_h",
            "num_key_value_heads head_dim|attention_head_dim n_groups conv_kernel "
            "hybrid_override_pattern|layers_block_type",
            "chunk_size mamba_num_groups expand time_step_min time_step_max time_step_floor time_step_limit "
-           "mamba_hidden_act use_mamba_kernels mamba_expand sliding_window num_nextn_predict_layers"},
+           "mamba_hidden_act use_mamba_kernels mamba_expand sliding_window num_nextn_predict_layers time_step_rank "
+           "norm_eps partial_rotary_factor"},
     KeysOf{"granitemoehybrid",
            "num_key_value_heads mamba_n_groups mamba_d_conv num_local_experts position_embedding_type "
            "layers_block_type|layer_types",

@@ -32,6 +32,7 @@ StoredMatrices modules(const LatentHeads& a, int inputs, int hidden) {
   StoredMatrices all{{"self_attn.kv_a_proj_with_mqa", inputs, l.kv_rank + l.rope_dim},
                      {"self_attn.kv_b_proj", l.kv_rank, a.expanded_columns()},
                      {"self_attn.o_proj", a.result_columns(), hidden}};
+  if (a.output_gate) all.push_back({"self_attn.g_proj", inputs, a.result_columns()});
   if (l.q_rank > 0) {
     all.push_back({"self_attn.q_a_proj", inputs, l.q_rank});
     all.push_back({"self_attn.q_b_proj", l.q_rank, a.q_columns()});
@@ -46,7 +47,13 @@ StoredMatrices modules(const LatentHeads& a, int inputs, int hidden) {
   return all;
 }
 
+// Kinds of attention whose matrices are not told apart count as one.
+StoredMatrices as_one(std::string_view name, const LayerShape& alone) {
+  return {{name, alone.hidden, static_cast<int>(attention_parameters(alone) / std::max(alone.hidden, 1))}};
+}
+
 StoredMatrices modules(const DeltaNet& d, int inputs, int hidden) {
+  if (d.column_gates) return as_one("self_attn.q_proj", {.hidden = inputs, .attention = d});
   return {{"linear_attn.in_proj_qkv", inputs, d.convolved_columns()},
           {"linear_attn.in_proj_z", inputs, d.value_columns()},
           {"linear_attn.in_proj_b", inputs, d.value_heads},
@@ -54,11 +61,9 @@ StoredMatrices modules(const DeltaNet& d, int inputs, int hidden) {
           {"linear_attn.out_proj", d.value_columns(), hidden}};
 }
 
-// A kind of attention without names of its own counts as one matrix.
 template <class Other>
 StoredMatrices modules(const Other& a, int inputs, int) {
-  LayerShape alone{.hidden = inputs, .attention = a};
-  return {{"self_attn", inputs, static_cast<int>(attention_parameters(alone) / std::max(inputs, 1))}};
+  return as_one("self_attn", {.hidden = inputs, .attention = a});
 }
 
 StoredMatrices attention_modules(const LayerShape& l) {
@@ -72,11 +77,16 @@ StoredMatrices mlp_modules(const LayerShape& layer) {
     all.push_back({"mlp.up_proj", layer.hidden, m->intermediate});
     all.push_back({"mlp.down_proj", m->intermediate, layer.hidden});
   }
-  if (const Experts* e = layer.experts(); e != nullptr && e->shared > 0)
-    for (const std::string_view name : {"mlp.shared_experts.gate_proj", "mlp.shared_experts.up_proj"})
-      all.push_back({name, layer.hidden, e->shared});
-  if (const Experts* e = layer.experts(); e != nullptr && e->shared > 0)
+  const Experts* e = layer.experts();
+  if (e != nullptr && e->shared > 0) {
+    if (is_gated(e->kind)) all.push_back({"mlp.shared_experts.gate_proj", layer.hidden, e->shared});
+    all.push_back({"mlp.shared_experts.up_proj", layer.hidden, e->shared});
     all.push_back({"mlp.shared_experts.down_proj", e->shared, layer.hidden});
+  }
+  if (e != nullptr && e->latent > 0) {
+    all.push_back({"mlp.fc1_latent_proj", layer.hidden, e->latent});
+    all.push_back({"mlp.fc2_latent_proj", e->latent, layer.hidden});
+  }
   return all;
 }
 
@@ -84,9 +94,11 @@ StoredMatrices expert_modules(const LayerShape& layer) {
   const Experts* e = layer.experts();
   if (e == nullptr) return {};
   const bool beside = std::holds_alternative<ExpertsBesideMlp>(layer.mlp);  // and not within it (Gemma 4)
-  return {{beside ? "experts.0.gate_proj" : "mlp.experts.0.gate_proj", layer.hidden, e->intermediate, 1.0 * e->count},
-          {beside ? "experts.0.up_proj" : "mlp.experts.0.up_proj", layer.hidden, e->intermediate, 1.0 * e->count},
-          {beside ? "experts.0.down_proj" : "mlp.experts.0.down_proj", e->intermediate, layer.hidden, 1.0 * e->count}};
+  const int hidden = e->row_columns(layer.hidden), gate = is_gated(e->kind) ? e->intermediate : 0;
+  const double count = e->count;
+  return {{beside ? "experts.0.gate_proj" : "mlp.experts.0.gate_proj", hidden, gate, count},
+          {beside ? "experts.0.up_proj" : "mlp.experts.0.up_proj", hidden, e->intermediate, count},
+          {beside ? "experts.0.down_proj" : "mlp.experts.0.down_proj", e->intermediate, hidden, count}};
 }
 
 }  // namespace

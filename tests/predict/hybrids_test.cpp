@@ -75,4 +75,24 @@ TEST_CASE("a tree on a target with recurrent states moves a state for each node,
   CHECK_FALSE(warns(medusa(R"("vllm")", "[[0], [0, 0]]")));
 }
 
+TEST_CASE("experts without a gate were not measured: a warning, and no interval") {
+  const auto predicted_with = [](const std::string& gated) {
+    return prediction(R"({"device": "h100-sxm", "engine": "vllm", "method": )" + kAutoregressive +
+                      R"(, "batch_size": 8, "prompt_tokens": 64, "output_tokens": 12, "transformer": {"layers": 32,
+      "hidden": 4096, "intermediate": 4096, "heads": 32, "kv_heads": 8, "head_dim": 128, "vocabulary": 32000, "gated": )" +
+                      gated + R"(, "experts": {"count": 16, "per_token": 2, "intermediate": 4096}}})");
+  };
+  const auto warns = [](const Prediction& p) {
+    return std::any_of(p.warnings.begin(), p.warnings.end(), [](const std::string& w) {
+      return w.find("experts without a gate were not measured") != std::string::npos;
+    });
+  };
+  const Prediction gated = predicted_with("true"), ungated = predicted_with("false");
+  CHECK_FALSE(warns(gated));
+  CHECK(gated.interval);
+  CHECK(warns(ungated));
+  CHECK_FALSE(ungated.interval);
+  CHECK(contains(ungated.no_interval, "experts without a gate were not measured"));
+}
+
 }  // namespace draftline

@@ -2,6 +2,7 @@
 // Networks with state spaces (Mamba-2) and with gates per column (KDA): sizes against published ones, keys, work,
 // shares.
 #include "model/transformers/described_transformer.h"
+#include "model/transformers/module_formats.h"
 #include "model/work.h"
 #include "tests/catch.h"
 #include "tests/model/transformers/config_text.h"
@@ -222,6 +223,17 @@ TEST_CASE("parameters of networks with state spaces and with gates per column ar
   CHECK(parameters(k3) == Approx(2.8e12).epsilon(0.02));
   CHECK(k3.notes.size() == 1);  // attention over blocks of layers is not priced
   CHECK((k3.experts()->latent == 3584 && k3.latent()->output_gate));
+}
+
+TEST_CASE(
+    "the named modules of a network hold its parameters: experts without a gate, of a latent space, KDA's gates") {
+  std::vector<json> configs{kimi_k3()};
+  for (const PublishedHybrid& p : published_hybrids()) configs.push_back(p.config);
+  for (const json& config : configs) {
+    INFO(config);
+    const auto s = shape_from(config);
+    CHECK(stored_bytes(s, Precision(DType::bf16)).value == Approx(2 * parameters(s)).epsilon(0.002));
+  }
 }
 
 TEST_CASE("Nemotron-H's layers are one sublayer each, and its MTP module is attention with experts") {
