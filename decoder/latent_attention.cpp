@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "decoder/compressed_attention.h"
+
 namespace draftline {
 
 LatentWeights make_latent(WeightStore& store, const std::string& prefix, const LatentHeads& a, int inputs) {
@@ -23,7 +25,8 @@ LatentWeights make_latent(WeightStore& store, const std::string& prefix, const L
   w.absorbed = narrow ? store.table(prefix + "latent.kv_up.absorbed", l.kv_rank, expanded) : w.kv_up;
   if (const auto& i = l.indexer)
     w.indexer = {.q_up = store.attention(prefix + "indexer.q_up", l.q_rank, i->heads * i->head_dim),
-                 .key_and_weights = store.table(prefix + "indexer.key_and_weights", inputs, i->head_dim + i->heads),
+                 .key_and_weights = store.table(prefix + "indexer.key_and_weights", inputs,
+                                                (i->pool > 1 ? 2 : 1) * i->head_dim + i->heads),
                  .k_norm = store.vector(prefix + "indexer.k_norm", i->head_dim),
                  .k_norm_bias = store.vector(prefix + "indexer.k_norm_bias", i->head_dim)};
   return w;
@@ -36,7 +39,14 @@ static Tensor indexed_tokens(Ops& ops, Tensor y, Tensor queries, const IndexerWe
   const Tensor both = ops.linear(y, w.key_and_weights);
   const Tensor k = ops.layer_norm(columns(both, 0, i.head_dim), w.k_norm, w.k_norm_bias, single(i.norm_epsilon));
   const Tensor q = ops.index_append(ops.linear(queries, w.q_up), k, a.rope, at);
-  return ops.select_tokens(q, columns(both, i.head_dim, i.heads), at);
+  const Tensor weights = columns(both, w.key_and_weights.out - i.heads, i.heads);
+  if (i.pool == 1) return ops.select_tokens(q, weights, at);
+  Attention scores =
+      scores_of({i.heads, i.head_dim, i.top_k, i.keys, i.pool * i.key_bytes()}, ops.details(at.pass), q.dtype);
+  scores.index_bytes += weights.bytes();
+  const Tensor groups =
+      ops.priced_alone({"select_tokens", {q, weights}, {}, at.pass, scores, {.every = i.pool}, q}, i.top_k);
+  return groups;
 }
 
 Tensor latent_attention(Ops& ops, Tensor y, const LatentWeights& w, const LatentHeads& a, const LayerPass& at,
@@ -49,8 +59,10 @@ Tensor latent_attention(Ops& ops, Tensor y, const LatentWeights& w, const Latent
   Tensor q = columns(down, 0, queries), q_latent;
   if (w.q_up) q = ops.linear(q_latent = ops.rms_norm(q, *w.q_norm, epsilon), *w.q_up);
   const Tensor latent = ops.rms_norm(columns(down, queries, l.kv_rank), w.kv_norm, epsilon);
-  const LatentAppend rotated =
-      ops.latent_append(q, latent, columns(down, queries + l.kv_rank, l.rope_dim), l, a.rope, at);
+  Tensor shared_key = down;  // has no columns where nothing is rotated
+  if (l.rope_dim > 0) shared_key = columns(down, queries + l.kv_rank, l.rope_dim);
+  else shared_key.cols = 0;
+  const LatentAppend rotated = ops.latent_append(q, latent, shared_key, l, a.rope, at);
   if (w.indexer) chosen = indexed_tokens(ops, y, q_latent, *w.indexer, a, at);
   const int most_absorbed = bits_of(at.cache.dtype) < 16 ? l.most_absorbed_8bit : l.most_absorbed;
   if (!chosen && ops.rows(at.pass).prompts && ops.rows(at.pass).widest > most_absorbed)

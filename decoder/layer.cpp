@@ -32,10 +32,20 @@ void Stream::scale(Ops& ops, Weight w) {
 static Cache make_cache(Ops& ops, const HeadAttention& a, int layers, int capacity) {
   Window window;
   if (a.window) window.tokens = a.window->tokens, window.chunked = a.window->chunked;
+  if (const auto& b = a.blocks)
+    return ops.cache_of({.layers = layers,
+                         .kv_heads = a.heads.kv_heads,
+                         .head_dim = a.heads.head_dim,
+                         .value_dim = a.heads.value_dim,
+                         .indexer = Indexer{.heads = b->heads, .head_dim = b->head_dim, .keys = b->keys}},
+                        capacity);
   return ops.cache(layers, a.heads.kv_heads, a.heads.head_dim, capacity, window, a.heads.value_dim);
 }
 static Cache make_cache(Ops& ops, const LatentHeads& a, int layers, int capacity) {
   return ops.latent_cache(layers, a.dims, a.dims.indexer.has_value(), capacity);
+}
+static Cache make_cache(Ops& ops, const CompressedAttention& a, int layers, int capacity) {
+  return make_window_cache(ops, a, layers, capacity);
 }
 static Cache make_cache(Ops& ops, const AttentionBesideMamba& b, int layers, int capacity) {
   return make_cache(ops, b.attention, layers, capacity);
@@ -43,6 +53,8 @@ static Cache make_cache(Ops& ops, const AttentionBesideMamba& b, int layers, int
 constexpr auto kNoCache = "the layer has no cache of keys and values";
 static Cache make_cache(Ops&, const DeltaNet&, int, int) { throw Bug(kNoCache); }
 static Cache make_cache(Ops&, const Mamba2&, int, int) { throw Bug(kNoCache); }
+static Cache make_cache(Ops&, const Mamba1&, int, int) { throw Bug(kNoCache); }
+static Cache make_cache(Ops&, const LinearAttention&, int, int) { throw Bug(kNoCache); }
 static Cache make_cache(Ops&, const NoAttention&, int, int) { throw Bug(kNoCache); }
 
 Cache make_cache(Ops& ops, const LayerShape& s, int layers, int capacity) {
@@ -73,10 +85,15 @@ struct LayerMaker {
     w.o = store.attention(prefix + "o", h.result_columns(), shape.hidden);
     if (a.o_bias) w.o_bias = store.vector(prefix + "o_bias", shape.hidden);
     if (a.sinks) w.sinks = store.vector(prefix + "sinks", h.heads);
+    if (a.gate_each_head) w.head_gates = store.attention(prefix + "head_gates", inputs(), h.heads);
+    if (const auto& b = a.blocks)
+      w.blocks = BlockWeights{.index = store.table(prefix + "indexer", inputs(), (b->heads + 1) * b->head_dim),
+                              .norms = store.vector(prefix + "indexer.norms", 2 * b->head_dim)};
   }
   void add(const LatentHeads& a) {
     w.latent = make_latent(store, prefix, a, inputs());
     if (a.output_gate) w.latent_gate = store.attention(prefix + "output_gate", inputs(), a.result_columns());
+    if (a.gate_each_head) w.head_gates = store.attention(prefix + "head_gates", inputs(), a.heads);
     w.o = store.attention(prefix + "o", a.result_columns(), shape.hidden);
   }
   void add(const DeltaNet& d) {
@@ -88,7 +105,9 @@ struct LayerMaker {
                    .a_log = store.vector(prefix + "a_log", d.value_heads),
                    .dt_bias = store.vector(prefix + "dt_bias", d.decays()),
                    .norm = store.vector(prefix + "delta_norm", d.value_dim)};
-    if (gates) {
+    if (gates && gates->full_rank_decays) {
+      w.delta_net->decays = store.attention(prefix + "decays", shape.hidden, d.decays());
+    } else if (gates) {
       w.delta_net->narrow = store.attention(prefix + "narrow", shape.hidden, (beside ? 1 : 2) * gates->rank);
       w.delta_net->decays = store.attention(prefix + "decays", gates->rank, d.decays());
       if (!beside) w.delta_net->results = store.attention(prefix + "result_gates", gates->rank, d.value_columns());
@@ -106,6 +125,29 @@ struct LayerMaker {
                  .dt_bias = store.vector(prefix + "mamba.dt_bias", m.heads)};
     if (m.norm) own.norm = store.vector(prefix + "mamba.norm", m.columns());
     own.out = store.attention(prefix + "mamba.out", m.columns(), shape.hidden);
+  }
+  void add(const Mamba1& m) {
+    MambaWeights& own = w.mamba.emplace();
+    own.in = store.attention(prefix + "mamba.in", shape.hidden, 2 * m.columns);
+    own.convolution = store.table(prefix + "mamba.convolution", m.kernel, m.columns);
+    if (m.convolution_bias) own.convolution_bias = store.vector(prefix + "mamba.convolution_bias", m.columns);
+    own.select = store.attention(prefix + "mamba.select", m.columns, m.selected_columns());
+    own.steps = store.attention(prefix + "mamba.steps", m.step_rank, m.columns);
+    own.heads = {.a_log = store.table(prefix + "mamba.a_log", m.state_dim, m.columns),
+                 .skip = store.vector(prefix + "mamba.skip", m.columns),
+                 .dt_bias = store.vector(prefix + "mamba.dt_bias", m.columns)};
+    if (m.norms) own.norm = store.vector(prefix + "mamba.norms", m.selected_columns());
+    own.out = store.attention(prefix + "mamba.out", m.columns, shape.hidden);
+  }
+  void add(const LinearAttention& l) {
+    w.qkv = store.attention(prefix + "qkvz", shape.hidden, 4 * l.columns());
+    if (l.qk_norm) w.q_norm = store.vector(prefix + "qk_norm", 2 * l.head_dim);
+    w.linear_norm = store.vector(prefix + "linear_norm", l.columns());
+    w.o = store.attention(prefix + "o", l.columns(), shape.hidden);
+  }
+  void add(const CompressedAttention& a) {
+    w.compressed = make_compressed(store, prefix, a, inputs());
+    w.o = store.attention(prefix + "o", a.group_columns(), shape.hidden);
   }
   void add(const AttentionBesideMamba& b) {
     add(b.attention);
@@ -166,6 +208,11 @@ LayerWeights make_layer(WeightStore& store, const std::string& prefix, const Lay
   }
   std::visit([&](const auto& attention) { maker.add(attention); }, s.attention);
   if (s.norms_behind() && s.has_attention()) w.attention_post_norm = maker.norm("attention_post_norm");
+  if (s.streams > 1) {
+    const int columns = s.stream_columns();
+    if (s.has_attention()) w.attention_streams = store.table(prefix + "attention_streams", columns, s.stream_weights());
+    if (s.has_mlp()) w.mlp_streams = store.table(prefix + "mlp_streams", columns, s.stream_weights());
+  }
   if (!s.has_mlp()) return std::move(w);
   if (s.norms_before()) {
     w.mlp_norm = maker.norm("mlp_norm");
@@ -177,7 +224,45 @@ LayerWeights make_layer(WeightStore& store, const std::string& prefix, const Lay
   return std::move(w);
 }
 
-static float epsilon_of(const LayerWeights& w) { return single(w.shape.norm_epsilon); }
+// A gate for each head of a result.
+static Tensor gated_heads(Ops& ops, Tensor values, Tensor y, Weight gates) {
+  const int heads = gates.out, rows = values.rows, columns = values.cols;
+  const Tensor gate = reshape(ops.linear(y, gates), rows * heads, 1);
+  return reshape(ops.sigmoid_mul(reshape(values, rows * heads, columns / heads), gate), rows, columns);
+}
+
+// Attention to the best blocks of tokens, priced alone (vLLM: the kernels of MiniMax-M3's sparse attention). q:
+// rotated.
+static Tensor attend_to_blocks(Ops& ops, Tensor y, Tensor q, const LayerWeights& w, const LayerPass& at) {
+  const HeadAttention& a = *w.shape.heads();
+  const BlockIndexer& b = *a.blocks;
+  const Pass& p = ops.details(at.pass);
+  const Bytes key = bytes_of(b.keys, b.head_dim), index = p.index_bytes();
+  const int rows = p.rows.total, widest = p.rows.widest;
+  const bool masked = !p.is_causal();
+  const std::string_view name = attention_key(p);
+  const Tensor all = ops.linear(y, w.blocks->index);
+  const Copy turned{
+      .read = all.bytes() + index, .written = all.bytes() + 1.0 * rows * key, .op = ElementOp::rope_append};
+  const Tensor heads = ops.priced_alone({"index_append", {all}, w.blocks->norms, at.pass, turned, {}, all}, all.cols);
+  const Attention scores =
+      scores_of({b.heads, b.head_dim, b.heads * b.top_k, b.keys, key}, ops.details(at.pass), y.dtype);
+  const Tensor chosen = ops.priced_alone({"select_tokens", {heads}, {}, at.pass, scores, {}, heads}, b.heads * b.top_k);
+  const Attention k{.sequences = rows,
+                    .rows = rows,
+                    .widest = std::min(widest, 1),
+                    .heads = a.heads.heads,
+                    .kv_heads = a.heads.kv_heads,
+                    .head_dim = a.heads.head_dim,
+                    .cache = at.cache.dtype,
+                    .activations = q.dtype,
+                    .masked = masked,
+                    .index_bytes = index + chosen.bytes(),
+                    .value_dim = a.heads.value_dim,
+                    .gathers = true};
+  const Window read{.tokens = b.tokens(), .chosen = true};
+  return ops.priced_alone({name, {q, chosen}, {}, at.pass, k, read, q}, a.heads.result_columns());
+}
 
 static Tensor head_attention(Ops& ops, Tensor y, const LayerWeights& w, const LayerPass& at, int ranks,
                              const std::optional<EntryChoice>& choice) {
@@ -200,54 +285,27 @@ static Tensor head_attention(Ops& ops, Tensor y, const LayerWeights& w, const La
   Tensor v = columns(qkv, values_at, v_cols);
   if (a.value_norm) v = ops.rms_norm(v, {}, epsilon, h.value_dim);
   const Tensor rotated = ops.rope_append(q, k, v, a.rope, at);
-  Tensor attended = ops.attend(rotated, at, a.query_scale, w.sinks);
+  Tensor attended =
+      a.blocks ? attend_to_blocks(ops, y, rotated, w, at) : ops.attend(rotated, at, a.query_scale, w.sinks);
   if (choice) ops.select_entries(rotated, at, choice->ring, choice->window, choice->pool, a.query_scale);
   if (a.output_gate) attended = ops.sigmoid_mul(attended, columns(qkv, h.projected_columns(), h.result_columns()));
+  if (w.head_gates) attended = gated_heads(ops, attended, y, *w.head_gates);
   return ops.sum_over_ranks(ops.linear(attended, w.o, w.o_bias), ranks);
 }
 
 Tensor self_attention(Ops& ops, Tensor y, const LayerWeights& w, const LayerPass& at, int ranks,
                       const Choices& choices) {
   if (w.shape.heads() != nullptr) return head_attention(ops, y, w, at, ranks, choices.entries);
+  if (const CompressedAttention* a = w.shape.compressed()) {
+    const Tensor groups = compressed_attention(ops, y, *w.compressed, *a, at, epsilon_of(w));
+    return ops.sum_over_ranks(ops.linear(groups, w.o), ranks);
+  }
   std::optional<Tensor> own;
   Tensor values = latent_attention(ops, y, *w.latent, std::get<LatentHeads>(w.shape.attention), at,
                                    choices.tokens != nullptr ? *choices.tokens : own);
   if (w.latent_gate) values = ops.sigmoid_mul(values, ops.linear(y, *w.latent_gate));
+  if (w.head_gates) values = gated_heads(ops, values, y, *w.head_gates);
   return ops.sum_over_ranks(ops.linear(values, w.o), ranks);
-}
-
-static Tensor delta_net(Ops& ops, Tensor y, const LayerWeights& w, const StatePass& at) {
-  const DeltaNet& d = *w.shape.delta_net();
-  const DeltaNetWeights& own = w.delta_net.value();
-  const Tensor qkvz = ops.linear(y, w.qkv);
-  Tensor gates = ops.linear(y, own.gates), narrow = gates, z = qkvz;
-  if (own.narrow) {
-    const int rank = d.column_gates->rank;
-    narrow = ops.linear(y, *own.narrow);
-    // Engines have a kernel here that turns the decays' gates into decays.
-    gates = ops.gather({gates, ops.linear(columns(narrow, 0, rank), *own.decays)});
-  }
-  const Tensor qkv = ops.convolve(columns(qkvz, 0, d.convolved_columns()), own.convolution, at);
-  const Tensor values = ops.gated_delta_rule(qkv, gates, own.a_log, own.dt_bias, at);
-  if (own.results) z = ops.linear(columns(narrow, d.column_gates->rank, d.column_gates->rank), *own.results);
-  else z = columns(qkvz, d.convolved_columns(), d.value_columns());
-  const NormGate gate = d.column_gates ? NormGate::sigmoid : NormGate::silu;
-  return ops.linear(ops.gated_rms_norm(values, z, {own.norm, d.value_dim, epsilon_of(w), gate}), w.o);
-}
-
-static Tensor mamba(Ops& ops, Tensor y, const LayerWeights& w, const StatePass& at) {
-  const Mamba2& m = *w.shape.mamba();
-  const MambaWeights& own = w.mamba.value();
-  const int inputs = m.columns(), convolved = m.convolved_columns();
-  const Tensor all = ops.linear(y, own.in);
-  const Tensor xbc = ops.convolve(columns(all, inputs, convolved), own.convolution, at, own.convolution_bias);
-  const Tensor values = ops.selective_scan(xbc, columns(all, inputs + convolved, m.heads), own.heads, m.chunk, at);
-  const GatedNorm norm{own.norm, inputs / m.groups, epsilon_of(w), NormGate::silu_first};
-  return ops.linear(ops.gated_rms_norm(values, columns(all, 0, inputs), norm), own.out);
-}
-
-Tensor recurrence(Ops& ops, Tensor y, const LayerWeights& w, const StatePass& at, int ranks) {
-  return ops.sum_over_ranks(w.mamba ? mamba(ops, y, w, at) : delta_net(ops, y, w, at), ranks);
 }
 
 // The experts' part of an MLP. Replicas of the attention bring their rows together before it and take their own back.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One decoder layer over Ops: its weights, and its two sublayers without their norms.
 #pragma once
+#include "decoder/compressed_attention.h"
 #include "decoder/latent_attention.h"
 #include "decoder/ops.h"
 #include "model/transformers/layer_shape.h"
@@ -30,7 +31,11 @@ struct DeltaNetWeights {
 struct MambaWeights {  // the columns of `in`: gates; inputs, B, C; steps
   Weight in, convolution, out;
   std::optional<Weight> convolution_bias = {}, norm = {};
+  std::optional<Weight> select = {}, steps = {};  // of Mamba-1: B, C and the latent of the steps; the steps
   ScanWeights heads = {};
+};
+struct BlockWeights {  // of an indexer of blocks: its queries and its key; the norms of both
+  Weight index, norms;
 };
 struct BesideMlpNorms {  // behind the MLP; before the router, before the experts and behind them
   Weight mlp, router, experts, experts_post;
@@ -43,6 +48,10 @@ struct LayerWeights {
   std::optional<LatentWeights> latent;                       // replaces qkv
   std::optional<DeltaNetWeights> delta_net;
   std::optional<MambaWeights> mamba;
+  std::optional<CompressedWeights> compressed;  // replaces qkv
+  std::optional<BlockWeights> blocks;
+  std::optional<Weight> head_gates, linear_norm;
+  std::optional<Weight> attention_streams, mlp_streams;  // what mixes several residual streams
   std::optional<ExpertWeights> experts;
   std::optional<BesideMlpNorms> beside_mlp;                        // for experts beside gate_up and down
   std::optional<Weight> scale;                                     // factor on the layer's output
@@ -50,6 +59,7 @@ struct LayerWeights {
   std::optional<Weight> latent_gate, narrow, widen;                // of latent attention's result; around the experts
   Weight qkv, o, gate_up, down;
 };
+inline float epsilon_of(const LayerWeights& w) { return single(w.shape.norm_epsilon); }
 // A cache of keys and values, or of latents, for `layers` layers.
 Cache make_cache(Ops&, const LayerShape&, int layers, int capacity);
 LayerWeights make_layer(WeightStore&, const std::string& prefix, const LayerShape&);
@@ -68,6 +78,10 @@ Tensor self_attention(Ops&, Tensor y, const LayerWeights&, const LayerPass&, int
 // A recurrent sublayer without its norm, a gated delta network or a state space (also one beside attention): y [n,
 // hidden] -> [n, hidden], summed over tensor-parallel ranks.
 Tensor recurrence(Ops&, Tensor y, const LayerWeights&, const StatePass&, int ranks = 1);
+// With several residual streams, which are priced alone: what a sublayer reads, [n, hidden], and what its result makes
+// of them. `h` stands for the streams.
+Tensor join_streams(Ops&, Tensor h, const LayerShape&, Weight mixes, PassRef);
+Tensor spread_streams(Ops&, Tensor h, Tensor result, const LayerShape&, PassRef);
 // An MLP sublayer without its norm: y [n, hidden] -> [n, hidden], summed over tensor-parallel ranks. `sequences`: the
 // number of sequences of the rows, which affects the number of experts read; 0: unknown, rows choose independently.
 // `residual`: the input of the norm that computed y, read by experts beside a dense MLP.

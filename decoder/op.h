@@ -10,6 +10,7 @@
 #include "decoder/op/experts.h"
 #include "decoder/op/latent_attention.h"
 #include "decoder/op/movement.h"
+#include "decoder/op/priced_alone.h"
 #include "decoder/op/products.h"
 #include "decoder/op/recurrence.h"
 #include "decoder/op/rings.h"
@@ -28,7 +29,7 @@
   X(Store) X(Upload) X(Argmax) X(TopK) X(Sample) X(SampleChildren) X(MapIds) X(ClipTopK) X(WalkCandidates)       \
   X(ExpandTree) X(SelectTree) X(FollowPath) X(VerifyGreedy) X(VerifySampled) X(VerifyRelaxed) X(ForceAccepted)   \
   X(Commit) X(Advance) X(Quantise) X(GatedRmsNorm) X(Convolve) X(GatedDeltaRule) X(KeepEntries)                  \
-  X(SelectEntries) X(SquaredRelu) X(ScanSelectively) X(CommitStates)
+  X(SelectEntries) X(SquaredRelu) X(ScanSelectively) X(CommitStates) X(PricedAlone)
 // clang-format on
 
 namespace draftline {

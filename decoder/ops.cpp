@@ -94,6 +94,12 @@ Cache Ops::latent_cache(int layers, const LatentAttention& l, bool indexed, int 
   return make_cache({id, layers, 1, columns, l.kv_rank, cache_format_, {}, l.kv_rank, indexer}, capacity);
 }
 
+Cache Ops::cache_of(Cache form, int capacity) {
+  form.id = count(caches_);
+  form.dtype = cache_format_;
+  return make_cache(form, capacity);
+}
+
 Cache Ops::make_cache(const Cache& c, int capacity) {
   caches_.push_back(c);
   backend_.make_cache(c, kv_slots_, capacity);

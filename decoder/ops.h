@@ -54,12 +54,14 @@ class Ops {
   Cache cache(int layers, int kv_heads, int head_dim, int capacity, Window = {}, std::optional<int> value_dim = {});
   // A cache of latents, each with the shared key and, if `indexed`, the indexer's key.
   Cache latent_cache(int layers, const LatentAttention&, bool indexed, int capacity);
+  Cache cache_of(Cache form, int capacity);  // of this form, in the format of the KV cache
   // A cache of the states of recurrent layers. `states`: the number per sequence, one more than the rows of its widest
   // pass other than prompts.
   StateCache state_cache(int layers, const StateForm&, int states);
   PassRef pass(Pass);
   const Rows& rows(PassRef p) const { return tape_.pass(p).rows; }
   int sequences(PassRef p) const { return rows(p).sequences(); }
+  const Pass& details(PassRef p) const { return tape_.pass(p); }  // valid until the next pass is made
 
   // ---- networks. Shapes are [rows, columns]; n: rows of all sequences together, B: sequences
   Tensor embed(Weight table, Tensor ids, double scale = 1);  // ids [n] -> [n, hidden]
@@ -128,6 +130,9 @@ class Ops {
   // rows.
   Tensor dispatch_rows(Tensor x, Collective, int ranks, double copies);
   Tensor combine_rows(Tensor x, Collective, int ranks, double copies);
+
+  // A kernel that no backend computes; its result has the rows of op.y, and so many columns.
+  Tensor priced_alone(PricedAlone op, int columns);
 
   // ---- data movement
   // Parts [n, c_i] concatenated by columns, rows index + shift .. + span -> [index.rows * span, sum of c_i]; no index:

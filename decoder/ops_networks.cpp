@@ -183,7 +183,7 @@ Tensor Ops::latent_attend(Tensor q, Tensor q_rope, float scale, const LayerPass&
   const auto& [p, c, layer] = at;
   check(tokens || !c.indexer, "latent_attend: the tokens of an indexer, where there is one");
   check(
-      q.rows == tape_.pass(p).rows.total && c.latent > 0 && q.cols / c.latent == q_rope.cols / (c.head_dim - c.latent),
+      q.rows == tape_.pass(p).rows.total && c.latent > 0 && q.cols / c.latent * (c.head_dim - c.latent) == q_rope.cols,
       "latent_attend: rows of the pass, as many heads in both");
   return emit(LatentAttend{q, q_rope, scale, tokens, p, c, layer, temp(q.rows, q.cols)}).y;
 }
@@ -253,6 +253,11 @@ Tensor Ops::selective_scan(Tensor xbc, Tensor steps, const ScanWeights& w, int c
   return emit(ScanSelectively{xbc, steps, w.a_log, w.skip, w.dt_bias, chunk, p, c, layer,
                               temp(xbc.rows, c.form.value_columns())})
       .y;
+}
+
+Tensor Ops::priced_alone(PricedAlone op, int columns) {
+  op.y = temp(op.y.rows, columns);
+  return emit(std::move(op)).y;
 }
 
 Tensor Ops::sum_over_ranks(Tensor y, int ranks) { return ranks == 1 ? y : Tensor(emit(SumOverRanks{y, ranks}).y); }

@@ -30,6 +30,11 @@ PassRows rows_of(const Pass& p, int rows) { return {rows, p.tail, p.tree_mask ||
 Span span_of(const PassRows& p, double length, Window w) {
   const double n = p.rows, old = length + p.tail;
   if (p.rows == 0) return {};
+  if (w.every > 1) {
+    const Span tokens = span_of(p, length, {.tokens = w.tokens, .chosen = w.chosen});
+    Span s{tokens.pairs / w.every, tokens.keys / w.every};
+    return w.recent > 0 ? s += span_of(p, length, {.tokens = w.recent}) : s;
+  }
   if (w.ring) return span_of(p, std::min<double>(length, w.tokens));
   if (w.chosen) {  // rows choose for themselves, but no token more than all of them
     const double pairs = p.masked ? n * std::min<double>(old + n, w.tokens)

@@ -26,8 +26,8 @@ struct Tensor {
   Bytes bytes() const { return bytes_of(dtype, elements()); }
 };
 
-// A tensor that an op writes. The direction is part of the type, so that liveness and bytes can be derived from an op's
-// fields.
+// A tensor that an op writes. The direction is part of the type, so that liveness and bytes can be derived from an
+// op's fields.
 struct Out : Tensor {
   Out() = default;
   Out(Tensor t) : Tensor(t) {}
@@ -63,6 +63,10 @@ struct Window {
   bool chunked = false, ring = false;
   int sinks = 0;        // of a ring
   bool chosen = false;  // the best earlier tokens by an indexer instead of the last (SelectTokens)
+  // With `every` above 1 a row attends to entries, each of which stands for so many tokens, and besides them to the
+  // last `recent` tokens themselves.
+  int every = 1, recent = 0;
+  constexpr bool reads_all() const { return tokens == 0 && every == 1; }  // all of the text, token by token
   // The number of committed entries in a cache for a text of this committed length; the tail follows them.
   constexpr int held(int length) const { return ring && length > tokens ? tokens : length; }
   // The entry of a committed position. Positions are in order if the text fits.
@@ -86,18 +90,19 @@ struct Cache {
   Window window = {};
   int latent = 0;                       // for latent attention: the key's first columns, which are also its value
   std::optional<Indexer> indexer = {};  // its key is stored with each latent
+  int every = 1;                        // tokens for which an entry stands
   int value_columns() const { return kv_heads * value_dim; }
   int columns() const { return latent > 0 ? head_dim : kv_heads * (head_dim + value_dim); }
   int index_columns() const { return indexer ? indexer->head_dim : 0; }
   Bytes row_bytes() const {  // of one token in one layer
-    return bytes_of(dtype, columns()) + (indexer ? indexer->key_bytes() : Bytes{});
+    return (bytes_of(dtype, columns()) + (indexer ? indexer->key_bytes() : Bytes{})) / every;
   }
 };
 
 // The data of recurrent layers in each KV slot, instead of keys and values: the states after a sequence's last
 // `states` rows, and the rows that its convolution may read again. Both are in rings by position (the state after
-// position t is at t mod `states`), so that accepting rows moves no data: the next pass starts at the committed length.
-// Only passes over prompts may have more than `states` - 1 rows.
+// position t is at t mod `states`), so that accepting rows moves no data: the next pass starts at the committed
+// length. Only passes over prompts may have more than `states` - 1 rows.
 struct StateCache {
   int id = -1, layers = 0, states = 0;
   StateForm form = {};
@@ -126,19 +131,19 @@ struct BatchSlots {
   Tensor ids;       // int32 [sequences]: the sequence's id, which selects its stream of random numbers
 };
 
-// One forward pass. A sequence's tail consists of its uncommitted cache entries. A row's position in the text is length
-// + (tail entries that it attends to) - 1, for every method.
+// One forward pass. A sequence's tail consists of its uncommitted cache entries. A row's position in the text is
+// length + (tail entries that it attends to) - 1, for every method.
 struct Pass {
   Rows rows;
   BatchSlots slots;
   // int32 [total, words]: bit j = attends to tail entry j, itself included. None: causal.
   std::optional<Tensor> tree_mask = {};
   int tail = 0;  // uncommitted entries that each sequence already has; this pass appends its rows after them
-  // Only for accounting on the host, if a drafter has its own lengths in `slots`: the entries by which each sequence is
-  // ahead of the committed length. Empty: 0.
+  // Only for accounting on the host, if a drafter has its own lengths in `slots`: the entries by which each sequence
+  // is ahead of the committed length. Empty: 0.
   std::vector<int> ahead = {};
-  // false without a mask: each row attends to all rows of the pass and keeps its position; of the text before them, all
-  // rows attend to the tokens visible from the first uncommitted position.
+  // false without a mask: each row attends to all rows of the pass and keeps its position; of the text before them,
+  // all rows attend to the tokens visible from the first uncommitted position.
   bool causal = true;
   // Whether rows attend only to earlier rows. If not, every pair of rows is counted, including pairs that a mask
   // excludes.

@@ -32,7 +32,7 @@ namespace {
 
 // What layers that share a cache have alike. Their order is that of the caches.
 struct CacheForm {
-  bool windowed = false, chunked = false, shares_choice = false;
+  bool windowed = false, chunked = false, shares_choice = false, blocks = false;
   int tokens = 0, columns = 0, heads = 0;  // of the window; of a head's key and value together; of keys and values
   auto operator<=>(const CacheForm&) const = default;
 };
@@ -40,7 +40,8 @@ struct CacheForm {
 CacheForm form_of(const LayerShape& s) {
   CacheForm f{.shares_choice = s.shares_choice(), .columns = static_cast<int>(cached_elements(s))};
   if (const auto w = s.window()) f.windowed = true, f.chunked = w->chunked, f.tokens = w->tokens;
-  if (const HeadAttention* a = s.heads()) f.heads = a->heads.kv_heads;
+  if (const HeadAttention* a = s.heads()) f.heads = a->heads.kv_heads, f.blocks = a->blocks.has_value();
+  if (const CompressedAttention* a = s.compressed()) f.windowed = true, f.tokens = a->window, f.columns = a->head_dim;
   return f;
 }
 
@@ -58,9 +59,22 @@ void Transformer::add_caches(Ops& ops, int capacity, int most_states) {
     caches.push_back(make_cache(ops, layers[all.front()].shape, count(all), capacity));
     for (int place = 0; const std::size_t i : all) cache_of_layer_[i] = {caches.back(), place++};
   }
+  add_entry_caches(ops, capacity);
   if (recurrent.empty()) return;
   states = ops.state_cache(count(recurrent), shape.states().value(), most_states);
   for (int place = 0; const std::size_t i : recurrent) cache_of_layer_[i].state = place++;
+}
+
+void Transformer::add_entry_caches(Ops& ops, int capacity) {
+  std::map<int, std::pair<const CompressedAttention*, int>> of_compression;  // and their layers
+  for (const LayerWeights& w : layers)
+    if (const CompressedAttention* a = w.shape.compressed(); a != nullptr && a->compression > 0) {
+      auto& [first, count] = of_compression[a->compression];
+      if (first == nullptr) first = a;
+      ++count;
+    }
+  for (const auto& [compression, alike] : of_compression)
+    caches.push_back(make_entry_cache(ops, *alike.first, alike.second, capacity));
 }
 
 bool Transformer::owns(const Cache& cache) const {
@@ -84,7 +98,8 @@ static Tensor norm(Ops& ops, Stream& x, const std::optional<Weight>& w, const st
 
 void Transformer::commit(Ops& ops, Tensor path, const Rows& rows, const BatchSlots& slots,
                          std::optional<Tensor> counts) const {
-  for (const Cache& cache : caches) ops.commit(cache, path, rows, slots);
+  for (const Cache& cache : caches)
+    if (cache.every == 1) ops.commit(cache, path, rows, slots);  // an entry is made of accepted tokens alone
   if (states && counts) ops.commit_states(*states, path, *counts, rows, slots);
 }
 
@@ -120,6 +135,11 @@ void Transformer::run(Ops& ops, Stream& x, PassRef pass, std::span<const LayerUs
     const auto post_norm = [&](Tensor y, const std::optional<Weight>& weight) {
       return weight ? ops.rms_norm(y, weight, epsilon) : y;
     };
+    if (w.shape.streams > 1) {
+      keep_state(u.layer);
+      run_streams(ops, x, pass, {u.layer, attends, has_mlp}, chosen);
+      continue;
+    }
     Tensor y;
     if (attends) y = norm(ops, x, w.attention_norm, w.attention_norm_bias, epsilon);
     keep_state(u.layer);  // comes after the norm, which has added the pending branch already
@@ -138,6 +158,21 @@ void Transformer::run(Ops& ops, Stream& x, PassRef pass, std::span<const LayerUs
     }
     if (w.scale && (attends || has_mlp)) x.scale(ops, *w.scale);
   }
+}
+
+void Transformer::run_streams(Ops& ops, Stream& x, PassRef pass, const LayerUse& use,
+                              std::optional<Tensor>& chosen) const {
+  const LayerWeights& w = layers[at(use.layer)];
+  const auto epsilon = single(w.shape.norm_epsilon);
+  const auto sublayer = [&](const std::optional<Weight>& mixes, const std::optional<Weight>& norm, auto result) {
+    const Tensor h = x.value(ops), joined = join_streams(ops, h, w.shape, *mixes, pass);
+    x.h = spread_streams(ops, h, result(ops.rms_norm(joined, norm, epsilon)), w.shape, pass);
+  };
+  if (use.attention)
+    sublayer(w.attention_streams, w.attention_norm,
+             [&](Tensor y) { return attention(ops, y, use.layer, pass, nullptr, chosen); });
+  if (use.mlp)
+    sublayer(w.mlp_streams, w.mlp_norm, [&](Tensor y) { return mlp(ops, y, w, ranks, ops.sequences(pass)); });
 }
 
 Tensor Transformer::logits(Ops& ops, Tensor normed) const {

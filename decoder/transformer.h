@@ -73,6 +73,8 @@ class Transformer {
 
  private:
   void add_caches(Ops&, int capacity, int states);
+  void add_entry_caches(Ops&, int capacity);  // of compressed attention, besides the caches of its windows
+  void run_streams(Ops&, Stream&, PassRef, const LayerUse&, std::optional<Tensor>& chosen) const;
   Tensor attention(Ops&, Tensor y, int layer, PassRef, const PromptSelection*, std::optional<Tensor>& chosen) const;
 
   std::vector<LayerUse> all_;

@@ -36,18 +36,28 @@ class Eagle3 : public FeatureDrafter {
   Eagle3Network network_;
 };
 
+struct Eagle3Parameters : Parameters {
+  std::optional<int> draft_vocabulary;
+  Setting<int> layers = 1;
+};
+
 template <bool normed>
 std::unique_ptr<Method> make_eagle3(Context& c) {
   DrafterConfig drafter = drafter_config(c);
-  if (drafter.vocabulary == 0)
-    drafter.vocabulary = c.own<HeadParameters>().draft_vocabulary.value_or(std::min(32000, c.target.vocabulary()));
+  const auto& p = c.own<Eagle3Parameters>();
+  if (!c.published) drafter.layers = p.layers;
+  if (drafter.vocabulary == 0) drafter.vocabulary = p.draft_vocabulary.value_or(std::min(32000, c.target.vocabulary()));
   if (normed) drafter.norm_each_state = drafter.normed_state = true;
   return std::make_unique<Eagle3>(c, draft_shape(c.spec, std::min(kMostCandidates, drafter.vocabulary)), drafter);
 }
 
 Entry eagle3_entry(Entry e) {
-  e.parameters = head_parameters("32000", /*in_checkpoint=*/true);
-  e.examples = {R"("draft_length": 1)", R"("draft_length": 4)", R"("tree": {"top_k": 3, "passes": 3, "nodes": 11})"};
+  using P = Eagle3Parameters;
+  e.parameters = {draft_vocabulary(&P::draft_vocabulary, "32000", /*in_checkpoint=*/true),
+                  integer("layers", &P::layers, 1, 16,
+                          {.meaning = "decoder layers, the first reads two states", .in_checkpoint = true})};
+  e.examples = {R"("draft_length": 1)", R"("draft_length": 2, "layers": 2)", R"("draft_length": 4)",
+                R"("tree": {"top_k": 3, "passes": 3, "nodes": 11})"};
   e.lengths = {.most = 64, .trees = TreeKind::grown, .passes = 7, .tree_by_default = true};
   e.checkpoint = DrafterKind::eagle3;
   e.engines.vllm = "eagle3";

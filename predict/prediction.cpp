@@ -82,11 +82,10 @@ Predictor::Predictor(Pricer& pricer, const Setup& s, const MethodChoice& m, Inte
   const AttentionChoice attention = attention_of(s);
   const ChosenFits fits = chosen_fits(*s.device, s.precision);
   errors_ = known_errors(*s.device, fits, attention);
-  if (const LatentHeads* latent = s.transformer->latent();
-      latent != nullptr && latent->dims.indexer) {  // nobody measured how tokens are chosen and read
+  if (const std::string what = unmeasured_attention(*s.transformer); !what.empty()) {
     errors_.of[KernelKind::attention].reset();
     errors_.plain_attention.reset();
-    errors_.why[KernelKind::attention] = "sparse attention was not measured";
+    errors_.why[KernelKind::attention] = what + " was not measured";
   }
   if (const std::string what = unmeasured_recurrence(*s.transformer); !what.empty()) {
     errors_.of[KernelKind::recurrence].reset();

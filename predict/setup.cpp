@@ -9,7 +9,7 @@ int Setup::replica_sequences() const {
 
 AttentionChoice attention_of(const Setup& s) {
   return attention_choice(*s.device, s.engine->attention, s.precision.kv_cache,
-                          s.transformer->latent() != nullptr ? AttentionForm::absorbed : AttentionForm::ordinary);
+                          shares_keys(*s.transformer) ? AttentionForm::absorbed : AttentionForm::ordinary);
 }
 
 std::optional<std::string> refuses_sharing(const Device& d, const TransformerShape& network, const Parallelism& p) {

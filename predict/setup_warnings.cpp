@@ -80,8 +80,7 @@ std::string no_module(const Setup& s, const MethodSpec& m) {
 }
 
 std::string no_indexer_times(const Setup& s) {
-  const LatentHeads* latent = s.transformer->latent();
-  if (latent == nullptr || !latent->dims.indexer) return "";
+  if (unmeasured_attention(*s.transformer).empty()) return "";
   if (s.device->cpu() != nullptr)
     return "sparse attention is priced with the loops of other attention: the decoder's loops take about twice as "
            "long, and the interval is unknown";
@@ -119,8 +118,19 @@ std::string coarse_prefixes(const Setup& s, const MethodSpec& m) {
 
 }  // namespace
 
+std::string unmeasured_attention(const TransformerShape& s) {
+  for (const LayerShape& layer : s.kinds) {
+    if (layer.compressed() != nullptr) return "compressed attention";
+    if (layer.heads() != nullptr && layer.heads()->blocks) return "attention to chosen blocks";
+    if (layer.latent() != nullptr && layer.latent()->dims.indexer) return "sparse attention";
+  }
+  return "";
+}
+
 std::string unmeasured_recurrence(const TransformerShape& s) {
   for (const LayerShape& layer : s.kinds) {
+    if (std::holds_alternative<Mamba1>(layer.attention)) return "the scan of state spaces (Mamba-1)";
+    if (std::holds_alternative<LinearAttention>(layer.attention)) return "linear attention";
     if (layer.mamba() != nullptr) return "the scan of state spaces (Mamba-2)";
     if (const DeltaNet* d = layer.delta_net(); d != nullptr && d->column_gates)
       return "the delta rule with a decay for each column of keys (KDA)";

@@ -9,6 +9,8 @@
 
 namespace draftline {
 
+// The attention of a network whose kernels were measured on no device; empty: there is none.
+std::string unmeasured_attention(const TransformerShape&);
 // The recurrence of some of its layers whose kernels nobody measured; empty if there is none.
 std::string unmeasured_recurrence(const TransformerShape&);
 

@@ -22,7 +22,7 @@ std::string because(const ModeRule* rule) {
 }  // namespace
 
 ModeFacts mode_facts(const Setup& s, const MethodSpec& m) {
-  const bool ordinary = s.transformer->latent() == nullptr;
+  const bool ordinary = !shares_keys(*s.transformer);
   return {.method = std::string(engine_name(m, *s.engine)),
           .attention = ordinary ? attention_library(s.engine->attention, s.device->links.compute_capability,
                                                     s.precision.kv_cache)

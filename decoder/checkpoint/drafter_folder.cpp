@@ -133,11 +133,11 @@ void DrafterFolder::add_eagle3(const HuggingFaceFolder& target, TensorCheck& che
     mask.transposed = false;
     mask.stacked = 1;
     add(side_by_side("mask_hidden", 1, joined, {mask}));
-    for (int i = 1; i < config_.layers; ++i) {
-      const std::string name = "layers." + std::to_string(i) + ".";
-      for (StoredWeight& w : stored_layer(files_, config_.network.architecture, config_.layer, name, name))
-        add(std::move(w));
-    }
+  }
+  for (int i = 1; i < config_.layers; ++i) {
+    const std::string name = "layers." + std::to_string(i) + ".";
+    for (StoredWeight& w : stored_layer(files_, config_.network.architecture, config_.layer, name, name))
+      add(std::move(w));
   }
   add(stored_vector("out_norm", "norm.weight", d));
   add(stored_matrix("lm_head", "lm_head.weight", d, config_.vocabulary));

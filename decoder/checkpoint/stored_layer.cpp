@@ -137,6 +137,15 @@ static void add_attention(const NoAttention&, const StoredLayer&, Weights&) {}
 static void add_attention(const Mamba2&, const StoredLayer&, Weights&) {
   throw InputErrors("the weights of state spaces (Mamba-2) can't be loaded: such networks are priced alone");
 }
+static void add_attention(const Mamba1&, const StoredLayer&, Weights&) {
+  throw InputErrors("the weights of state spaces (Mamba-1) can't be loaded: such networks are priced alone");
+}
+static void add_attention(const LinearAttention&, const StoredLayer&, Weights&) {
+  throw InputErrors("the weights of linear attention can't be loaded: such networks are priced alone");
+}
+static void add_attention(const CompressedAttention&, const StoredLayer&, Weights&) {
+  throw InputErrors("the weights of compressed attention can't be loaded: such networks are priced alone");
+}
 static void add_attention(const AttentionBesideMamba& b, const StoredLayer& layer, Weights& all) {
   add_attention(b.mamba, layer, all);
 }
@@ -313,8 +322,22 @@ static void add_mlp(const ExpertsBesideMlp& m, const StoredLayer& layer, Weights
   add_mlp(m.dense, layer, all);
 }
 
+// Parts that are priced alone.
+static void refuse_unloadable(const LayerShape& s) {
+  std::string what;
+  const HeadAttention* a = s.heads();
+  const LatentHeads* l = s.latent();
+  if (s.streams > 1) what = "layers with several residual streams";
+  if ((a != nullptr && a->gate_each_head) || (l != nullptr && (l->gate_each_head || l->output_gate)))
+    what = "attention with gates of its own";
+  if ((a != nullptr && a->blocks) || (l != nullptr && l->dims.indexer && l->dims.indexer->pool > 1))
+    what = "attention to chosen blocks";
+  if (!what.empty()) throw InputErrors("the weights of " + what + " can't be loaded: such networks are priced alone");
+}
+
 std::vector<StoredWeight> stored_layer(const CheckpointFiles& files, std::string_view architecture, const LayerShape& s,
                                        const std::string& ours, const std::string& theirs) {
+  refuse_unloadable(s);
   const StoredLayer layer{files, {architecture}, s, ours, theirs};
   Weights all;
   const auto norm = [&](const std::string& name, const std::string& tensor) {

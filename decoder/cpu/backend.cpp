@@ -150,6 +150,9 @@ void CpuBackend::run_op(const Op& op) {
 void CpuBackend::run(const Quantise&) { check(false, "the CPU decoder computes in fp32"); }
 void CpuBackend::run(const SumOverRanks&) { check(false, "the CPU decoder runs on one rank"); }
 void CpuBackend::run(const GatherOverRanks&) { check(false, "the CPU decoder runs on one rank"); }
+void CpuBackend::run(const PricedAlone&) {
+  throw InputErrors("a layer of this network can be priced, but not computed");
+}
 void CpuBackend::run(const ExchangeRows&) { check(false, "the CPU decoder runs on one rank"); }
 
 void CpuBackend::run(const Gather& o) {

@@ -83,7 +83,7 @@ Kernel SelectTokens::work(const Tape& tape) const {
 
 Kernel ExpandedAttend::work(const Tape& tape) const {  // every head reads the shared part of its key anew
   const Pass& p = tape.pass(pass);
-  const int heads = q_rope.cols / dims.rope_dim;
+  const int heads = kv.cols / (dims.nope_dim + dims.value_dim);
   return Attention{.sequences = p.rows.sequences(),
                    .rows = p.rows.total,
                    .widest = p.rows.widest,

@@ -42,7 +42,7 @@ StepPrice::StepPrice(const StepOutline& outline, const Device& d, const Engine& 
         if (line.kind == KernelKind::attention) {
           const PassSpan& span = run.spans[at(op.pass)];
           shape.window = window;
-          if (shape.window.tokens > 0) {
+          if (!shape.window.reads_all()) {
             shape.span = span;
           } else {
             const Span one = span.at(1);

@@ -57,7 +57,7 @@ class StepPrice {
     PassSpan span{};  // for windows
     bool operator==(const Shape&) const = default;
     Span at(double length) const {
-      if (window.tokens > 0) return span.at(length, window);
+      if (!window.reads_all()) return span.at(length, window);
       return {empty.pairs + per_length.pairs * length, empty.keys + per_length.keys * length};
     }
     Bytes cache_bytes(double length) const {  // of keys and values, if caches keep them between steps

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The network of EAGLE-3 drafters (Li et al. 2025, section 3): fc 3d -> d joins the target's hidden states of a low, a
 // middle and a high layer, or of a checkpoint's layers; the first decoder layer reads [norm(embedding),
-// norm(state)], 2d wide, with the state as residual; P-EAGLE puts plain layers behind it. The LM head has a reduced
+// norm(state)], 2d wide, with the state as residual; plain layers may follow. The LM head has a reduced
 // vocabulary, whose ids are mapped to the target's.
 #pragma once
 #include <string>

@@ -66,7 +66,10 @@ void add_mlp(Ops& ops, Stream& x, const LayerWeights& w, int ranks, int sequence
 
 FeatureDrafter::FeatureDrafter(Context& c, const DraftShape& shape, const DrafterConfig& drafter,
                                const std::string& prefix)
-    : target_(c.target), shape_(shape), drafter_(drafter), cache_(make_cache(c.ops, drafter.layer, 1, c.capacity)) {
+    : target_(c.target),
+      shape_(shape),
+      drafter_(drafter),
+      cache_(make_cache(c.ops, drafter.layer, drafter.layers, c.capacity)) {
   if (drafter.own_embedding)
     embedding_ = c.weights.embedding(prefix + "embedding", c.target.shape.vocabulary, c.target.shape.hidden);
 }

@@ -52,7 +52,11 @@ std::optional<Mistake> small_budget(int budget, int draft_length, int staying) {
 
 std::optional<Mistake> caches_latents(const Context& c) {
   const TransformerShape& target = c.target.shape;
-  if (target.latent() == nullptr) return std::nullopt;
+  const auto chooses = [](const LayerShape& l) { return l.heads() != nullptr && l.heads()->blocks; };
+  if (std::any_of(target.kinds.begin(), target.kinds.end(), chooses))
+    return Mistake{"",
+                   target.name + " chooses blocks of its cache itself: no compressed cache is modelled beside that"};
+  if (!shares_keys(target)) return std::nullopt;
   return Mistake{"", target.name + " caches latents: of those no compressed cache is modelled"};
 }
 

@@ -68,13 +68,17 @@ void every_layer(const Reader& in) {
 // "num_key_value_heads" repeats the heads.
 void read_latent_sizes(const Reader& in, ConfigNetwork& s, std::string_view activation) {
   read_ungated(in, s);
+  read_latent_heads(in, s, activation);
+}
+
+void read_latent_heads(const Reader& in, ConfigNetwork& s, std::string_view activation) {
   read_activation(in, "hidden_act", {activation});
   s.attention.heads.heads = s.attention.heads.kv_heads = needed(in, {"num_attention_heads"}, kMostColumns);
   LatentAttention l;
   if (const auto rank = given(in, "q_lora_rank")) l.q_rank = rank->positive_int(kMostColumns);
   l.kv_rank = needed(in, {"kv_lora_rank"}, kMostColumns);
   l.nope_dim = needed(in, {"qk_nope_head_dim"}, 1 << 14);
-  l.rope_dim = needed(in, {"qk_rope_head_dim"}, 1 << 14);
+  l.rope_dim = in.at("qk_rope_head_dim").integer(0, 1 << 14);  // 0: no position (GLM-5.3-Flash)
   l.value_dim = needed(in, {"v_head_dim"}, 1 << 14);
   l.paired = flag(in, "rope_interleave", true);
   if (l.rope_dim % 2 != 0) in.at("qk_rope_head_dim").fail("must be even, because rope rotates pairs of columns");
@@ -218,6 +222,10 @@ static std::vector<bool> read_shared_choices(const Reader& in, int layers) {
 
 static void read_sparse(const Reader& in, bool paired, ConfigNetwork& s) {
   read_deepseek_v3(in, s);
+  read_choices(in, paired, s);
+}
+
+void read_choices(const Reader& in, bool paired, ConfigNetwork& s) {
   read_indexer(in, paired, s);
   const std::vector<bool> shares = read_shared_choices(in, s.layers);
   if (in.failed() || std::find(shares.begin(), shares.end(), true) == shares.end()) return;

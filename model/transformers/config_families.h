@@ -40,6 +40,17 @@ void read_nemotron_h(const Reader&, ConfigNetwork&);
 void read_granite_hybrid(const Reader&, ConfigNetwork&);
 void read_falcon_h1(const Reader&, ConfigNetwork&);
 
+void read_jamba(const Reader&, ConfigNetwork&);           // Mamba-1
+void read_bailing_hybrid(const Reader&, ConfigNetwork&);  // Ling 3
+void read_bailing_linear(const Reader&, ConfigNetwork&);  // Ling 2.5, Ring 2.5
+// ---- in config_sparse.cpp: whose attention chooses what it reads
+void read_deepseek_v4(const Reader&, ConfigNetwork&);
+void read_minimax_m3(const Reader&, ConfigNetwork&);
+void read_glm5_next(const Reader&, ConfigNetwork&);  // GLM-5.3-Flash
+// ---- in config_unlike_layers.cpp
+void read_decilm(const Reader&, ConfigNetwork&);  // Nemotron-Super-49B
+void read_step3(const Reader&, ConfigNetwork&);   // Step-3.5, Step-3.7
+
 // ---- in config_ungated.cpp: whose MLPs have no gate
 void read_starcoder2(const Reader&, ConfigNetwork&);
 void read_gpt_neox(const Reader&, ConfigNetwork&);
@@ -53,6 +64,7 @@ void read_phimoe(const Reader&, ConfigNetwork&);
 void read_bailing_moe(const Reader&, ConfigNetwork&);     // Ling-lite, Ling-plus
 void read_bailing_moe_v2(const Reader&, ConfigNetwork&);  // Ling 2, Ring 2
 void read_mistral4(const Reader&, ConfigNetwork&);        // Mistral Small 4
+void read_longcat(const Reader&, ConfigNetwork&);         // LongCat-Flash
 
 // The keys of the text of a network that also sees or hears, wherever its file has them; none: they are not apart.
 std::optional<Reader> text_tower(const Reader&);

@@ -155,11 +155,69 @@ void read_kimi_linear(const Reader& in, ConfigNetwork& s) {
   demand(in, "mla_use_nope", true, "latent attention whose keys are rotated is not modelled for this architecture");
   s.latent_output_gate = flag(in, "mla_use_output_gate", false);
   const Reader linear = in.at("linear_attn_config");
+  if (k3 && !in.has("mla_use_output_gate")) in.note("lacks \"mla_use_output_gate\": no gate is assumed");
+  if (k3 && !linear.has("use_full_rank_gate"))
+    linear.note("lacks \"use_full_rank_gate\": gates of a low rank are assumed");
   s.delta_net = read_kimi_delta(linear);
   read_kimi_layers(in, linear, s);
   if (const auto blocks = given(in, "attn_res_block_size"))
     s.whole.notes.push_back("attention over the outputs of blocks of " + std::to_string(blocks->positive_int()) +
                             " layers (attn_res_block_size) is not priced: it reads a few rows for each token");
+}
+
+// ---- Ling and Ring. Every so many layers one attends; the file may have a word for each layer.
+
+static void read_ling_layers(const Reader& in, AttentionKind others, ConfigNetwork& s) {
+  if (s.layer_kinds.empty()) s.layer_kinds.assign(at(s.layers), LayerKind{.experts = s.experts.has_value()});
+  const int group = or_default(in, "layer_group_size", 6);
+  const auto types = given(in, "layer_types");
+  const auto words = types ? types->items() : std::vector<Reader>{};
+  if (types && !one_for_each_layer(*types, count(words), s)) return;
+  for (int i = 0; i < s.layers; ++i) {
+    const bool attends = types ? words[at(i)].text() == "full_attention" : (i + 1) % group == 0;
+    if (!attends) s.layer_kinds[at(i)].attention = others;
+  }
+}
+
+static void read_ling_experts(const Reader& in, double scale, int dense, ConfigNetwork& s) {
+  const bool newer = given(in, "num_experts_per_token").has_value();
+  read_experts_with_bias(
+      in, scale, s, dense,
+      {.count = "num_experts", .per_token = newer ? "num_experts_per_token" : "num_experts_per_tok"});
+  for (const char* key : {"score_function", "scoring_func"})
+    demand_word(in, key, "sigmoid", "only experts with sigmoid scores are modelled for this architecture");
+}
+
+void read_bailing_hybrid(const Reader& in, ConfigNetwork& s) {
+  for (const char* linear : {"group_norm_size", "linear_silu", "use_linear_silu"})
+    if (given(in, linear)) return read_bailing_linear(in, s);  // an earlier network by the same name
+  read_latent(in, s);
+  if (in.failed()) return;
+  read_ling_experts(in, 2.5, 2, s);
+  const auto width = given(in, "head_dim");
+  const int heads = s.attention.heads.heads, columns = width ? width->positive_int(1 << 10) : 128;
+  s.delta_net = DeltaNet{.key_heads = heads,
+                         .value_heads = heads,
+                         .key_dim = columns,
+                         .value_dim = columns,
+                         .kernel = or_default(in, "short_conv_kernel_size", 4),
+                         .state = DType::fp32,
+                         .column_gates = DeltaNet::ColumnGates{columns, true, true}};
+  s.latent_head_gates = true;
+  if (!in.failed()) read_ling_layers(in, AttentionKind::delta_net, s);
+}
+
+void read_bailing_linear(const Reader& in, ConfigNetwork& s) {
+  read_latent(in, s);
+  if (in.failed()) return;
+  read_ling_experts(in, 1, 1, s);
+  refuse(in, "use_bias", "a bias in the linear layers is not modelled for this architecture");
+  refuse(in, "use_qkv_bias", "a bias in the attention is not modelled for this architecture");
+  const auto width = given(in, "head_dim");
+  s.linear = LinearAttention{.heads = s.attention.heads.heads,
+                             .head_dim = width ? width->positive_int(1 << 10) : 128,
+                             .qk_norm = flag(in, "use_qk_norm", true)};
+  if (!in.failed()) read_ling_layers(in, AttentionKind::linear, s);
 }
 
 }  // namespace draftline::config

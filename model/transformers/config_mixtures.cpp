@@ -2,6 +2,8 @@
 // Further networks that are made of known layers: Qwen1.5- and Qwen2-MoE, Phi-3.5-MoE, Ling and Ring (1 and 2), Mistral
 // Small 4; and dense ones: InternLM 3 and GLM-4. Keys and defaults are those of transformers 5.24 and, for Ling, of its
 // own repository. They can be priced; their weights can't be loaded.
+#include <algorithm>
+
 #include "core/int_indexed.h"
 #include "model/transformers/config_experts.h"
 #include "model/transformers/config_families.h"
@@ -86,6 +88,31 @@ void read_mistral4(const Reader& in, ConfigNetwork& s) {
   if (!s.experts) return;
   s.experts->score = Experts::Score::softmax;
   s.experts->choice_bias = false;
+}
+
+// A layer of the file is two of ours: the first has experts beside its MLP, which read the same rows; their result is
+// added behind the second, which costs the same. Some choices of the router only pass a row on.
+void read_longcat(const Reader& in, ConfigNetwork& s) {
+  s.whole.hidden = needed(in, {"hidden_size"}, kMostColumns);
+  s.layers = 2 * needed(in, {"num_layers"}, kMostLayers / 2);
+  s.whole.intermediate = needed(in, {"ffn_hidden_size"}, kMostColumns);
+  s.whole.vocabulary = needed(in, {"vocab_size"}, kMostVocabulary);
+  read_rope(in, s);
+  read_latent_heads(in, s);
+  Experts e = read_experts(in, {.intermediate = "expert_ffn_hidden_size", .per_token = "moe_topk"}, s.whole.hidden);
+  const auto idle = given(in, "zero_expert_num");
+  const int passing = idle ? idle->integer(0, 1 << 16) : 0;
+  if (in.failed()) return;
+  e.per_token = std::max(1, static_cast<int>(1.0 * e.per_token * e.count / (e.count + passing) + 0.5));
+  e.shared = s.whole.intermediate;
+  if (const auto scale = given(in, "routed_scaling_factor")) e.scale = scale->number(1e-6, 1e6);
+  s.experts = e;
+  for (int i = 0; i < s.layers; ++i) s.layer_kinds.push_back({.experts = i % 2 == 0});
+  if (passing > 0)
+    s.whole.notes.push_back(std::to_string(passing) +
+                            " choices of its router pass a row on (zero_expert_num): a token is priced with the number "
+                            "of experts that it has "
+                            "if all choices are equally frequent");
 }
 
 }  // namespace draftline::config

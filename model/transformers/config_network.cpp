@@ -13,6 +13,7 @@ AttentionHeads ConfigNetwork::heads_of(const LayerKind& kind) const {
   if (kind.attention == AttentionKind::sliding && windowed_heads) return *windowed_heads;
   AttentionHeads h = attention.heads;
   if (h.value_dim == 0) h.value_dim = h.head_dim;
+  if (kind.kv_heads) h.kv_heads = *kind.kv_heads;
   return h;
 }
 
@@ -34,6 +35,7 @@ static HeadAttention head_attention(const ConfigNetwork& s, const LayerKind& kin
   a.rope = rope_of(s, kind, a.heads.head_dim);
   if (sliding || chunked) a.window = TextWindow{s.window, chunked};
   if (sliding && s.windowed_sinks) a.sinks = true;
+  if (kind.attention != AttentionKind::blocks) a.blocks.reset();
   if (s.rotated_qk_norm && kind.rope && a.qk_norm == QkNorm::none) a.qk_norm = QkNorm::unweighted;
   return a;
 }
@@ -43,7 +45,18 @@ static LatentHeads latent_heads(const ConfigNetwork& s, const LayerKind& kind) {
   LatentHeads a{all.heads.heads, s.latent.value(),   rope_of(s, kind, all.heads.head_dim),
                 all.query_scale, kind.shares_choice, s.latent_output_gate};
   a.rope.columns = a.dims.rope_dim;
+  a.gate_each_head = s.latent_head_gates;
   if (kind.shares_choice) a.dims.indexer.reset();
+  return a;
+}
+
+// Layers with an indexer are those whose entries overlap.
+static CompressedAttention compressed_attention(const ConfigNetwork& s, const LayerKind& kind) {
+  constexpr int kMostOverlapping = 16;  // tokens of an entry
+  CompressedAttention a = s.compressed.value();
+  a.compression = kind.compression;
+  a.overlaps = kind.compression > 0 && kind.compression <= kMostOverlapping;
+  if (!a.overlaps) a.indexer.reset();
   return a;
 }
 
@@ -51,7 +64,12 @@ static void set_attention(const ConfigNetwork& s, const LayerKind& kind, LayerSh
   switch (kind.attention) {
     case AttentionKind::none: l.attention = NoAttention{}; break;
     case AttentionKind::delta_net: l.attention = s.delta_net.value(); break;
-    case AttentionKind::mamba: l.attention = s.mamba.value(); break;
+    case AttentionKind::linear: l.attention = s.linear.value(); break;
+    case AttentionKind::compressed: l.attention = compressed_attention(s, kind); break;
+    case AttentionKind::mamba:
+      if (s.mamba1) l.attention = *s.mamba1;
+      else l.attention = s.mamba.value();
+      break;
     case AttentionKind::beside_mamba:
       l.attention = AttentionBesideMamba{head_attention(s, kind), s.mamba.value()};
       break;
@@ -67,7 +85,7 @@ LayerShape ConfigNetwork::layer_shape(const LayerKind& kind) const {
   l.norm = whole.norm;
   l.norm_epsilon = whole.norm_epsilon;
   set_attention(*this, kind, l);
-  const DenseMlp dense{whole.intermediate, mlp, mlp_bias};
+  const DenseMlp dense{kind.intermediate.value_or(whole.intermediate), mlp, mlp_bias};
   if (!kind.mlp) {
     l.mlp = NoMlp{};
     return l;

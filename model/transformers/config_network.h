@@ -9,14 +9,27 @@
 
 namespace draftline::config {
 
-enum class AttentionKind { full, sliding, chunked, delta_net, mamba, beside_mamba, none };
+enum class AttentionKind {
+  full,
+  sliding,
+  chunked,
+  delta_net,
+  mamba,
+  beside_mamba,
+  none,
+  compressed,  // DeepSeek-V4
+  blocks,      // the best blocks of tokens alone (MiniMax-M3)
+  linear       // with a fixed decay (Ling 2.5)
+};
 
 struct LayerKind {  // how a layer differs from others of its network
   AttentionKind attention = AttentionKind::full;
-  bool experts = false;        // whether its MLP is the mixture of experts
-  bool rope = true;            // whether queries and keys are rotated
-  bool shares_choice = false;  // LatentHeads::shares_choice
-  bool mlp = true;             // whether it has an MLP, dense or of experts
+  bool experts = false;                                 // whether its MLP is the mixture of experts
+  bool rope = true;                                     // whether queries and keys are rotated
+  bool shares_choice = false;                           // LatentHeads::shares_choice
+  bool mlp = true;                                      // whether it has an MLP, dense or of experts
+  int compression = 0;                                  // CompressedAttention::compression
+  std::optional<int> kv_heads = {}, intermediate = {};  // where they are not those of all
   bool operator==(const LayerKind&) const = default;
 };
 
@@ -36,8 +49,12 @@ struct ConfigNetwork {
   HeadAttention attention;                // heads.value_dim 0: as many columns as a key has
   std::optional<LatentAttention> latent;  // in all layers that attend; heads then have nope_dim + rope_dim columns
   bool latent_output_gate = false;        // LatentHeads::output_gate
+  bool latent_head_gates = false;         // LatentHeads::gate_each_head
   std::optional<DeltaNet> delta_net;
   std::optional<Mamba2> mamba;
+  std::optional<Mamba1> mamba1;  // of layers of the kind `mamba`, too
+  std::optional<CompressedAttention> compressed;
+  std::optional<LinearAttention> linear;
   MlpKind mlp = MlpKind::gated_silu;
   bool mlp_bias = false;  // of a dense MLP
   std::optional<Experts> experts;

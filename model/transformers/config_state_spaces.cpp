@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks with selective state spaces (Mamba-2). Keys and their defaults are those of NemotronHConfig of the published
-// repositories, and of GraniteMoeHybridConfig and FalconH1Config (transformers 4.57).
+// Networks with selective state spaces (Mamba-2, and Mamba-1 in Jamba). Keys and their defaults are those of
+// NemotronHConfig of the published repositories, and of GraniteMoeHybridConfig, FalconH1Config and JambaConfig
+// (transformers 4.57).
 #include <algorithm>
 #include <array>
 
@@ -227,6 +228,44 @@ void read_falcon_h1(const Reader& in, ConfigNetwork& s) {
   s.whole.embedding_scale = factor(in, "embedding_multiplier").value_or(1);
   s.whole.notes.push_back("factors on matrices and logits (multipliers) are ignored: they cost nothing");
   s.layer_kinds.assign(at(std::max(s.layers, 0)), LayerKind{.attention = AttentionKind::beside_mamba});
+}
+
+// One layer of each period attends, one of each other period has experts.
+void read_jamba(const Reader& in, ConfigNetwork& s) {
+  read_gated(in, s);
+  read_heads(in, s, true);
+  read_head_dim(in, s);
+  read_positions(in, 262144, s);
+  read_epsilon(in, "rms_norm_eps", 1e-6, s);
+  read_tied(in, false, s);
+  refuse(in, "mamba_proj_bias", "a bias in the matrices of state spaces is not modelled");
+  const auto rank = given(in, "mamba_dt_rank");  // a number, or "auto"
+  const bool stated = rank && !rank->is_string();
+  const int expand = size_or(in, "mamba_expand", 2);
+  Mamba1 m{.columns = s.whole.hidden,
+           .state_dim = size_or(in, "mamba_d_state", 16),
+           .step_rank = stated ? rank->positive_int(kMostColumns) : (s.whole.hidden + 15) / 16,
+           .kernel = size_or(in, "mamba_d_conv", 4),
+           .norms = true,
+           .convolution_bias = flag(in, "mamba_conv_bias", true)};
+  if (in.failed()) return;
+  if (1.0 * m.columns * expand > kMostColumns || 1.0 * m.columns * m.state_dim * expand > 16.0 * kMostColumns ||
+      m.kernel < 2)
+    return in.fail("the sizes of its state spaces are out of range");
+  m.columns *= expand;
+  s.mamba1 = m;
+  if (const auto experts = given(in, "num_experts"); !experts || experts->integer(1, 1 << 16) > 1)
+    s.experts = read_experts(in, {.count = "num_experts", .intermediate = "intermediate_size"}, s.whole.hidden);
+  const int period = size_or(in, "attn_layer_period", 8), expert_period = size_or(in, "expert_layer_period", 2);
+  const auto first = [&](std::string_view key, int otherwise, int most) {
+    const auto found = given(in, key);
+    return found ? found->integer(0, most - 1) : otherwise;
+  };
+  const int attends = first("attn_layer_offset", 4, period), experts = first("expert_layer_offset", 1, expert_period);
+  for (int i = 0; i < s.layers; ++i)
+    s.layer_kinds.push_back({.attention = i % period == attends ? AttentionKind::full : AttentionKind::mamba,
+                             .experts = s.experts && i % expert_period == experts,
+                             .rope = false});
 }
 
 }  // namespace draftline::config

@@ -88,7 +88,7 @@ void read_parallel(const Reader& in, DrafterConfig& d) {
     if (const auto drafts = given(one, "speculative_tokens")) d.trained_drafts = drafts->positive_int(1024);
 }
 
-// EAGLE-3, and P-EAGLE, which has plain layers behind the first and a mask token.
+// EAGLE-3, and P-EAGLE, which has a mask token; both may have plain layers behind the first.
 void read_eagle3(const Reader& in, DrafterConfig& d) {
   const bool parallel = d.kind == DrafterKind::p_eagle;
   const auto type = given(in, "speculators_model_type");
@@ -108,8 +108,7 @@ void read_eagle3(const Reader& in, DrafterConfig& d) {
     read_llama_layer(in, d);
     d.norm_before_residual = flag(in, "norm_before_residual", false);
   }
-  if (parallel) d.layers = d.network.layers();
-  else demand_one_layer(layer, d);
+  d.layers = d.network.layers();
   if (d.network.experts() != nullptr || d.network.latent() != nullptr || d.network.states())
     layer.fail("a drafter with experts, latent attention or recurrent states is not modelled");
   if (!in.failed()) take_layer(d);

@@ -27,7 +27,7 @@ struct DrafterConfig {
   // vocabulary for Medusa. The vocabulary is the target's, or 0 if the file does not contain it.
   TransformerShape network;
   LayerShape layer;                  // its decoder layer; Medusa and Gemma 4's assistants have none
-  int layers = 1;                    // P-EAGLE and block drafters have several
+  int layers = 1;                    // or modules of MTP; P-EAGLE and block drafters have several, EAGLE-3 may
   std::optional<int> target_hidden;  // for an assistant, whose layers are narrower than the target's
   int vocabulary = 0;                // rows of its own LM head; 0: it uses the target's
   // Hidden states of the target that EAGLE-3 and block drafters read; i is the state that enters layer i. Empty: the

@@ -117,10 +117,10 @@ constexpr std::array kRows{
            "topk_group"},
     KeysOf{"nemotron_h",
            "num_key_value_heads head_dim|attention_head_dim n_groups conv_kernel "
-           "hybrid_override_pattern|layers_block_type",
+           "hybrid_override_pattern|layers_block_type moe_latent_size num_nextn_predict_layers",
            "chunk_size mamba_num_groups expand time_step_min time_step_max time_step_floor time_step_limit "
-           "mamba_hidden_act use_mamba_kernels mamba_expand sliding_window num_nextn_predict_layers time_step_rank "
-           "norm_eps partial_rotary_factor"},
+           "mamba_hidden_act use_mamba_kernels mamba_expand sliding_window time_step_rank norm_eps "
+           "partial_rotary_factor"},
     KeysOf{"granitemoehybrid",
            "num_key_value_heads mamba_n_groups mamba_d_conv num_local_experts position_embedding_type "
            "layers_block_type|layer_types",
@@ -130,6 +130,47 @@ constexpr std::array kRows{
            "mamba_chunk_size mamba_expand attention_in_multiplier attention_out_multiplier key_multiplier "
            "lm_head_multiplier mlp_multipliers mlp_expansion_factor ssm_in_multiplier ssm_multipliers "
            "ssm_out_multiplier time_step_floor time_step_limit time_step_min time_step_max"},
+    KeysOf{
+        "jamba",
+        "num_key_value_heads attn_layer_period attn_layer_offset expert_layer_period expert_layer_offset mamba_expand",
+        "use_mamba_kernels use_mambapy use_associative_scan num_logits_to_keep calc_logits_for_entire_prompt "
+        "mamba_inner_layernorms"},
+    KeysOf{"bailing_hybrid bailing_moe_v2_5",
+           "num_shared_experts|n_shared_experts first_k_dense_replace|mlp_layer_types layer_group_size|layer_types "
+           "head_dim num_nextn_predict_layers|num_mtp_layers",
+           "num_key_value_heads qk_head_dim num_expert_group kda_safe_gate kda_lower_bound linear_silu use_linear_silu "
+           "linear_rope group_norm_size linear_backend rotary_dim partial_rotary_factor use_rmsnorm use_sliding_window "
+           "max_window_layers moe_router_enable_expert_bias moe_router_topk_scaling_factor attn_norm use_qk_norm "
+           "mtp_loss_scaling_factor moe_shared_expert_intermediate_size"},
+    KeysOf{"deepseek_v4",
+           "num_key_value_heads hc_mult compress_ratios|layer_types o_groups o_lora_rank index_topk sliding_window "
+           "n_shared_experts num_nextn_predict_layers expert_dtype",
+           "compress_rope_theta hc_eps hc_sinkhorn_iters swiglu_limit num_hash_layers mlp_layer_types qk_rope_head_dim "
+           "partial_rotary_factor num_local_experts q_head_dim ref_layers"},
+    KeysOf{"minimax_m3 minimax_m3_vl minimax_m3_vl_text",
+           "num_key_value_heads head_dim n_shared_experts|shared_intermediate_size moe_layer_freq|mlp_layer_types "
+           "sparse_attention_config|layer_types num_mtp_modules|num_nextn_predict_layers",
+           "intermediate_size swiglu_alpha swiglu_limit use_gemma_norm sparse_disable_index_value sparse_score_type "
+           "sparse_init_block sparse_local_block use_sparse_attention index_local_blocks partial_rotary_factor "
+           "first_k_dense_replace process_image_mode num_reward_heads mtp_transformer_layers use_mtp attn_type_list"},
+    KeysOf{"glm5_next glm5_next_text",
+           "n_shared_experts first_k_dense_replace|mlp_layer_types q_lora_rank layer_types|linear_attn_config "
+           "indexer_types|index_topk_pattern|index_topk_freq index_kpool hc_mult",
+           "num_key_value_heads head_dim qk_head_dim swiglu_limit hc_eps hc_sinkhorn_iters linear_lower_bound "
+           "gate_lower_bound safe_gate index_kpool_always_select_tail index_topk_freq index_topk_pattern "
+           "index_skip_topk_offset num_local_experts num_nextn_predict_layers moe_layer_freq "
+           "index_share_for_mtp_iteration kda_layers full_attn_layers"},
+    KeysOf{"nemotron-nas", "block_configs", "intermediate_size num_key_value_heads"},
+    KeysOf{"step3p5 step3p7",
+           "head_dim layer_types share_expert_dim|share_expert_dims moe_layers_enum|first_k_dense_replace "
+           "attention_other_setting|num_sliding_attention_heads num_nextn_predict_layers",
+           "swiglu_limits swiglu_limits_shared yarn_only_types partial_rotary_factors need_fp32_gate use_qk_norm "
+           "zero_centered sink att_impl_type max_seq_len use_rope_layers num_key_value_heads num_attention_groups "
+           "query_pre_attn_scalar mlp_layer_types moe_layer_offset moe_every_n_layer"},
+    KeysOf{"longcat_flash", "num_layers zero_expert_num q_lora_rank",
+           "num_hidden_layers num_key_value_heads head_dim qk_head_dim zero_expert_type mla_scale_q_lora "
+           "mla_scale_kv_lora attention_method router_bias num_experts_per_tok intermediate_size "
+           "moe_intermediate_size num_nextn_predict_layers"},
     // A block of a quantization_config.
     KeysOf{
         "quantization_config", "",

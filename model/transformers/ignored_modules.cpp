@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace draftline {
 
@@ -83,6 +84,16 @@ std::vector<std::string> without_choices(const std::string& regex) {
   return done;
 }
 
+// MiniMax and DeepSeek-V4 have names of their own for an MLP and its matrices.
+std::string renamed(std::string entry) {
+  for (const auto& [theirs, ours] : {std::pair{".block_sparse_moe.", ".mlp."}, {".ffn.", ".mlp."}})
+    if (const auto at = entry.find(theirs); at != std::string::npos)
+      entry.replace(at, std::string_view(theirs).size(), ours);
+  for (const auto& [theirs, ours] : {std::pair{".w1", ".gate_proj"}, {".w2", ".down_proj"}, {".w3", ".up_proj"}})
+    if (entry.ends_with(theirs)) entry.replace(entry.size() - std::string_view(theirs).size(), std::string::npos, ours);
+  return entry.starts_with("layers.") ? "model." + entry : entry;
+}
+
 // A network that also sees has its text below a name of its own; modules are told without it.
 std::string of_text(const std::string& entry) {
   for (const std::string_view trunk : {"model.language_model.", "language_model.model.", "language_model."})
@@ -102,7 +113,7 @@ ModuleList::ModuleList(const std::vector<std::string>& entries) {
     else not_understood_.push_back(entry);
   };
   for (const std::string& given : entries) {
-    const std::string entry = of_text(given);
+    const std::string entry = renamed(of_text(given));
     if (entry.starts_with(kRegex)) {
       for (const std::string& regex : without_choices(entry.substr(kRegex.size())))
         if (const auto glob = glob_of(regex)) add(*glob, entry);

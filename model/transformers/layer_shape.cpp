@@ -10,15 +10,19 @@ namespace {
 // ---- matrices
 
 double matrices(const HeadAttention& a, double inputs, double hidden) {
-  return inputs * a.projected_columns() + hidden * a.heads.result_columns();
+  const double gates = a.gate_each_head ? inputs * a.heads.heads : 0;
+  const double chosen = a.blocks ? inputs * (a.blocks->heads + 1.0) * a.blocks->head_dim : 0;
+  return inputs * a.projected_columns() + hidden * a.heads.result_columns() + gates + chosen;
 }
 
 double matrices(const LatentHeads& a, double inputs, double hidden) {
   const LatentAttention& l = a.dims;
   const double queries = l.q_rank > 0 ? l.q_rank * (inputs + a.q_columns()) : inputs * a.q_columns();
   double chosen = 0;
-  if (const auto& i = l.indexer) chosen = 1.0 * l.q_rank * i->heads * i->head_dim + inputs * (i->head_dim + i->heads);
-  return queries + chosen + inputs * (l.kv_rank + l.rope_dim) + (a.output_gate ? inputs * a.result_columns() : 0) +
+  if (const auto& i = l.indexer)
+    chosen = 1.0 * l.q_rank * i->heads * i->head_dim + inputs * ((i->pool > 1 ? 2.0 : 1.0) * i->head_dim + i->heads);
+  const double gates = inputs * ((a.output_gate ? a.result_columns() : 0) + (a.gate_each_head ? a.heads : 0));
+  return queries + chosen + inputs * (l.kv_rank + l.rope_dim) + gates +
          1.0 * a.heads * (l.kv_rank * (l.nope_dim + l.value_dim) + hidden * l.value_dim);
 }
 
@@ -28,11 +32,24 @@ double matrices(const DeltaNet& d, double inputs, double hidden) {
   if (!d.column_gates) return ends + inputs * (d.value_columns() + 2.0 * d.value_heads);
   const double rank = d.column_gates->rank, values = d.value_columns();
   const double results = d.column_gates->full_rank_results ? inputs * values : rank * (inputs + values);
-  return ends + inputs * d.value_heads + rank * (inputs + d.decays()) + results;
+  const double decays = d.column_gates->full_rank_decays ? inputs * d.decays() : rank * (inputs + d.decays());
+  return ends + inputs * d.value_heads + decays + results;
 }
 
 double matrices(const Mamba2& m, double inputs, double hidden) {
   return inputs * m.projected_columns() + hidden * m.columns();
+}
+double matrices(const Mamba1& m, double inputs, double hidden) {
+  return m.columns * (2 * inputs + m.selected_columns() + m.step_rank + hidden);
+}
+double matrices(const LinearAttention& l, double inputs, double hidden) {  // queries, keys, values, gates
+  return l.columns() * (4 * inputs + hidden);
+}
+double matrices(const CompressedAttention& a, double inputs, double hidden) {
+  const double queries = a.q_rank * (inputs + a.q_columns()), keys = inputs * (a.head_dim + a.compressed_columns());
+  double chosen = 0;
+  if (const auto& i = a.indexer) chosen = i->heads * (1.0 * a.q_rank * i->head_dim + inputs);
+  return queries + keys + chosen + 1.0 * a.q_columns() * a.output_rank + hidden * a.group_columns();
 }
 double matrices(const AttentionBesideMamba& b, double inputs, double hidden) {
   return matrices(b.attention, inputs, hidden) + matrices(b.mamba, inputs, hidden);
@@ -57,10 +74,13 @@ double vectors(const HeadAttention& a, int hidden) {
   double qk_norm = 0;
   if (a.qk_norm == QkNorm::each_head) qk_norm = 2.0 * h.head_dim;
   if (a.qk_norm == QkNorm::all_heads) qk_norm = h.q_columns() + h.k_columns();
-  return qk_norm + (a.qkv_bias ? h.projected_columns() : 0) + (a.sinks ? h.heads : 0) + (a.o_bias ? hidden : 0);
+  const double index_norms = a.blocks ? 2.0 * a.blocks->head_dim : 0;
+  return qk_norm + index_norms + (a.qkv_bias ? h.projected_columns() : 0) + (a.sinks ? h.heads : 0) +
+         (a.o_bias ? hidden : 0);
 }
 double vectors(const LatentHeads& a, int) {  // an indexer's norm has a bias
-  return a.dims.q_rank + a.dims.kv_rank + (a.dims.indexer ? 2.0 * a.dims.indexer->head_dim : 0);
+  const auto& i = a.dims.indexer;
+  return a.dims.q_rank + a.dims.kv_rank + (i ? (i->pool > 1 ? 2.0 + i->pool : 2.0) * i->head_dim : 0);
 }
 double vectors(const DeltaNet& d, int) {
   return 1.0 * d.convolved_columns() * d.kernel + d.value_heads + d.decays() + d.value_dim;
@@ -68,6 +88,16 @@ double vectors(const DeltaNet& d, int) {
 double vectors(const Mamba2& m, int) {  // a decay, a step's bias and a factor on the input for each head
   return 1.0 * m.convolved_columns() * (m.kernel + (m.convolution_bias ? 1 : 0)) + 3.0 * m.heads +
          (m.norm ? m.columns() : 0);
+}
+double vectors(const Mamba1& m, int) {  // steps' biases, factors on the inputs, and decays
+  return m.columns * (m.kernel + (m.convolution_bias ? 1.0 : 0.0) + 2 + m.state_dim) +
+         (m.norms ? m.selected_columns() : 0);
+}
+double vectors(const LinearAttention& l, int) { return l.columns() + (l.qk_norm ? 2.0 * l.head_dim : 0); }
+double vectors(const CompressedAttention& a, int) {  // norms, sinks, and a weight for each token's place in an entry
+  const double index = a.indexer ? a.indexer->head_dim : 0;
+  return a.q_rank + a.head_dim + a.heads + 1.0 * a.compression * a.series() * (a.head_dim + index) +
+         (a.compression > 0 ? a.head_dim + index : 0);
 }
 double vectors(const AttentionBesideMamba& b, int hidden) {
   return vectors(b.attention, hidden) + vectors(b.mamba, hidden);
@@ -89,6 +119,11 @@ double cached(const HeadAttention& a) { return a.heads.k_columns() + a.heads.v_c
 double cached(const LatentHeads& a) { return a.dims.kv_rank + a.dims.rope_dim; }
 double cached(const DeltaNet&) { return 0; }
 double cached(const Mamba2&) { return 0; }
+double cached(const Mamba1&) { return 0; }
+double cached(const LinearAttention&) { return 0; }
+double cached(const CompressedAttention& a) {  // the window's key, and a share of an entry
+  return a.head_dim + (a.compression > 0 ? 1.0 * a.head_dim / a.compression : 0);
+}
 double cached(const AttentionBesideMamba& b) { return cached(b.attention); }
 double cached(const NoAttention&) { return 0; }
 
@@ -97,6 +132,7 @@ double cached(const NoAttention&) { return 0; }
 HeadAttention share(HeadAttention a, int ranks) {
   a.heads.heads /= ranks;
   a.heads.kv_heads = std::max(1, a.heads.kv_heads / ranks);
+  if (a.blocks) a.blocks->heads = std::max(1, a.blocks->heads / ranks);
   return a;
 }
 LatentHeads share(LatentHeads a, int ranks) {
@@ -111,6 +147,19 @@ Mamba2 share(Mamba2 m, int ranks) {  // a group that is alone is on every device
   m.heads /= ranks;
   m.groups = std::max(1, m.groups / ranks);
   return m;
+}
+Mamba1 share(Mamba1 m, int ranks) {
+  m.columns /= ranks;
+  return m;
+}
+LinearAttention share(LinearAttention l, int ranks) {
+  l.heads /= ranks;
+  return l;
+}
+CompressedAttention share(CompressedAttention a, int ranks) {  // all devices have the key, the entries and the indexer
+  a.heads /= ranks;
+  a.output_groups = std::max(1, a.output_groups / ranks);
+  return a;
 }
 AttentionBesideMamba share(const AttentionBesideMamba& b, int ranks) {
   return {share(b.attention, ranks), share(b.mamba, ranks)};
@@ -152,6 +201,15 @@ std::optional<std::string> undivided(const Mamba2& m, int ranks, const std::stri
   if (m.groups == 1) return std::nullopt;
   return undivided_heads(m.groups, ranks, " groups of the state spaces of " + network);
 }
+std::optional<std::string> undivided(const Mamba1& m, int ranks, const std::string& network) {
+  return undivided_heads(m.columns, ranks, " columns of the state spaces of " + network);
+}
+std::optional<std::string> undivided(const LinearAttention& l, int ranks, const std::string& network) {
+  return undivided_heads(l.heads, ranks, " heads of the linear attention of " + network);
+}
+std::optional<std::string> undivided(const CompressedAttention& a, int ranks, const std::string& network) {
+  return undivided_heads(a.heads, ranks, " heads of " + network);
+}
 std::optional<std::string> undivided(const AttentionBesideMamba& b, int ranks, const std::string& network) {
   if (const auto why = undivided(b.attention, ranks, network)) return why;
   return undivided(b.mamba, ranks, network);
@@ -165,6 +223,9 @@ std::optional<StateForm> states_of(const LatentHeads&) { return std::nullopt; }
 std::optional<StateForm> states_of(const NoAttention&) { return std::nullopt; }
 std::optional<StateForm> states_of(const DeltaNet& d) { return d.form(); }
 std::optional<StateForm> states_of(const Mamba2& m) { return m.form(); }
+std::optional<StateForm> states_of(const Mamba1& m) { return m.form(); }
+std::optional<StateForm> states_of(const LinearAttention& l) { return l.form(); }
+std::optional<StateForm> states_of(const CompressedAttention&) { return std::nullopt; }
 std::optional<StateForm> states_of(const AttentionBesideMamba& b) { return b.mamba.form(); }
 
 }  // namespace
@@ -172,12 +233,14 @@ std::optional<StateForm> states_of(const AttentionBesideMamba& b) { return b.mam
 int share_of(int columns, int ranks) { return columns / ranks + (columns % ranks != 0); }
 
 Bytes Indexer::key_bytes() const {
-  return bytes_of(keys, head_dim) + (bits_of(keys) < 16 ? bytes_of(DType::fp32, 1) : Bytes{});
+  return (bytes_of(keys, head_dim) + (bits_of(keys) < 16 ? bytes_of(DType::fp32, 1) : Bytes{})) / pool;
 }
 
 StateForm DeltaNet::form() const {
   return {key_heads, value_heads, key_dim, value_dim, convolved_columns(), kernel, state};
 }
+StateForm Mamba1::form() const { return {1, columns, state_dim, 1, columns, kernel, state}; }
+StateForm LinearAttention::form() const { return {heads, heads, head_dim, head_dim, 0, 2, state}; }
 StateForm Mamba2::form() const { return {groups, heads, state_dim, head_dim, convolved_columns(), kernel, state}; }
 
 double Experts::expert_elements(int hidden) const {
@@ -192,6 +255,10 @@ const HeadAttention* LayerShape::heads() const {
 const Mamba2* LayerShape::mamba() const {
   if (const auto* both = std::get_if<AttentionBesideMamba>(&attention)) return &both->mamba;
   return std::get_if<Mamba2>(&attention);
+}
+std::optional<TextWindow> LayerShape::window() const {
+  if (const CompressedAttention* a = compressed(); a != nullptr && a->compression == 0) return TextWindow{a->window};
+  return heads() != nullptr ? heads()->window : std::nullopt;
 }
 std::optional<StateForm> LayerShape::states() const {
   return std::visit([](const auto& a) { return states_of(a); }, attention);
@@ -232,8 +299,8 @@ double layer_parameters(const LayerShape& s) { return attention_parameters(s) + 
 
 double vector_parameters(const LayerShape& s) {
   const double norm = (s.norm == NormKind::layer ? 2.0 : 1.0) * s.hidden;
-  const int sublayers = (s.has_attention() ? 1 : 0) + (s.has_mlp() ? 1 : 0);
-  return (s.scaled ? 1 : 0) + (s.norms == NormPlacement::both ? 2 : 1) * sublayers * norm +
+  const double mixes = s.streams > 1 ? s.stream_weights() * (s.stream_columns() + 1.0) + 3 : 0;
+  return (s.scaled ? 1 : 0) + s.sublayers() * ((s.norms == NormPlacement::both ? 2 : 1) * norm + mixes) +
          std::visit([&](const auto& a) { return vectors(a, s.hidden); }, s.attention) +
          std::visit([&](const auto& m) { return vectors(m, s.hidden); }, s.mlp);
 }

@@ -15,11 +15,11 @@
 namespace draftline {
 
 enum class NormKind { rms, layer };  // layer: with bias
-// The position of a sublayer's norms: before it (Llama), behind it (OLMo 2, EXAONE 4), or both (Gemma 3). A norm behind
-// the sublayer normalises its output before it is added to the residual stream.
+// The position of a sublayer's norms: before it (Llama), behind it (OLMo 2, EXAONE 4), or both (Gemma 3). A norm
+// behind the sublayer normalises its output before it is added to the residual stream.
 enum class NormPlacement { before, behind, both };
-// RMSNorm of queries and of keys before rope: over each head (Qwen3), over all heads at once (MiniMax-M2), or over each
-// head without weights (Llama 4).
+// RMSNorm of queries and of keys before rope: over each head (Qwen3), over all heads at once (MiniMax-M2), or over
+// each head without weights (Llama 4).
 enum class QkNorm { none, each_head, all_heads, unweighted };
 // gelu, squared_relu: two matrices, no gate. gated_gelu: by the tanh formula (Gemma). clamped_swiglu: gpt-oss.
 enum class MlpKind { gated_silu, gelu, gated_gelu, clamped_swiglu, squared_relu };
@@ -52,6 +52,15 @@ struct TextWindow {
   bool operator==(const TextWindow&) const = default;
 };
 
+// Attention that reads only the best `top_k` blocks of `block` tokens (MiniMax-M3, 2026). Heads of an indexer, one for
+// each KV head, score every token; all of them share a key. A block is as good as its best token.
+struct BlockIndexer {
+  int heads = 0, head_dim = 0, block = 0, top_k = 0;
+  DType keys = DType::bf16;  // cached format
+  int tokens() const { return block * top_k; }
+  bool operator==(const BlockIndexer&) const = default;
+};
+
 // Attention with a cache of keys and values for each KV head.
 struct HeadAttention {
   AttentionHeads heads = {};
@@ -64,18 +73,21 @@ struct HeadAttention {
   bool output_gate = false;                // its result is multiplied by a gate per token (Qwen3-Next)
   std::optional<double> query_scale = {};  // scale of the scores; none: 1 / sqrt(head_dim)
   double value_scale = 1;                  // scale of the values, contained in stored weights (MiMo-V2)
+  bool gate_each_head = false;             // its result has a gate per head, from a matrix of its own (Step-3.5)
+  std::optional<BlockIndexer> blocks = {};
   // Columns of the matrix that gives queries, keys, values and gates.
   int projected_columns() const { return heads.projected_columns() + (output_gate ? heads.result_columns() : 0); }
   bool operator==(const HeadAttention&) const = default;
 };
 
-// Sparse attention over latents (DeepSeek-V3.2, 2025, section 2.1): an indexer scores each token of the text by the sum
-// over its heads of w relu(q k), where all heads share a key. Attention reads only the `top_k` best tokens.
+// Sparse attention over latents (DeepSeek-V3.2, 2025, section 2.1): an indexer scores each token of the text by the
+// sum over its heads of w relu(q k), where all heads share a key. Attention reads only the `top_k` best tokens.
 struct Indexer {
   int heads = 0, head_dim = 0, top_k = 0;  // a head's first rope_dim columns are rotated
   DType keys = DType::fp8;     // cached format, with one 32-bit scale per key (vLLM: DeepseekV32IndexerCache)
   double norm_epsilon = 1e-6;  // of the keys' LayerNorm
   bool paired = false;         // like LatentAttention::paired
+  int pool = 1;                // tokens that share a key, made of theirs by learned weights (GLM-5.3-Flash)
   Bytes key_bytes() const;     // for one token in one layer
   bool operator==(const Indexer&) const = default;
 };
@@ -105,7 +117,8 @@ struct LatentHeads {
   std::optional<double> query_scale = {};  // none: 1 / sqrt(head_dim())
   // The layer has no indexer and reads the tokens chosen by the last indexer before it (GLM-5.2, vLLM's IndexCache).
   bool shares_choice = false;
-  bool output_gate = false;  // its result is multiplied by a gate per column, from a matrix of its own (Kimi-K3)
+  bool output_gate = false;     // its result is multiplied by a gate per column, from a matrix of its own (Kimi-K3)
+  bool gate_each_head = false;  // likewise by a gate per head (Ling 3)
   int head_dim() const { return dims.nope_dim + dims.rope_dim; }
   int q_columns() const { return heads * head_dim(); }
   int expanded_columns() const { return heads * (dims.nope_dim + dims.value_dim); }  // keys' unrotated part, and values
@@ -113,8 +126,26 @@ struct LatentHeads {
   bool operator==(const LatentHeads&) const = default;
 };
 
-// What a recurrent layer keeps of a sequence: a state [key_dim, value_dim] for each value head, and the rows before the
-// next one of a causal convolution over the last `kernel` tokens.
+// Attention whose heads share one key, which is also their value (DeepSeek-V4, 2026, section 2.3). A row reads the
+// last `window` tokens, and entries into which every `compression` tokens before it are compressed: all of them, or
+// the best ones by an indexer, whose keys are compressed likewise.
+struct CompressedAttention {
+  int heads = 0, head_dim = 0, window = 0;
+  int q_rank = 0;                          // columns of the latent of queries
+  int output_groups = 1, output_rank = 0;  // each group of heads has a matrix that narrows its result
+  int compression = 0;                     // tokens of an entry; 0: there is the window alone
+  bool overlaps = false;                   // an entry is made of its tokens and of as many before them
+  std::optional<Indexer> indexer = {};     // none: all entries are read
+  int q_columns() const { return heads * head_dim; }
+  int group_columns() const { return output_groups * output_rank; }
+  int series() const { return compression == 0 ? 0 : overlaps ? 2 : 1; }  // of keys before they are compressed
+  // Columns of the matrix that gives those keys and their weights, an indexer's too.
+  int compressed_columns() const { return 2 * series() * (head_dim + (indexer ? indexer->head_dim : 0)); }
+  bool operator==(const CompressedAttention&) const = default;
+};
+
+// What a recurrent layer keeps of a sequence: a state [key_dim, value_dim] for each value head, and the rows before
+// the next one of a causal convolution over the last `kernel` tokens.
 struct StateForm {
   int key_heads = 0, value_heads = 0, key_dim = 0, value_dim = 0;
   int convolved_columns = 0, kernel = 4;
@@ -132,7 +163,7 @@ struct DeltaNet {
   // Attention, 2025, section 3). They come from matrices of this rank; those of results may have full rank.
   struct ColumnGates {
     int rank = 0;
-    bool full_rank_results = false;
+    bool full_rank_results = false, full_rank_decays = false;
     bool operator==(const ColumnGates&) const = default;
   };
   int key_heads = 0, value_heads = 0, key_dim = 0, value_dim = 0, kernel = 4;
@@ -160,6 +191,30 @@ struct Mamba2 {
   int projected_columns() const { return columns() + convolved_columns() + heads; }  // gates; inputs, B, C; steps
   StateForm form() const;
   bool operator==(const Mamba2&) const = default;
+};
+
+// A selective state space with a decay for each column and each element of its state (Mamba-1: Gu and Dao 2023,
+// section 3). A causal convolution over the last `kernel` tokens of the inputs comes first; B, C and the latent of the
+// steps are computed from its result.
+struct Mamba1 {
+  int columns = 0, state_dim = 0, step_rank = 0, kernel = 4;
+  DType state = DType::bf16;
+  bool norms = false;  // of B, C and the latent of the steps (Jamba)
+  bool convolution_bias = true;
+  int selected_columns() const { return step_rank + 2 * state_dim; }
+  StateForm form() const;
+  bool operator==(const Mamba1&) const = default;
+};
+
+// Linear attention with a fixed decay of each head's state [head_dim, head_dim] (Lightning Attention: Qin et al.
+// 2024). Its result is normalised and multiplied by a gate per column.
+struct LinearAttention {
+  int heads = 0, head_dim = 0;
+  bool qk_norm = false;  // of each head
+  DType state = DType::fp32;
+  int columns() const { return heads * head_dim; }
+  StateForm form() const;
+  bool operator==(const LinearAttention&) const = default;
 };
 
 // Attention and a state space read the same normalised rows, and their results are added (Falcon-H1).
@@ -220,7 +275,9 @@ struct ExpertsBesideMlp {
 struct LayerShape {
   int hidden = 0;
   std::optional<int> inputs = {};  // columns of the attention's input; none: hidden
-  std::variant<HeadAttention, LatentHeads, DeltaNet, Mamba2, AttentionBesideMamba, NoAttention> attention = {};
+  std::variant<HeadAttention, LatentHeads, DeltaNet, Mamba2, AttentionBesideMamba, NoAttention, CompressedAttention,
+               Mamba1, LinearAttention>
+      attention = {};
   std::variant<NoMlp, DenseMlp, Experts, ExpertsBesideMlp> mlp = {};
   NormKind norm = NormKind::rms;
   double norm_epsilon = 1e-6;
@@ -228,20 +285,27 @@ struct LayerShape {
   bool input_norm = true;  // false: the attention's input is normalised already, or must not be (EAGLE)
   bool parallel = false;   // attention and MLP read the same residual (Falcon)
   bool scaled = false;     // the layer's output is multiplied by a stored number (Gemma 4)
+  // Residual streams. A sublayer reads a mix of them, and its result is mixed into them, by weights that a matrix
+  // computes from all of them (hyper-connections: DeepSeek-V4, 2026, section 2.2).
+  int streams = 1;
 
   bool norms_before() const { return norms != NormPlacement::behind; }
   bool norms_behind() const { return norms != NormPlacement::before; }
   const HeadAttention* heads() const;  // also those beside a state space
   const LatentHeads* latent() const { return std::get_if<LatentHeads>(&attention); }
   const DeltaNet* delta_net() const { return std::get_if<DeltaNet>(&attention); }
-  const Mamba2* mamba() const;              // also one beside attention
-  std::optional<StateForm> states() const;  // none: the layer is not recurrent
-  bool attends() const { return heads() != nullptr || latent() != nullptr; }
+  const Mamba2* mamba() const;  // also one beside attention
+  const CompressedAttention* compressed() const { return std::get_if<CompressedAttention>(&attention); }
+  int sublayers() const { return (has_attention() ? 1 : 0) + (has_mlp() ? 1 : 0); }
+  int stream_columns() const { return streams * hidden; }
+  int stream_weights() const { return (2 + streams) * streams; }  // of one row, for one sublayer
+  std::optional<StateForm> states() const;                        // none: the layer is not recurrent
+  bool attends() const { return heads() != nullptr || latent() != nullptr || compressed() != nullptr; }
   bool has_attention() const { return !std::holds_alternative<NoAttention>(attention); }  // or what takes its place
   bool has_mlp() const { return !std::holds_alternative<NoMlp>(mlp); }
   const Experts* experts() const;     // also those beside a dense MLP
   const DenseMlp* dense_mlp() const;  // also a dense MLP beside experts
-  std::optional<TextWindow> window() const { return heads() != nullptr ? heads()->window : std::nullopt; }
+  std::optional<TextWindow> window() const;
   Rope* rope();  // null: the layer has no rope
   const Rope* rope() const { return const_cast<LayerShape*>(this)->rope(); }
   bool shares_choice() const { return latent() != nullptr && latent()->shares_choice; }

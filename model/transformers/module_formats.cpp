@@ -21,9 +21,12 @@ constexpr int kMostNamed = 512;  // layers of a network that is more than a slip
 
 StoredMatrices modules(const HeadAttention& a, int inputs, int hidden) {
   const AttentionHeads& h = a.heads;
+  const int index = a.blocks ? (a.blocks->heads + 1) * a.blocks->head_dim : 0;
   return {{"self_attn.q_proj", inputs, h.q_columns() + (a.output_gate ? h.result_columns() : 0)},
           {"self_attn.k_proj", inputs, h.k_columns()},
           {"self_attn.v_proj", inputs, h.values_are_keys ? 0 : h.v_columns()},
+          {"self_attn.g_proj", inputs, a.gate_each_head ? h.heads : 0},
+          {"self_attn.index_q_proj", inputs, index},  // and the index's keys
           {"self_attn.o_proj", h.result_columns(), hidden}};
 }
 
@@ -33,6 +36,7 @@ StoredMatrices modules(const LatentHeads& a, int inputs, int hidden) {
                      {"self_attn.kv_b_proj", l.kv_rank, a.expanded_columns()},
                      {"self_attn.o_proj", a.result_columns(), hidden}};
   if (a.output_gate) all.push_back({"self_attn.g_proj", inputs, a.result_columns()});
+  if (a.gate_each_head) all.push_back({"self_attn.g_proj", inputs, a.heads});
   if (l.q_rank > 0) {
     all.push_back({"self_attn.q_a_proj", inputs, l.q_rank});
     all.push_back({"self_attn.q_b_proj", l.q_rank, a.q_columns()});
@@ -49,11 +53,12 @@ StoredMatrices modules(const LatentHeads& a, int inputs, int hidden) {
 
 // Kinds of attention whose matrices are not told apart count as one.
 StoredMatrices as_one(std::string_view name, const LayerShape& alone) {
-  return {{name, alone.hidden, static_cast<int>(attention_parameters(alone) / std::max(alone.hidden, 1))}};
+  const int inputs = alone.inputs.value_or(alone.hidden);
+  return {{name, inputs, static_cast<int>(attention_parameters(alone) / std::max(inputs, 1))}};
 }
 
 StoredMatrices modules(const DeltaNet& d, int inputs, int hidden) {
-  if (d.column_gates) return as_one("self_attn.q_proj", {.hidden = inputs, .attention = d});
+  if (d.column_gates) return as_one("self_attn.q_proj", {.hidden = hidden, .inputs = inputs, .attention = d});
   return {{"linear_attn.in_proj_qkv", inputs, d.convolved_columns()},
           {"linear_attn.in_proj_z", inputs, d.value_columns()},
           {"linear_attn.in_proj_b", inputs, d.value_heads},

@@ -66,10 +66,12 @@ bool check_index(const Reader& config, const TransformerShape& s) {
 }  // namespace
 
 bool NamedCount::fits(double parameters, double embedding) const {
-  const auto within = [&](double p) { return p / 1e9 >= billions - 0.5 * unit && p / 1e9 < billions + unit; };
+  const auto within = [&](double least, double most) {
+    return most / 1e9 >= billions - 0.5 * unit && least / 1e9 < billions + unit;
+  };
   for (const double left_out : {0.0, 1.0, 2.0})
-    if (within(parameters - left_out * embedding)) return true;
-  return within(parameters * (1 + kMostDifference)) || within(parameters * (1 - kMostDifference));
+    if (const double p = parameters - left_out * embedding; within(p, p)) return true;
+  return within(parameters * (1 - kMostDifference), parameters * (1 + kMostDifference));
 }
 
 NamedCounts counts_in_name(std::string_view name) {

@@ -174,6 +174,7 @@ std::optional<LinearFormat> of_algorithm(const Reader& algo, const Reader& in) {
     return f;
   }
   if (name == "MXFP4") return layers_of("mxfp4");
+  if (name == "MXFP8") return LinearFormat{DType::fp8, {32, 1, 8}, DType::fp8, {32, DType::fp8}, false};
   if (name == "W4A16_AWQ" || name == "NVFP4_AWQ") {
     LinearFormat f = name == "NVFP4_AWQ" ? layers_of("nvfp4") : layers_of("int4");
     if (name == "W4A16_AWQ") f.scales.inputs = std::max(0, block_size(in, "group_size", 128));
@@ -278,7 +279,12 @@ std::optional<Checkpoint> read_method(const Reader& in, TransformerShape& shape)
         f.input_scales.group = f.scales.inputs = sizes[1].positive_int(kMostBlock);
       }
     }
-    return Checkpoint{.layers = f, .ignored = ignored()};
+    Checkpoint c{.layers = f, .ignored = ignored()};
+    if (const auto modules = given(in, "quantized_layers")) {  // ModelOpt's, of experts in another format
+      c.named = formats_of_modules(*modules);
+      for (const char* key : {"group_size", "quant_algo"}) given(in, key);  // which each module repeats
+    }
+    return c;
   }
   if (name == "compressed-tensors") return compressed_tensors(in, shape);
   if (name.starts_with("modelopt")) return modelopt(in, shape);
@@ -359,13 +365,27 @@ std::optional<Precision> read_from(const Reader& in, DType activations, Transfor
   return precision_of(in, *checkpoint, activations, shape);
 }
 
+// DeepSeek-V4's experts have a format of their own, which V4.1 has beside the others.
+void read_expert_format(const Reader& config, const Reader& in, Precision& p) {
+  const auto own = given(given(config, "expert_dtype") ? config : in, "expert_dtype"),
+             other = given(in, "moe_quant_algo");
+  if (!own || own->text() == "fp8") return;
+  if (own->text() != "fp4") return own->fail("is not modelled; known: fp4, fp8");
+  p.experts = layers_of(other && other->text() == "NVFP4" ? "nvfp4" : "mxfp4");
+  p.name += ",experts:" + std::string(name(p.experts.weights));
+}
+
 }  // namespace
 
 std::optional<Precision> read_checkpoint_precision(const Reader& config, TransformerShape& shape) {
   const auto dtype = given(config, {"torch_dtype", "dtype"});
   const DType activations = dtype && dtype->text() == "float16" ? DType::fp16 : DType::bf16;
   for (const auto key : {"quantization_config", "quantization"})  // MLX writes both, once by each name
-    if (const auto in = given(config, key)) return read_from(*in, activations, shape);
+    if (const auto in = given(config, key)) {
+      auto p = read_from(*in, activations, shape);
+      if (p && shape.experts() != nullptr) read_expert_format(config, *in, *p);
+      return p;
+    }
   const auto beside = config.file().parent_path() / "hf_quant_config.json";
   if (config.file().filename() != "config.json" || !config.files().is_file(beside)) return std::nullopt;
   try {

@@ -27,6 +27,7 @@ AttentionHeads TransformerShape::usual_heads() const {
   const LayerShape& usual = usual_layer();
   if (const HeadAttention* a = usual.heads()) return a->heads;
   if (const LatentHeads* a = usual.latent()) return {a->heads, a->heads, a->head_dim(), a->dims.value_dim};
+  if (const CompressedAttention* a = usual.compressed()) return {a->heads, 1, a->head_dim, a->head_dim};
   return {};
 }
 
@@ -76,7 +77,36 @@ bool all_windowed(const TransformerShape& s) {
     return window && !window->chunked;
   });
 }
+bool shares_keys(const TransformerShape& s) {
+  return std::any_of(s.kinds.begin(), s.kinds.end(),
+                     [](const LayerShape& l) { return l.latent() != nullptr || l.compressed() != nullptr; });
+}
 bool shares_prefixes(const TransformerShape& s) { return !s.states() && !all_windowed(s); }
+
+static Bytes token_bytes(const LayerShape& l, DType cache) {
+  if (const auto window = l.window(); window && !window->chunked) return {};
+  if (const CompressedAttention* a = l.compressed())
+    return (bytes_of(cache, a->head_dim) + (a->indexer ? a->indexer->key_bytes() : Bytes{})) / a->compression;
+  Bytes index;
+  if (const HeadAttention* a = l.heads(); a != nullptr && a->blocks)
+    index = bytes_of(a->blocks->keys, a->blocks->head_dim);
+  if (const LatentHeads* a = l.latent(); a != nullptr && a->dims.indexer) index = a->dims.indexer->key_bytes();
+  return bytes_of(cache, cached_elements(l)) + index;
+}
+
+Bytes token_bytes(const TransformerShape& s, DType cache) {
+  Bytes sum;
+  for (int i = 0; i < s.layers(); ++i) sum += token_bytes(s.layer(i), cache);
+  return sum;
+}
+
+Bytes sequence_bytes(const TransformerShape& s) {
+  Bytes sum;
+  for (int i = 0; i < s.layers(); ++i)
+    if (const auto f = s.layer(i).states())
+      sum += bytes_of(f->format, f->elements()) + bytes_of(DType::bf16, 1.0 * (f->kernel - 1) * f->convolved_columns);
+  return sum;
+}
 
 static double sum_over_layers(const TransformerShape& s, double (*of_layer)(const LayerShape&)) {
   double sum = 0;
@@ -85,7 +115,9 @@ static double sum_over_layers(const TransformerShape& s, double (*of_layer)(cons
 }
 
 static double all_vectors(const TransformerShape& s) {
-  return (s.norm == NormKind::layer ? 2.0 : 1.0) * s.hidden + sum_over_layers(s, vector_parameters);
+  const int streams = s.kinds.empty() ? 1 : s.kinds.back().streams;  // which are joined behind the last layer
+  const double joined = streams > 1 ? streams * (1.0 * streams * s.hidden + 1) + 1 : 0;
+  return (s.norm == NormKind::layer ? 2.0 : 1.0) * s.hidden + joined + sum_over_layers(s, vector_parameters);
 }
 
 double matrix_parameters(const TransformerShape& s) { return sum_over_layers(s, layer_parameters); }

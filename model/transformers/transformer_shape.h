@@ -56,9 +56,16 @@ struct TransformerShape {
 TransformerShape uniform_network(std::string name, int layers, const LayerShape&, int vocabulary);
 
 bool all_windowed(const TransformerShape&);  // whether each layer frees the cache before its window
+// Whether all heads of its attention read one key, which is also their value: latents, or compressed entries.
+bool shares_keys(const TransformerShape&);
 // Whether engines reuse the KV cache of prefixes that texts share. They do not if all layers have windows, or if some
 // keep recurrent states.
 bool shares_prefixes(const TransformerShape&);
+
+// What a further token of a long text adds to the cache, indexers' keys included; layers with a window add nothing. And
+// the states of a sequence, with the rows that convolutions read again, in 16 bits.
+Bytes token_bytes(const TransformerShape&, DType cache);
+Bytes sequence_bytes(const TransformerShape&);
 
 double matrix_parameters(const TransformerShape&);  // of all layers
 double head_parameters(const TransformerShape&);    // H: the LM head, equal in size to the embedding

@@ -19,6 +19,11 @@ void run(const OnDevice<T>&, const Quantise&) {
   check(false, "the decoder on CUDA computes in 16 or 32 bits");
 }
 
+template <class T>
+void run(const OnDevice<T>&, const PricedAlone&) {
+  throw InputErrors("a layer of this network can be priced, but not computed");
+}
+
 struct Product {
   GemmShape shape;
   GemmOperands operands;
