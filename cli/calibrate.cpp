@@ -111,6 +111,8 @@ int calibrate(CalibrateOptions o, const Common& common) {
   const bool tables = std::filesystem::is_directory(o.measured);
   if (tables && o.source == CalibrationInput{}.source)
     throw InputErrors("--source: give the origin of the tables, a key of data/sources.json; own-tables for your own");
+  if (!tables && !o.library.empty())
+    throw InputErrors("--library: requires a folder of tables; the kernels of a probe are draftline's");
   if (tables && !o.engine_out.empty())
     throw InputErrors("--engine-out: tables of kernels contain no host times of an engine");
   if (o.compare.empty() && !o.compare_out.empty()) throw InputErrors("--compare-out: requires --compare");
@@ -181,6 +183,12 @@ void add_calibrate(CLI::App& app, Action& chosen) {
   verb->add_option("--transformer", o->transformer,
                    "for step tables and --served: the measured network, as a name, a file or a folder with\n"
                    "its config.json");
+  verb->add_option("--library", o->library,
+                   "the library whose products and experts were timed, as an engine's profile names it (\"kernels\"):\n"
+                   "its fits are added to those of the device's file under \"libraries\"")
+      ->check(CLI::Validator(
+          [](const std::string& name) { return name.empty() ? std::string("must not be empty") : std::string(); },
+          "NAME"));
   verb->add_option("--source", o->source,
                    "origin of the times: a key of data/sources.json (own-tables: your own), recorded in the fits")
       ->capture_default_str();

@@ -10,8 +10,10 @@ namespace draftline {
 
 static double square(double x) { return x * x; }
 
-static std::optional<RatioInterval> error_of(const Origin& o) {
-  return o.borrowed_from.empty() ? o.interval : std::nullopt;
+// Of a transferred fit it holds what the transfer costs.
+static std::optional<RatioInterval> error_of(const Origin& o) { return o.interval; }
+static std::optional<RatioInterval> error_of(const LinkTable& t) {
+  return t.origin.borrowed_from.empty() ? t.origin.interval : std::nullopt;
 }
 
 // The union of two intervals, for kernels that use both fits; none if either is unknown.
@@ -25,7 +27,7 @@ static std::optional<RatioInterval> wider(const std::optional<RatioInterval>& a,
 static std::optional<RatioInterval> error_of(const Links& links) {
   std::optional<RatioInterval> widest;
   for (const LinkTable& t : links.tables) {
-    const auto one = error_of(t.origin);
+    const auto one = error_of(t);
     if (!one) return std::nullopt;
     widest = widest ? RatioInterval{std::min(widest->low, one->low), std::max(widest->high, one->high)} : *one;
   }
@@ -47,7 +49,7 @@ static std::optional<RatioInterval> error_of_gemms(const GpuModel& gpu, const Ch
 // Why the error of one of these fits is unknown; "" if it is known of all.
 static std::string why_unknown(std::initializer_list<const Origin*> origins) {
   for (const Origin* o : origins)
-    if (!o->borrowed_from.empty()) return "the fit is that of " + o->borrowed_from;
+    if (!o->borrowed_from.empty() && !o->interval) return "the fit is that of " + o->borrowed_from;
   for (const Origin* o : origins)
     if (!o->interval) return "too few measured points";
   return {};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "predict/pricer.h"
 
+#include "model/devices/library_fits.h"
 #include "predict/step_modes.h"
 
 namespace draftline {
@@ -22,12 +23,12 @@ std::shared_ptr<PricedMethod> Pricer::of(const Setup& s, const MethodChoice& m) 
 }
 
 std::shared_ptr<const Device> Pricer::as_served(const std::shared_ptr<const Device>& d, const Engine& e) {
-  if (e.bandwidth_share == 1) return d;
-  auto& served = served_[{d, e.bandwidth_share}];
+  if (e.bandwidth_share == 1 && !has_library_fits(*d, e.kernels)) return d;
+  auto& served = served_[{d, e.bandwidth_share, e.kernels}];
   if (!served) {
-    auto slower = std::make_shared<Device>(*d);
-    slower->bandwidth = e.bandwidth_share * d->bandwidth;
-    served = std::move(slower);
+    auto other = std::make_shared<Device>(with_library_fits(*d, e.kernels));
+    other->bandwidth = e.bandwidth_share * d->bandwidth;
+    served = std::move(other);
   }
   return served;
 }

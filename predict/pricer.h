@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <tuple>
 
 #include "predict/priced_method.h"
@@ -30,7 +31,8 @@ class Pricer {
   using Key = std::tuple<std::shared_ptr<RecordedMethod>, std::shared_ptr<const Device>, std::shared_ptr<const Engine>>;
   Recordings& recordings_;
   std::map<Key, std::shared_ptr<PricedMethod>, std::less<>> methods_;
-  std::map<std::pair<std::shared_ptr<const Device>, double>, std::shared_ptr<const Device>> served_;
+  using Served = std::tuple<std::shared_ptr<const Device>, double, std::string>;  // bandwidth share, kernels
+  std::map<Served, std::shared_ptr<const Device>> served_;
 };
 
 }  // namespace draftline

@@ -3,15 +3,34 @@
 
 #include <algorithm>
 
+#include "model/devices/library_fits.h"
+
 namespace draftline {
+
+static std::vector<std::vector<std::shared_ptr<const Device>>> devices_by_engine(const Scenario& s) {
+  std::vector<std::vector<std::shared_ptr<const Device>>> all;
+  for (const auto& engine : s.engines) {
+    std::vector<std::shared_ptr<const Device>>& here = all.emplace_back();
+    for (const auto& device : s.devices)
+      here.push_back(has_library_fits(*device, engine->kernels)
+                         ? std::make_shared<const Device>(with_library_fits(*device, engine->kernels))
+                         : device);
+  }
+  return all;
+}
 
 Sweep::Sweep(Document document, const Data& data)
     : catalogue_(data),
       scenario_(read_scenario(std::move(document), catalogue_)),
+      devices_(devices_by_engine(scenario_)),
       recordings_(finder(), drafter_finder()),
       pricer_(recordings_) {}
 Sweep::Sweep(Scenario scenario, const Data& data)
-    : catalogue_(data), scenario_(std::move(scenario)), recordings_(finder(), drafter_finder()), pricer_(recordings_) {}
+    : catalogue_(data),
+      scenario_(std::move(scenario)),
+      devices_(devices_by_engine(scenario_)),
+      recordings_(finder(), drafter_finder()),
+      pricer_(recordings_) {}
 
 Decoder::FindTransformer Sweep::finder() {
   return [this](const NamedNetwork& draft) { return *catalogue_.transformer(draft); };
@@ -23,7 +42,7 @@ Decoder::FindDrafter Sweep::drafter_finder() {
 
 Setup Sweep::setup(const Point& p) const {
   const Scenario& s = scenario_;
-  return {.device = s.devices[p.device],
+  return {.device = devices_[p.engine][p.device],
           .engine = s.engine(p),
           .transformer = s.transformers[p.transformer],
           .precision = precision_at(s, p),

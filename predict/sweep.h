@@ -2,9 +2,11 @@
 // A scenario with its predictor, which computes the outcome of each point of the product. Each thread needs its own.
 #pragma once
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "core/files.h"
 #include "inputs/scenario.h"
@@ -43,6 +45,7 @@ class Sweep {
   void refuse_undividable(const MethodChoice&);
   Catalogue catalogue_;
   Scenario scenario_;
+  std::vector<std::vector<std::shared_ptr<const Device>>> devices_;  // by engine: each device with the fits for it
   Recordings recordings_;
   Pricer pricer_;
   // Of the last point. Neighbouring points differ only in batch size and lengths.

@@ -25,6 +25,7 @@ struct CalibrationInput {
   std::string device;              // of a GPU: whose datasheet holds, a name or a file
   std::string transformer;         // of step tables: a name, a file, or a folder with a config.json
   int tensor_parallel = 1;         // devices that shared each layer when step tables were measured
+  std::string library;             // of a GPU's products and experts (LibraryFits); empty: the device's own fits
   std::string source = "draftline-probe", locator;
 };
 

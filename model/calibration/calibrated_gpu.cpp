@@ -73,14 +73,19 @@ OrderedJson links_of(const GpuCalibration& c, const CalibrationInput& o, const O
       if (same_call(old, table))
         if (OrderedJson rest = rest_of(old, table, fewer); !rest.is_null()) tables.push_back(std::move(rest));
   };
-  for (const OrderedJson& table : measured) {
-    add_rest(table, true);
-    tables.push_back(table);
-    add_rest(table, false);
-  }
+  const auto add_measured = [&] {
+    for (const OrderedJson& table : measured) {
+      add_rest(table, true);
+      tables.push_back(table);
+      add_rest(table, false);
+    }
+  };
+  const bool of_library = !o.library.empty();  // only for engines that name it: it stands behind the others
+  if (!of_library) add_measured();
   for (const OrderedJson& old : before)
     if (std::none_of(measured.begin(), measured.end(), [&](const OrderedJson& m) { return same_call(old, m); }))
       tables.push_back(old);
+  if (of_library) add_measured();
   return links;
 }
 
@@ -91,7 +96,7 @@ OrderedJson attention_kernels(const CalibrationInput& o, const GpuCalibration& c
     if (!a.fit.library.empty()) kernel["library"] = a.fit.library;
     kernel["cache"] = name(a.fit.cache);
     if (a.fit.form != AttentionForm::ordinary) kernel["form"] = name_of(kAttentionForms, a.fit.form);
-    OrderedJson decode = certificate(o, a.of_decode), prefill = certificate(o, a.of_prefill, false);
+    OrderedJson decode = certificate(o, a.of_decode, o.library.empty()), prefill = certificate(o, a.of_prefill, false);
     add_fields(decode, a.fit.decode, in_us);
     prefill["layout"] = name_of(kHeadLayouts, a.fit.prefill.layout);
     add_fields(prefill, a.fit.prefill, in_us);
@@ -105,10 +110,33 @@ OrderedJson attention_kernels(const CalibrationInput& o, const GpuCalibration& c
   return kernels;
 }
 
+bool same_kernel(const OrderedJson& a, const OrderedJson& b) {
+  const auto same = [&](const char* key) { return a.value(key, "") == b.value(key, ""); };
+  return same("library") && same("cache") && same("form");
+}
+
+// The kernels of a file that stay beside those that were measured: of latent attention, unless it was measured, and for
+// the fits of another library all that were not measured. These stand first, because the first stands for any other.
+OrderedJson with_known_kernels(const OrderedJson& known, OrderedJson measured, bool of_library) {
+  OrderedJson before = OrderedJson::array(), behind = OrderedJson::array();
+  const auto any = [&](const auto& is) { return std::any_of(measured.begin(), measured.end(), is); };
+  const bool has_latent = any([](const OrderedJson& m) { return m.contains("form"); });
+  for (const OrderedJson& kernel : known) {
+    const bool latent = kernel.contains("form") || kernel.contains("borrowed_from");
+    if (latent && !has_latent) behind.push_back(kernel);
+    else if (!latent && of_library && !any([&](const OrderedJson& m) { return same_kernel(m, kernel); }))
+      before.push_back(kernel);
+  }
+  for (OrderedJson& kernel : measured) before.push_back(std::move(kernel));
+  for (OrderedJson& kernel : behind) before.push_back(std::move(kernel));
+  return before;
+}
+
 // What was not measured stays as the device's file has it, or as it was transferred from a relative.
 void put_fits(OrderedJson& fits, const CalibrationInput& o, const GpuCalibration& c) {
   const auto put = [&](const std::string& key, const FitQuality& quality, const auto& fit) {
-    OrderedJson& block = fits[key] = certificate(o, quality);
+    OrderedJson& of_library = o.library.empty() ? fits : fits["libraries"][o.library];
+    OrderedJson& block = of_library[key] = certificate(o, quality, o.library.empty());
     add_fields(block, fit, in_us);
     if constexpr (requires { fit.tiles; })
       if (fit.tiles != GemmTiles::fastest) block["tiles"] = name_of(kGemmTiles, fit.tiles);
@@ -116,14 +144,11 @@ void put_fits(OrderedJson& fits, const CalibrationInput& o, const GpuCalibration
   if (c.gemm) put("gemm", c.of_gemm, *c.gemm);
   if (!c.attention.empty()) {
     OrderedJson attention{{"kernels", attention_kernels(o, c)}};
-    const bool has_latent = std::any_of(c.attention.begin(), c.attention.end(), [](const AttentionCalibration& a) {
-      return a.fit.form != AttentionForm::ordinary;
-    });
     if (const auto known = fits.find("attention"); known != fits.end()) {
+      if (known->contains("kernels"))
+        attention["kernels"] =
+            with_known_kernels(known->at("kernels"), std::move(attention["kernels"]), !o.library.empty());
       if (known->contains("other_library")) attention["other_library"] = known->at("other_library");
-      if (known->contains("kernels") && !has_latent)  // those of latent attention stay, or stay transferred
-        for (const OrderedJson& kernel : known->at("kernels"))
-          if (kernel.contains("form") || kernel.contains("borrowed_from")) attention["kernels"].push_back(kernel);
     }
     fits["attention"] = attention;
     for (const char* unnamed : {"decode_attention", "prefill_attention"}) fits.erase(unnamed);

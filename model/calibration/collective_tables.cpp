@@ -97,6 +97,10 @@ std::vector<LinkTable> read_custom_all_reduce_table(const Csv& t, const Links& l
       excluded.add("launched one by one, so that the host's time is in them");
       continue;
     }
+    if (called == "TRTLLM") {  // its own choice among its kernels, whichever
+      collected.add("tensorrt_llm", Collective::all_reduce, p, excluded);
+      continue;
+    }
     if (called != "vLLM_custom_graph") {
       excluded.add(printable(called, 60) + ", of which no rule says which algorithm ran");
       continue;

@@ -62,9 +62,12 @@ std::vector<Relative> relatives(const fs::path& shipped) {
 }
 
 // The parts of a block that have an origin each.
-std::vector<OrderedJson*> parts_of(OrderedJson& block) {
+std::vector<OrderedJson*> parts_of(OrderedJson& block, const std::string& key) {
   std::vector<OrderedJson*> parts;
-  if (block.contains("kernels")) {
+  if (key == "libraries") {
+    for (OrderedJson& library : block)
+      for (OrderedJson& fit : library) parts.push_back(&fit);
+  } else if (block.contains("kernels")) {
     for (OrderedJson& kernel : block.at("kernels"))
       for (const char* use : {"decode", "prefill"})
         if (kernel.contains(use)) parts.push_back(&kernel.at(use));  // else it is transferred itself
@@ -150,7 +153,7 @@ OrderedJson transferred(OrderedJson block, const std::string& key, fs::path fold
   }
   if (key == "attention" && block.contains("kernels")) take_transferred_kernels(block, folder, shipped);
   if (because.empty() || block.empty()) return block;
-  for (OrderedJson* part : parts_of(block)) {
+  for (OrderedJson* part : parts_of(block, key)) {
     const std::string before = part->value("because", std::string());
     (*part)["because"] = because + (before.empty() ? "" : "; there: " + before);
     if (key == "links") continue;

@@ -10,54 +10,21 @@
 #include <set>
 
 #include "core/int_indexed.h"
+#include "model/devices/datasheet.h"
 #include "model/devices/fit_fields.h"
+#include "model/devices/transfer_spread.h"
 
 namespace draftline {
 namespace {
 
 constexpr int kMostTransfers = 4;  // from a to b to c: no longer chain, and no ring
 
-void read_peaks(Reader in, Device& d, std::set<std::string>& seen) {
-  for (const auto& [key, value] : in.entries()) {
-    const auto type = dtype_named(key);
-    if (!type || *type == DType::int32) {
-      value.fail("unknown number format; a peak is given for fp32, bf16, fp16, fp8, int8, int4 or fp4");
-      continue;
-    }
-    if (!seen.insert("peak of " + key).second) value.fail("given twice in this datasheet");
-    d.peak[*type] = value.quantity<FlopsPerSecond>();
-  }
-}
-
-// Every value once, whichever block it stands in.
-void read_datasheet(Reader blocks, Device& d) {
-  std::set<std::string> seen;
-  for (const Reader& block : blocks.items()) {
-    d.datasheet.push_back(read_origin(block));
-    const auto once = [&](const char* key) -> std::optional<Reader> {
-      const auto found = block.find(key);
-      if (found && !seen.insert(key).second) found->fail("given twice in this datasheet");
-      return found;
-    };
-    if (const auto v = once("bandwidth")) d.bandwidth = v->quantity<BytesPerSecond>();
-    if (const auto v = once("memory")) d.memory = v->quantity<Bytes>();
-    if (const auto v = once("l2")) d.l2 = v->quantity<Bytes>();
-    if (const auto v = once("multiprocessors")) d.multiprocessors = v->positive_int(100000);
-    if (const auto v = once("power_watts")) d.power_watts = v->number(1, 1e5);
-    if (const auto v = block.find("peak")) read_peaks(*v, d, seen);
-    block.done();
-  }
-  if (!d.datasheet.empty()) d.source = d.datasheet.front().source;
-  for (const char* key : {"bandwidth", "memory", "l2", "multiprocessors", "peak of bf16", "peak of fp32"})
-    if (!seen.contains(key)) blocks.fail("no block gives the " + std::string(key));
-}
-
 GemmFit read_gemm(Reader in) {
   GemmFit f = read_fields<GemmFit>(in);
   if (const auto tiles = in.find("tiles")) f.tiles = tiles->value_in(kGemmTiles);
   return f;
 }
-std::optional<GemmFit> read_narrow_gemm(Reader in) { return read_gemm(in); }
+std::optional<GemmFit> read_gemm_if_any(Reader in) { return read_gemm(in); }
 CopyFit read_copy(Reader in) {
   CopyFit f = read_fields<CopyFit>(in);
   const auto ops = in.find("ops");
@@ -116,7 +83,9 @@ Device read_device(Reader in, const std::filesystem::path& shipped, int depth);
 class Relatives {
  public:
   // `shipped`: where those are that don't stand beside the file. `depth`: of files between it and the first.
-  Relatives(const std::filesystem::path& shipped, int depth) : shipped_(shipped), depth_(depth) {}
+  // `compute_capability`: the card's own, if it is known.
+  Relatives(const std::filesystem::path& shipped, int depth, std::string compute_capability)
+      : shipped_(shipped), depth_(depth), compute_capability_(std::move(compute_capability)) {}
 
   // The device that a block names; none, with the mistake noted.
   const std::optional<Device>& named(const Reader& at) {
@@ -139,7 +108,7 @@ class Relatives {
   }
 
   // Returns whether a block is transferred, and then calls use(relative's GPU, mark), unless there is none, which is
-  // noted. mark(origin) writes the transfer into an origin.
+  // noted. mark(origin, kernel) writes the transfer into an origin, with the error of the kernel's fit here.
   template <class Use>
   bool transfers(const Reader& in, Use use) {
     const auto from = in.find("borrowed_from");
@@ -147,16 +116,34 @@ class Relatives {
     const auto because = in.at("because").text();
     const auto& relative = named(*from);
     const auto* gpu = relative ? std::get_if<GpuModel>(&relative->model) : nullptr;
-    if (gpu != nullptr) use(*gpu, [&](Origin& o) { o.borrowed_from = from->text(), o.because = because; });
+    const auto mark = [&](Origin& o, std::optional<TransferredKernel> kernel) {
+      o.borrowed_from = from->text();
+      o.because = because;
+      const TransferSpread* spread = kernel && o.interval ? spread_from(*relative, *from) : nullptr;
+      o.interval = spread == nullptr ? std::nullopt : std::optional(product(*o.interval, (*spread)[*kernel]));
+    };
+    if (gpu != nullptr) use(*gpu, mark);
     else if (relative) from->fail("is a CPU, which has no GPU kernels to lend");
     in.done();
     return true;
   }
 
  private:
+  // What the transfer of a relative's fits costs, which stands in the folder above the devices; null: not known.
+  const TransferSpread* spread_from(const Device& relative, const Reader& at) {
+    const auto file = (shipped_.empty() ? at.file().parent_path() : shipped_).parent_path() / "transfer.json";
+    if (!spreads_ && at.files().exists(file))
+      spreads_ = read_file_below(at, file, [](const Reader& in) { return read_transfer_spreads(in); });
+    if (!spreads_) return nullptr;
+    const bool same = !compute_capability_.empty() && relative.links.compute_capability == compute_capability_;
+    return same ? &spreads_->same_architecture : &spreads_->other_architecture;
+  }
+
   std::filesystem::path shipped_;
   int depth_;
-  std::map<std::string, std::optional<Device>> known_;
+  std::string compute_capability_;
+  std::optional<TransferSpreads> spreads_ = {};
+  std::map<std::string, std::optional<Device>> known_ = {};
 };
 
 // `which`: the member of a GpuModel, or what returns it.
@@ -170,12 +157,55 @@ void read_fit(const Reader& fits, const std::string& key, Fit (*read)(Reader), W
     const Fit& theirs = std::invoke(which, gpu);
     if (!has(theirs)) return in.at("borrowed_from").fail("has no " + key + " to lend");
     fit = theirs;
-    mark(origin_of(fit));
+    mark(origin_of(fit), transferred_kernel(key));
   };
   if (relatives.transfers(in, take)) return;
   fit = read(in);
   origin_of(fit) = read_origin(in);
   in.done();
+}
+
+// `key`: of a block that a file of fits need not have.
+template <class Fit>
+void read_own_fit(const Reader& fits, const std::string& key, std::optional<Fit> (*read)(Reader),
+                  std::optional<Fit>& to) {
+  const auto in = fits.find(key);
+  if (!in) return;
+  to = read(*in);
+  to->origin = read_origin(*in);
+  in->done();
+}
+
+LibraryFits read_library(const std::string& library, const Reader& in) {
+  LibraryFits fits{.library = library};
+  read_own_fit(in, "gemm", read_gemm_if_any, fits.gemm);
+  read_own_fit(in, "experts", read_experts, fits.experts);
+  for (const NarrowFormat format : kNarrowFormats) {
+    read_own_fit(in, gemm_key(format), read_gemm_if_any, fits.narrow_gemm[format]);
+    read_own_fit(in, experts_key(format), read_experts, fits.narrow_experts[format]);
+  }
+  in.done();
+  return fits;
+}
+
+// The fits of other libraries: a file's own, or all of a relative's.
+void read_libraries(const Reader& in, GpuModel& to, Relatives& relatives) {
+  const auto take = [&](const GpuModel& gpu, const auto& mark) {
+    to.libraries = gpu.libraries;
+    const auto mark_if = [&](auto& fit, TransferredKernel kernel) {
+      if (fit) mark(fit->origin, kernel);
+    };
+    for (LibraryFits& l : to.libraries) {
+      mark_if(l.gemm, TransferredKernel::gemm);
+      mark_if(l.experts, TransferredKernel::experts);
+      for (const NarrowFormat format : kNarrowFormats) {
+        mark_if(l.narrow_gemm[format], TransferredKernel::narrow_gemm);
+        mark_if(l.narrow_experts[format], TransferredKernel::experts);
+      }
+    }
+  };
+  if (relatives.transfers(in, take)) return;
+  for (const auto& [library, fits] : in.entries()) to.libraries.push_back(read_library(library, fits));
 }
 
 DecodeAttentionFit read_decode(const Reader& in) {
@@ -204,12 +234,18 @@ AttentionFit read_kernel(const Reader& in) {
   return f;
 }
 
+template <class Mark>
+void mark_attention(AttentionFit& f, const Mark& mark) {
+  mark(f.decode.origin, TransferredKernel::decode_attention);
+  mark(f.prefill.origin, TransferredKernel::prefill_attention);
+}
+
 // One fit of each library and format of the cache that was measured. A kernel that is transferred stands for a
 // relative's kernels of latent attention.
 void read_attention(const Reader& in, AttentionModel& to, Relatives& relatives) {
   const auto take = [&](const GpuModel& gpu, const auto& mark) {
     to = gpu.attention;
-    for (AttentionFit& f : to.fits) mark(f.decode.origin), mark(f.prefill.origin);
+    for (AttentionFit& f : to.fits) mark_attention(f, mark);
   };
   if (relatives.transfers(in, take)) return;
   std::vector<AttentionFit> fits;
@@ -219,7 +255,7 @@ void read_attention(const Reader& in, AttentionModel& to, Relatives& relatives) 
     for (const AttentionFit& f : gpu.attention.fits)
       if (f.form != AttentionForm::ordinary) {
         fits.push_back(f);
-        mark(fits.back().decode.origin), mark(fits.back().prefill.origin);
+        mark_attention(fits.back(), mark);
       }
   };
   for (const Reader& kernel : kernels.items()) {
@@ -243,11 +279,11 @@ void read_unnamed_attention(const Reader& fits, AttentionFit& to, Relatives& rel
   const Reader decode = fits.at("decode_attention"), prefill = fits.at("prefill_attention");
   const auto take_decode = [&](const GpuModel& gpu, const auto& mark) {
     to.decode = gpu.attention.fits.front().decode;
-    mark(to.decode.origin);
+    mark(to.decode.origin, TransferredKernel::decode_attention);
   };
   const auto take_prefill = [&](const GpuModel& gpu, const auto& mark) {
     to.prefill = gpu.attention.fits.front().prefill;
-    mark(to.prefill.origin);
+    mark(to.prefill.origin, TransferredKernel::prefill_attention);
   };
   if (decode.is_object() && !relatives.transfers(decode, take_decode)) to.decode = read_decode(decode);
   if (prefill.is_object() && !relatives.transfers(prefill, take_prefill)) to.prefill = read_prefill(prefill);
@@ -287,7 +323,9 @@ Device read_device(Reader in, const std::filesystem::path& shipped, int depth) {
   if (const auto note = in.find("note")) (void)note->text();
   read_datasheet(in.at("datasheet"), d);
   const Reader fits = in.at("fits");
-  Relatives relatives(shipped, depth);
+  const auto links = in.find("links", "all_reduce");
+  const auto capability = links ? links->find("compute_capability") : std::nullopt;
+  Relatives relatives(shipped, depth, capability ? capability->text() : std::string());
   if (const auto cpu = fits.find("cpu")) {
     d.model = read_cpu_model(*cpu, d.l2);
     fits.done();
@@ -313,12 +351,13 @@ Device read_device(Reader in, const std::filesystem::path& shipped, int depth) {
     const auto gemm = [format](auto& g) -> auto& { return g.narrow_gemm[format]; };
     const auto experts = [format](auto& g) -> auto& { return g.narrow_experts[format]; };
     if (const std::string key = gemm_key(format); fits.has(key))
-      read_fit(fits, key, read_narrow_gemm, gemm, gpu, relatives);
+      read_fit(fits, key, read_gemm_if_any, gemm, gpu, relatives);
     if (const std::string key = experts_key(format); fits.has(key))
       read_fit(fits, key, read_experts, experts, gpu, relatives);
   }
+  if (const auto libraries = fits.find("libraries")) read_libraries(*libraries, gpu, relatives);
   fits.done();
-  if (const auto links = in.find("links", "all_reduce")) d.links = read_own_or_transferred_links(*links, relatives);
+  if (links) d.links = read_own_or_transferred_links(*links, relatives);
   in.done();
   return d;
 }

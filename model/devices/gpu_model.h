@@ -188,6 +188,15 @@ constexpr std::string_view name(NarrowFormat f) { return kNarrowFormatNames[at(f
 template <class Fit>
 using NarrowFits = EnumArray<NarrowFormat, std::optional<Fit>, kNarrowFormats.size()>;
 
+// Fits of products and experts of one library, for engines whose profile names it (Engine::kernels).
+struct LibraryFits {
+  std::string library;  // "tensorrt_llm"
+  std::optional<GemmFit> gemm = {};
+  std::optional<ExpertFit> experts = {};
+  NarrowFits<GemmFit> narrow_gemm = {};
+  NarrowFits<ExpertFit> narrow_experts = {};
+};
+
 // Fits of the kernels of a GPU or of a related GPU. operand_fits decides which fit prices a kernel.
 struct GpuModel {
   static constexpr bool kCachesOutlastSteps = false;  // L2 is smaller than the data of a step
@@ -199,6 +208,7 @@ struct GpuModel {
   std::optional<PowerFit> power;         // none: kernels run at full clock
   NarrowFits<GemmFit> narrow_gemm;
   NarrowFits<ExpertFit> narrow_experts;
+  std::vector<LibraryFits> libraries;  // alternatives to the products' and experts' fits above
   bool has_transferred_fits() const {  // of a GEMM or of attention, from a relative
     const AttentionFit& a = attention.fits.front();
     return !gemm.origin.borrowed_from.empty() || !a.decode.origin.borrowed_from.empty() ||

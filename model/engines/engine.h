@@ -74,6 +74,7 @@ struct Engine {
   ModeOptions options;                   // that a scenario sets
   std::optional<StepMode> mode;          // of the priced step, by in_mode(); none: as `graphs` says
   std::vector<AttentionRule> attention;  // rules for the attention library; empty: unknown
+  std::string kernels;                   // library of products and experts (model/devices/library_fits.h); empty: any
   EngineLinks links;                     // tensor parallelism: libraries of collectives, and waiting among ranks
   std::map<std::string, OpCost, std::less<>> ops;  // by op key: "linear", "linear.int8", "draft/rms_norm"
   std::vector<std::string> guesses;                // names of values that were not measured: "sync", "ops/commit"

@@ -74,6 +74,10 @@ const auto kEngine = std::to_array<EngineField>({
       "the device computes (\"Modes\"); with overlap, a step takes at least this and its launches"}},
     {{"step_serial_speculating", &E::step_serial_speculating, kAny, "host, each speculating step without overlap",
       "the same of `step_speculating`"}},
+    // kernels
+    {{"kernels", &E::kernels, kAny, "",
+      "library of products and experts: the fits that a device's file has for it under `libraries` replace the others "
+      "of the file. Empty, or not measured on the device: the others, mostly of vLLM's kernels"}},
     // kernels that multiply row by row
     {{"row_work", &E::row_work, kNumber, "device, each weight of a product",
       "arithmetic of kernels that multiply row by row: pairs of rows and operations at the device's fp32 rate, between "

@@ -97,3 +97,31 @@ TEST_CASE("tables with rows of several formats become a device file with a fit f
   const Gemm k{.rows = 64, .in = 4096, .out = 8192, .weights = DType::fp8, .activations = DType::fp8};
   CHECK(kernel_time(mine, k) / kernel_time(truth, k) == Approx(1).epsilon(0.05));
 }
+
+TEST_CASE("a library's products are added to a device's file, and its attention to the others'") {
+  const Device truth = known_device("h100-sxm");
+  const FreshFolder folder;
+  write_text_file(folder.path() / "gemm.csv", gemms(truth));
+  write_text_file(folder.path() / "generation_attention.csv", attention(truth, true));
+  write_text_file(folder.path() / "context_attention.csv", attention(truth, false));
+  CalibrationInput o;
+  o.measured = folder.path();
+  o.data = std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data";
+  o.device = "h100-sxm";
+  o.source = "me";
+  o.locator = "here";
+  o.library = "mine";
+  const OrderedJson fits = calibrated_from_tables(o).device.at("fits");
+  const OrderedJson before = OrderedJson::parse(read_text_file(o.data / "devices/h100-sxm.json")).at("fits");
+  CHECK(fits.at("libraries").at("mine").at("gemm_fp8").at("source") == "me");
+  CHECK(fits.at("libraries").at("mine").contains("gemm"));
+  CHECK(fits.at("gemm") == before.at("gemm"));
+  CHECK(fits.at("gemm_fp8") == before.at("gemm_fp8"));
+  const OrderedJson &kernels = fits.at("attention").at("kernels"), &known = before.at("attention").at("kernels");
+  REQUIRE(kernels.size() == known.size());  // FlashAttention 3 over bf16 was measured again
+  const auto measured = std::find_if(kernels.begin(), kernels.end(), [](const OrderedJson& k) {
+    return k.at("library") == "flash_attention_3" && k.at("cache") == "bf16" && !k.contains("form");
+  });
+  REQUIRE(measured != kernels.end());
+  CHECK(measured->at("decode").at("source") == "me");
+}

@@ -235,6 +235,17 @@ TEST_CASE("of vLLM's own all-reduce each size is the algorithm's that its rule c
   CHECK(contains(told(unknown, "custom_allreduce.csv"), "4 which algorithm ran depends on the links: say"));
 }
 
+TEST_CASE("TensorRT-LLM's all-reduce is one library, whichever of its kernels a size takes") {
+  const Folder folder;
+  folder.with("custom_allreduce.csv",
+              "kernel_source,allreduce_dtype,num_gpus,message_size,latency\n"
+              "TRTLLM,bfloat16,2,512,0.004\nTRTLLM,bfloat16,8,524288,0.012\n");
+  const KernelTables all = folder.read(known_device("h100-sxm"));
+  REQUIRE(all.times.links.size() == 1);
+  CHECK(all.times.links[0].library == "tensorrt_llm");
+  CHECK(all.times.links[0].points.size() == 2);
+}
+
 TEST_CASE("layers of experts are used, but for what is told") {
   const std::string head =
       "kernel_source,moe_dtype,num_tokens,hidden_size,inter_size,topk,num_experts,moe_tp_size,moe_ep_size,distribution,"

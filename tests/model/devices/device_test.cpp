@@ -44,7 +44,8 @@ bool holds(const std::string& text, const std::string& part) { return text.find(
 TEST_CASE("every device that is promised is there, whole, with an origin for each group of its numbers") {
   const auto name =
       GENERATE(as<std::string>{}, "a100-sxm", "a100-pcie", "a800-pcie", "a10g", "rtx-3060", "rtx-4090", "l40s",
-               "h100-sxm", "h200", "b200", "l4", "a10", "rtx-3090", "rtx-5090", "rtx-pro-6000", "h20", "gb200");
+               "h100-sxm", "h200", "b200", "l4", "a10", "rtx-3090", "rtx-5090", "rtx-pro-6000", "h20", "gb200",
+               "gh200", "h20-3e", "gb10", "rtx-a6000", "a100-sxm-40gb");
   const Device d = known_device(name);
   CHECK(d.name == name);
   CHECK_FALSE(d.title.empty());

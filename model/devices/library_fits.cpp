@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/devices/library_fits.h"
+
+#include <algorithm>
+
+namespace draftline {
+namespace {
+
+const LibraryFits* fits_of(const Device& d, std::string_view library) {
+  const auto* gpu = std::get_if<GpuModel>(&d.model);
+  if (gpu == nullptr) return nullptr;
+  const auto found = std::ranges::find(gpu->libraries, library, &LibraryFits::library);
+  return found == gpu->libraries.end() ? nullptr : &*found;
+}
+
+template <class Fit>
+void replace(std::optional<Fit>& fit, const std::optional<Fit>& by) {
+  if (by) fit = by;
+}
+
+// A library's kernels of fp8 take one static scale too, unless it has other kernels for it.
+template <class Fit>
+void replace(NarrowFits<Fit>& fits, const NarrowFits<Fit>& by) {
+  using enum NarrowFormat;
+  if (by[fp8] && !by[fp8_static]) fits[fp8_static].reset();
+  for (const NarrowFormat format : kNarrowFormats) replace(fits[format], by[format]);
+}
+
+}  // namespace
+
+bool has_library_fits(const Device& d, std::string_view library) { return fits_of(d, library) != nullptr; }
+
+Device with_library_fits(Device d, std::string_view library) {
+  const LibraryFits* found = fits_of(d, library);
+  if (found == nullptr) return d;
+  const LibraryFits fits = *found;
+  GpuModel& gpu = d.gpu();
+  gpu.libraries.clear();
+  if (fits.gemm) gpu.gemm = *fits.gemm;
+  replace(gpu.experts, fits.experts);
+  replace(gpu.narrow_gemm, fits.narrow_gemm);
+  replace(gpu.narrow_experts, fits.narrow_experts);
+  return d;
+}
+
+}  // namespace draftline
