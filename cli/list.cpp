@@ -14,6 +14,7 @@
 #include "inputs/catalogue.h"
 #include "methods/decoder.h"
 #include "methods/table.h"
+#include "model/kernels/kernel_time.h"
 #include "papers/inferred_paper.h"
 #include "reports/data_entry.h"
 #include "reports/engine_reference.h"
@@ -129,7 +130,8 @@ Facts<ListedDevice> facts_of_devices() {
   return {fact<D>("name", [](const D& d) { return d->name; }),
           fact<D>("title", [](const D& d) { return d->title; }),
           fact<D>(
-              "peak_16_bit_flops_per_s", "16-bit peak", [](const D& d) { return d->peak_of(DType::bf16); }, rate),
+              "peak_16_bit_flops_per_s", "16-bit peak",
+              [](const D& d) { return matrix_rate(*d, DType::bf16, DType::bf16); }, rate),
           fact<D>(
               "bandwidth_bytes_per_s", "bandwidth", [](const D& d) { return d->bandwidth; }, bandwidth),
           fact<D>(

@@ -74,6 +74,36 @@ std::string others_links(const Setup& s) {
   return o.kind == "guess" ? "the times of communication are a guess (" + o.locator + ")" + unknown : "";
 }
 
+// Warns of groups of more devices than were measured.
+std::string extended_links(const Setup& s) {
+  const Links& links = s.device->links;
+  const int ranks = s.parallel.devices, inside = links.in_node(ranks);
+  const LinkTable* table = ranks == 1 ? nullptr : links.any(Collective::all_reduce, ranks);
+  if (table == nullptr) return "";
+  if (links.nodes(ranks) > 1)
+    return "communication between nodes of " + std::to_string(links.between_nodes->devices) +
+           " was not measured: it is computed from the rate of a device's network adapter and a guessed latency (" +
+           links.between_nodes->origin.locator + "); its error is unknown";
+  if (table->knows(inside)) return "";
+  return "groups of " + std::to_string(inside) + " devices were not measured: the times of " +
+         std::to_string(table->most_ranks()) + " are extended to them, and the error of that is unknown";
+}
+
+// What transfers cost was measured among cards that have a CUDA compute capability.
+std::string another_vendors(const Setup& s) {
+  const Device& d = *s.device;
+  if (d.cpu() != nullptr || !d.has_transferred_fits() || !d.links.compute_capability.empty()) return "";
+  return "the kernels are those of " + d.gpu().gemm.origin.borrowed_from +
+         ": what their transfer costs was measured among CUDA cards, and the intervals may be too narrow for " +
+         d.name + " (docs/explanation/accuracy.md, \"Transferred fits\")";
+}
+
+// Engines are asked for FP16 on devices without BF16.
+std::string no_bf16(const Setup& s) {
+  if (s.precision.activations != DType::bf16 || s.device->peak_of(DType::bf16).value > 0) return "";
+  return s.device->name + " has no arithmetic in BF16: priced in FP16, for which vLLM needs --dtype half";
+}
+
 std::string no_module(const Setup& s, const MethodSpec& m) {
   if (m.entry().checkpoint != DrafterKind::mtp || s.transformer->mtp_modules > 0 || m.checkpoint()) return "";
   return s.transformer->name + " has no MTP module in its config.json: the method is priced with an assumed module";
@@ -145,11 +175,11 @@ bool has_ungated_experts(const TransformerShape& s) {
 
 std::vector<std::string> setup_warnings(const Setup& s, const MethodSpec& m, const AttentionChoice& attention,
                                         const ChosenFits& fits) {
-  std::vector<std::string> all{not_measured(attention), guessed_formats(s, m, fits),
-                               slow_experts(s),         divided_blocks(s),
-                               others_links(s),         no_module(s, m),
-                               no_indexer_times(s),     no_recurrence_times(s),
-                               ungated_experts(s),      coarse_prefixes(s, m)};
+  std::vector<std::string> all{
+      not_measured(attention), guessed_formats(s, m, fits), slow_experts(s),        divided_blocks(s),
+      others_links(s),         extended_links(s),           another_vendors(s),     no_bf16(s),
+      no_module(s, m),         no_indexer_times(s),         no_recurrence_times(s), ungated_experts(s),
+      coarse_prefixes(s, m)};
   std::erase(all, "");
   return all;
 }

@@ -62,8 +62,8 @@ OrderedJson rest_of(OrderedJson known, const OrderedJson& measured, bool fewer) 
 // an engine's rule names those that it wants.
 OrderedJson links_of(const GpuCalibration& c, const CalibrationInput& o, const OrderedJson& known) {
   OrderedJson links;
-  for (const char* key : {"switched", "compute_capability"})
-    if (known.contains(key)) links[key] = known.at(key);
+  for (const std::string_view key : kLinkTraits)
+    if (known.contains(key)) links[std::string(key)] = known.at(std::string(key));
   const OrderedJson before = known.value("tables", OrderedJson::array());
   OrderedJson& tables = links["tables"] = OrderedJson::array();
   std::vector<OrderedJson> measured;
@@ -204,7 +204,9 @@ CalibratedDevice calibrated(const CalibrationInput& o, const std::filesystem::pa
     if (fits.at(key).contains("borrowed_from"))
       r.transferred.push_back(key + ": not measured, and no fit of " + file.string() + "; that of " +
                               datasheet.relative + " stands in");
-  for (auto& [key, block] : fits.items()) block = transferred(block, key, file.parent_path(), shipped);
+  for (auto& [key, block] : fits.items())
+    if (!block.contains("same_chip"))  // else the reader suits the relative's fit to the memory
+      block = transferred(block, key, file.parent_path(), shipped);
   if (r.device.contains("all_reduce")) {  // the key of before
     r.device["links"] = r.device["all_reduce"];
     r.device.erase("all_reduce");

@@ -97,7 +97,7 @@ std::vector<LinkTable> read_custom_all_reduce_table(const Csv& t, const Links& l
       excluded.add("launched one by one, so that the host's time is in them");
       continue;
     }
-    if (called == "TRTLLM") {  // its own choice among its kernels, whichever
+    if (called.starts_with("TRTLLM")) {  // its own choice among its kernels, whichever
       collected.add("tensorrt_llm", Collective::all_reduce, p, excluded);
       continue;
     }

@@ -9,6 +9,7 @@
 #include "core/files.h"
 #include "core/json_in_order.h"
 #include "core/text_file.h"
+#include "model/kernels/kernel_time.h"
 
 namespace draftline {
 namespace {
@@ -42,7 +43,7 @@ OrderedJson with_transferred(OrderedJson file, const std::vector<std::string>& m
 
 double distance(const Device& a, const Device& b) {
   return std::abs(std::log(a.bandwidth / b.bandwidth)) +
-         std::abs(std::log(a.peak_of(DType::bf16) / b.peak_of(DType::bf16)));
+         std::abs(std::log(matrix_rate(a, DType::bf16, DType::bf16) / matrix_rate(b, DType::bf16, DType::bf16)));
 }
 
 struct Relative {
@@ -61,6 +62,10 @@ std::vector<Relative> relatives(const fs::path& shipped) {
   return all;
 }
 
+bool has_link_traits(const OrderedJson& block) {
+  return std::ranges::any_of(kLinkTraits, [&](std::string_view key) { return block.contains(key); });
+}
+
 // The parts of a block that have an origin each.
 std::vector<OrderedJson*> parts_of(OrderedJson& block, const std::string& key) {
   std::vector<OrderedJson*> parts;
@@ -73,7 +78,7 @@ std::vector<OrderedJson*> parts_of(OrderedJson& block, const std::string& key) {
         if (kernel.contains(use)) parts.push_back(&kernel.at(use));  // else it is transferred itself
   } else if (block.contains("tables")) {
     for (OrderedJson& table : block.at("tables")) parts.push_back(&table);
-  } else if (block.contains("groups") || (!block.contains("switched") && !block.contains("compute_capability"))) {
+  } else if (block.contains("groups") || !has_link_traits(block)) {
     parts.push_back(&block);
   }
   return parts;
@@ -129,8 +134,8 @@ static void take_transferred_kernels(OrderedJson& attention, const fs::path& fol
 // is not transferred.
 static OrderedJson with_own_traits(OrderedJson links, const OrderedJson& own) {
   links.erase("compute_capability");
-  for (const char* trait : {"switched", "compute_capability"})
-    if (own.contains(trait)) links[trait] = own.at(trait);
+  for (const std::string_view trait : kLinkTraits)
+    if (own.contains(trait)) links[std::string(trait)] = own.at(std::string(trait));
   return links;
 }
 

@@ -38,8 +38,10 @@ void read_datasheet(const Reader& blocks, Device& d) {
     block.done();
   }
   if (!d.datasheet.empty()) d.source = d.datasheet.front().source;
-  for (const char* key : {"bandwidth", "memory", "l2", "multiprocessors", "peak of bf16", "peak of fp32"})
+  for (const char* key : {"bandwidth", "memory", "l2", "multiprocessors", "peak of fp32"})
     if (!seen.contains(key)) blocks.fail("no block gives the " + std::string(key));
+  if (!seen.contains("peak of bf16") && !seen.contains("peak of fp16"))
+    blocks.fail("no block gives the peak of bf16, or of fp16 for a device without bf16");
 }
 
 }  // namespace draftline

@@ -83,9 +83,9 @@ Device read_device(Reader in, const std::filesystem::path& shipped, int depth);
 class Relatives {
  public:
   // `shipped`: where those are that don't stand beside the file. `depth`: of files between it and the first.
-  // `compute_capability`: the card's own, if it is known.
-  Relatives(const std::filesystem::path& shipped, int depth, std::string compute_capability)
-      : shipped_(shipped), depth_(depth), compute_capability_(std::move(compute_capability)) {}
+  // `here`: the device that is read, with its datasheet. `compute_capability`: its own, if it is known.
+  Relatives(const std::filesystem::path& shipped, int depth, const Device& here, std::string compute_capability)
+      : shipped_(shipped), depth_(depth), here_(here), compute_capability_(std::move(compute_capability)) {}
 
   // The device that a block names; none, with the mistake noted.
   const std::optional<Device>& named(const Reader& at) {
@@ -108,7 +108,8 @@ class Relatives {
   }
 
   // Returns whether a block is transferred, and then calls use(relative's GPU, mark), unless there is none, which is
-  // noted. mark(origin, kernel) writes the transfer into an origin, with the error of the kernel's fit here.
+  // noted. mark(origin, kernel) writes the transfer into an origin, with the error of the kernel's fit here, and
+  // mark.suit(share) suits a share of the bandwidth to another memory of the same chip.
   template <class Use>
   bool transfers(const Reader& in, Use use) {
     const auto from = in.find("borrowed_from");
@@ -116,19 +117,36 @@ class Relatives {
     const auto because = in.at("because").text();
     const auto& relative = named(*from);
     const auto* gpu = relative ? std::get_if<GpuModel>(&relative->model) : nullptr;
-    const auto mark = [&](Origin& o, std::optional<TransferredKernel> kernel) {
-      o.borrowed_from = from->text();
-      o.because = because;
-      const TransferSpread* spread = kernel && o.interval ? spread_from(*relative, *from) : nullptr;
-      o.interval = spread == nullptr ? std::nullopt : std::optional(product(*o.interval, (*spread)[*kernel]));
-    };
-    if (gpu != nullptr) use(*gpu, mark);
+    const bool same_chip = in.has("same_chip") && in.at("same_chip").boolean();
+    if (gpu != nullptr) use(*gpu, Mark{*this, *from, because, *relative, same_chip});
     else if (relative) from->fail("is a CPU, which has no GPU kernels to lend");
     in.done();
     return true;
   }
 
  private:
+  struct Mark {
+    Relatives& all;
+    const Reader& from;
+    const std::string& because;
+    const Device& relative;
+    bool same_chip;
+
+    void operator()(Origin& o, std::optional<TransferredKernel> kernel) const {
+      o.borrowed_from = from.text();
+      o.because = because;
+      const TransferSpread* spread = kernel && o.interval ? all.spread_from(relative, from) : nullptr;
+      o.interval = spread == nullptr ? std::nullopt : std::optional(product(*o.interval, (*spread)[*kernel]));
+    }
+    // A multiprocessor keeps as many loads in flight whatever the memory: from a slower one it moves as many bytes a
+    // second, up to the share that streaming copies reach.
+    void suit(double& share) const {
+      const Device& here = all.here_;
+      const double flow = relative.bandwidth / here.bandwidth * here.multiprocessors / relative.multiprocessors;
+      if (same_chip) share = std::max(share, std::min(here.gpu().copy.bandwidth_share, share * flow));
+    }
+  };
+
   // What the transfer of a relative's fits costs, which stands in the folder above the devices; null: not known.
   const TransferSpread* spread_from(const Device& relative, const Reader& at) {
     const auto file = (shipped_.empty() ? at.file().parent_path() : shipped_).parent_path() / "transfer.json";
@@ -141,10 +159,21 @@ class Relatives {
 
   std::filesystem::path shipped_;
   int depth_;
+  const Device& here_;
   std::string compute_capability_;
   std::optional<TransferSpreads> spreads_ = {};
   std::map<std::string, std::optional<Device>> known_ = {};
 };
+
+// Only of products and experts, whose bytes are the weights'.
+template <class Fit, class Mark>
+void suit_memory(Fit& fit, const Mark& mark) {
+  if constexpr (requires { fit.has_value(); }) {
+    if (fit) suit_memory(*fit, mark);
+  } else if constexpr (requires { fit.tile_half; }) {
+    mark.suit(fit.bandwidth_share);
+  }
+}
 
 // `which`: the member of a GpuModel, or what returns it.
 template <class Fit, class Which>
@@ -158,6 +187,7 @@ void read_fit(const Reader& fits, const std::string& key, Fit (*read)(Reader), W
     if (!has(theirs)) return in.at("borrowed_from").fail("has no " + key + " to lend");
     fit = theirs;
     mark(origin_of(fit), transferred_kernel(key));
+    suit_memory(fit, mark);
   };
   if (relatives.transfers(in, take)) return;
   fit = read(in);
@@ -194,6 +224,7 @@ void read_libraries(const Reader& in, GpuModel& to, Relatives& relatives) {
     to.libraries = gpu.libraries;
     const auto mark_if = [&](auto& fit, TransferredKernel kernel) {
       if (fit) mark(fit->origin, kernel);
+      suit_memory(fit, mark);
     };
     for (LibraryFits& l : to.libraries) {
       mark_if(l.gemm, TransferredKernel::gemm);
@@ -325,7 +356,7 @@ Device read_device(Reader in, const std::filesystem::path& shipped, int depth) {
   const Reader fits = in.at("fits");
   const auto links = in.find("links", "all_reduce");
   const auto capability = links ? links->find("compute_capability") : std::nullopt;
-  Relatives relatives(shipped, depth, capability ? capability->text() : std::string());
+  Relatives relatives(shipped, depth, d, capability ? capability->text() : std::string());
   if (const auto cpu = fits.find("cpu")) {
     d.model = read_cpu_model(*cpu, d.l2);
     fits.done();
@@ -333,13 +364,13 @@ Device read_device(Reader in, const std::filesystem::path& shipped, int depth) {
     return d;
   }
   GpuModel& gpu = d.gpu();
+  read_fit(fits, "copy", read_copy, &GpuModel::copy, gpu, relatives);
   read_fit(fits, "gemm", read_gemm, &GpuModel::gemm, gpu, relatives);
   if (fits.has("attention")) {
     read_attention(fits.at("attention"), gpu.attention, relatives);
   } else {
     read_unnamed_attention(fits, gpu.attention.fits.front(), relatives);
   }
-  read_fit(fits, "copy", read_copy, &GpuModel::copy, gpu, relatives);
   if (fits.has("experts")) read_fit(fits, "experts", read_experts, &GpuModel::experts, gpu, relatives);
   if (fits.has("delta_net")) read_fit(fits, "delta_net", read_delta_net, &GpuModel::delta_net, gpu, relatives);
   if (fits.has("power")) {

@@ -65,6 +65,12 @@ bool shapes_within(const json& v) {
   return false;
 }
 
+// MLX writes its formats under two names.
+bool is_repeated(const json& config, std::string_view key) {
+  return key == "quantization" && config.contains("quantization_config") &&
+         config.at("quantization_config") == config.at("quantization");
+}
+
 struct UnreadKeys {
   const KeysOf& all;
   const KeysOf& family;
@@ -90,7 +96,7 @@ struct UnreadKeys {
     const auto unread = in.unread_entries();
     const bool no_windows = in.json().contains("use_sliding_window") && in.json().at("use_sliding_window") == false;
     for (const auto& [name, value] : unread)
-      if (!no_windows || name != "sliding_window") key(name, value);
+      if ((!no_windows || name != "sliding_window") && !is_repeated(in.json(), name)) key(name, value);
     for (const auto& [name, value] : in.peek_entries()) {
       const bool read = std::none_of(unread.begin(), unread.end(), [&](const auto& e) { return e.first == name; });
       if (!read || !value.is_object() || known(name)) continue;

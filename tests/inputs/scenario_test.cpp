@@ -187,8 +187,9 @@ TEST_CASE("each mistake has one message at its place") {
       Case{with(R"("precision": "bf61")"), "#/precision: unknown value \"bf61\"; did you mean \"bf16\"?"},
       Case{with(R"("tensor_parallel": [1, 3])"),
            "#/tensor_parallel/1: tensor_parallel 3 does not divide the 32 heads of llama-3.1-8b"},
-      Case{with(R"("tensor_parallel": 16)"),
-           "#/tensor_parallel: h100-sxm has no link data for 16 devices; a device file may contain or transfer them: "
+      Case{R"({"device": "l40s", "transformer": "llama-3.1-8b", "engine": "vllm", "tensor_parallel": 16,
+        "method": {"name": "autoregressive"}})",
+           "#/tensor_parallel: l40s has no link data for 16 devices; a device file may contain or transfer them: "
            "\"links\" (docs/recipes/your_gpu.md)"},
       Case{with_method("[]"), "#/method: is an empty list, so that there is nothing to run"},
       Case{with_method(R"({"name": "eagel3"})"), "#/method/name: unknown method \"eagel3\"; did you mean \"eagle3\"?"},

@@ -461,9 +461,31 @@ TEST_CASE("links of another card, and batches beyond what an engine runs at once
   CHECK_FALSE(told("rtx-pro-6000", "vllm", R"("tensor_parallel": 1)", links));
   CHECK_FALSE(told("l40s", "vllm", R"("tensor_parallel": 2)", "the times of communication"));
   CHECK(told("rtx-4090", "vllm", R"("tensor_parallel": 2)", "the times of communication are a guess"));
+  CHECK(told("mi300x", "vllm", R"("batch_size": 1)", "may be too narrow for mi300x"));
+  CHECK_FALSE(told("rtx-3060", "vllm", R"("precision": "int4")", "may be too narrow"));
+  CHECK(told("t4", "vllm", R"("precision": "int4")", "t4 has no arithmetic in BF16: priced in FP16"));
+  CHECK(told("h100-sxm", "vllm", R"("tensor_parallel": 16)", "communication between nodes of 8 was not measured"));
+  CHECK(told("gb300", "vllm", R"("tensor_parallel": 32)", "the times of 16 are extended to them"));
+  CHECK_FALSE(told("gb300", "vllm", R"("tensor_parallel": 16)", "were not measured"));
   const char* limit = "sglang runs 48 concurrent sequences by default while it speculates";
   CHECK(told("h100-sxm", "sglang", R"("batch_size": 49)", limit));
   CHECK_FALSE(told("h100-sxm", "sglang", R"("batch_size": 48)", limit));
+}
+
+TEST_CASE("an engine is priced with the kernels that its profile names, where the device has fits of them") {
+  const auto s = ScenarioText(R"({"device": ["h200", "a100-sxm"], "engine": ["vllm", "tensorrt-llm"],
+    "transformer": "llama-3.1-8b", "method": {"name": "autoregressive"}})")
+                     .sweep();
+  for (std::size_t i = 0; i < s->scenario().points(); ++i) {
+    const Setup setup = s->setup(point_at(s->scenario(), i));
+    const GpuModel& file = s->scenario().devices[setup.device->name == "h200" ? 0 : 1]->gpu();
+    const bool own = setup.engine->kernels == "tensorrt_llm" && !file.libraries.empty();
+    CAPTURE(setup.device->name, setup.engine->name);
+    CHECK(own == (setup.device->name == "h200" && setup.engine->name.starts_with("tensorrt-llm")));
+    CHECK((setup.device->gpu().gemm.fixed != file.gemm.fixed) == own);
+    const Prediction p = std::get<Prediction>(s->at(i).result);
+    CHECK(p.interval.has_value());
+  }
 }
 
 TEST_CASE("what some devices or networks of a sweep can't share is skipped, what none can is a mistake") {

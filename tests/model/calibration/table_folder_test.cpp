@@ -239,7 +239,7 @@ TEST_CASE("TensorRT-LLM's all-reduce is one library, whichever of its kernels a 
   const Folder folder;
   folder.with("custom_allreduce.csv",
               "kernel_source,allreduce_dtype,num_gpus,message_size,latency\n"
-              "TRTLLM,bfloat16,2,512,0.004\nTRTLLM,bfloat16,8,524288,0.012\n");
+              "TRTLLM,bfloat16,2,512,0.004\nTRTLLM_MNNVL_twoshot,bfloat16,8,524288,0.012\n");
   const KernelTables all = folder.read(known_device("h100-sxm"));
   REQUIRE(all.times.links.size() == 1);
   CHECK(all.times.links[0].library == "tensorrt_llm");

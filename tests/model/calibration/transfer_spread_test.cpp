@@ -58,13 +58,24 @@ Device with_fits_of(Device card, const Device& relative) {
 }
 
 void add_gemms(Ratios& to, const Device& own, const Device& transferred) {
-  constexpr std::array<std::array<int, 2>, 8> kShapes{
-      {{4096, 6144}, {4096, 28672}, {14336, 4096}, {8192, 10240}, {28672, 8192}, {5120, 5120}, {2048, 2048}, {1024, 4096}}};
+  constexpr std::array<std::array<int, 2>, 8> kShapes{{{4096, 6144},
+                                                       {4096, 28672},
+                                                       {14336, 4096},
+                                                       {8192, 10240},
+                                                       {28672, 8192},
+                                                       {5120, 5120},
+                                                       {2048, 2048},
+                                                       {1024, 4096}}};
   const auto add = [&](TransferredKernel kernel, const Operands& o) {
     for (const int rows : {1, 4, 16, 64, 256, 512})
       for (const auto& [in, out] : kShapes) {
-        const Gemm k{.rows = rows, .in = in, .out = out, .weights = o.weights, .activations = o.activations,
-                     .scaling = o.scaling, .scale_bits = o.scale_bits};
+        const Gemm k{.rows = rows,
+                     .in = in,
+                     .out = out,
+                     .weights = o.weights,
+                     .activations = o.activations,
+                     .scaling = o.scaling,
+                     .scale_bits = o.scale_bits};
         to[kernel].push_back(gpu_time(own, k, 0) / gpu_time(transferred, k, 0));
       }
   };
@@ -81,15 +92,23 @@ void add_experts(Ratios& to, const Device& own, const Device& transferred) {
   const auto add = [&](const Operands& o) {
     for (const Layer& l : {Layer{2048, 768, 128, 8}, Layer{4096, 1536, 128, 8}, Layer{4096, 14336, 8, 2}})
       for (const int rows : {1, 8, 64, 256}) {
-        const ExpertMlp k{.rows = rows, .hidden = l.hidden, .intermediate = l.intermediate, .experts = l.experts,
-                          .per_token = l.per_token, .weights = o.weights, .activations = o.activations,
-                          .scale_bits = o.scale_bits, .scaling = o.scaling};
+        const ExpertMlp k{.rows = rows,
+                          .hidden = l.hidden,
+                          .intermediate = l.intermediate,
+                          .experts = l.experts,
+                          .per_token = l.per_token,
+                          .weights = o.weights,
+                          .activations = o.activations,
+                          .scale_bits = o.scale_bits,
+                          .scaling = o.scaling};
         to[TransferredKernel::experts].push_back(gpu_time(own, k) / gpu_time(transferred, k));
       }
   };
-  if (own.gpu().experts && transferred.gpu().experts) add({});
+  const auto measured = [](const std::optional<ExpertFit>& fit) { return fit && fit->origin.borrowed_from.empty(); };
+  if (measured(own.gpu().experts) && measured(transferred.gpu().experts)) add({});
   for (const NarrowFormat format : kNarrowFormats)
-    if (own.gpu().narrow_experts[format] && transferred.gpu().narrow_experts[format]) add(operands_of(format));
+    if (measured(own.gpu().narrow_experts[format]) && measured(transferred.gpu().narrow_experts[format]))
+      add(operands_of(format));
 }
 
 void add_attention(Ratios& to, const Device& own, const Device& transferred, const Engine& engine) {
@@ -156,7 +175,7 @@ TransferSpreads shipped() {
 
 void check_same(const TransferSpread& stated, const TransferSpread& computed) {
   for (const auto& [name, kernel] : kTransferredKernels) {
-    std::printf("%s: %.2f to %.2f\n", std::string(name).c_str(), computed[kernel].low, computed[kernel].high);
+    std::printf("%s: %.3f to %.3f\n", std::string(name).c_str(), computed[kernel].low, computed[kernel].high);
     CAPTURE(name);
     CHECK(stated[kernel].low == Approx(computed[kernel].low).epsilon(0.02));
     CHECK(stated[kernel].high == Approx(computed[kernel].high).epsilon(0.02));
@@ -181,6 +200,7 @@ TEST_CASE("a card that was kept apart lies inside the interval of its transfer, 
   print(card, *relative, ratios);
   const TransferSpread spread = shipped().other_architecture;
   for (const auto& [name, kernel] : kTransferredKernels) {
+    if (ratios[kernel].empty()) continue;  // the A100, the nearest card, has no fits of narrow formats
     const double median = quantile(ratios[kernel], 0.5);
     CAPTURE(name, median);
     CHECK(median >= spread[kernel].low);
@@ -199,8 +219,8 @@ TEST_CASE("a transferred fit is as uncertain as the relative's and the transfer 
   CHECK(here->low == both.low);
   CHECK(here->high == both.high);
   CHECK(here->high > own->high);
-  const RatioInterval same = product(*known_device("h100-sxm").gpu().gemm.origin.interval,
-                                     spreads.same_architecture[TransferredKernel::gemm]);
+  const RatioInterval same =
+      product(*known_device("h100-sxm").gpu().gemm.origin.interval, spreads.same_architecture[TransferredKernel::gemm]);
   CHECK(near.gpu().gemm.origin.interval->high == same.high);
   CHECK_FALSE(near.gpu().delta_net->origin.interval);  // what its transfer costs is not known
 }

@@ -58,6 +58,36 @@ TEST_CASE("beyond its table a library is no faster than at the end of the device
   CHECK(alone.time(flat, 8, Bytes{4096 * kKiB}).value == Approx(208e-6));  // at its rate
 }
 
+TEST_CASE(
+    "within a switch's domain the largest measured group is extended: its start with a tree, its bytes by shares") {
+  Links links{true, "10.3", {table("nccl")}};
+  CHECK_FALSE(links.connects(16));
+  links.domain = 64;
+  REQUIRE(links.connects(64));
+  CHECK_FALSE(links.connects(65));
+  // 10 us for the first KiB among 8, and 10 us for each further one
+  CHECK(links.time(links.tables[0], 64, Bytes{kKiB}).value == Approx(20e-6));  // log2 64 / log2 8
+  CHECK(links.time(links.tables[0], 64, Bytes{2 * kKiB}).value == Approx(20e-6 + 10e-6 * (63.0 / 64) / (7.0 / 8)));
+  CHECK(links.time(links.tables[0], 8, Bytes{2 * kKiB}).value == Approx(20e-6));
+  CHECK(links.find("one_shot", Collective::all_reduce, 16) == nullptr);
+}
+
+TEST_CASE("between nodes a ring over them adds to the time inside each") {
+  const LinkTable sums = table("nccl"), gathers = table("nccl", 1, Collective::all_gather),
+                  exchange = table("nccl", 1, Collective::all_to_all);
+  Links links{true, "9.0", {sums, gathers, exchange}};
+  links.between_nodes = NodeNetwork{8, BytesPerSecond{1e9}, us(3), {}};
+  CHECK(links.nodes(8) == 1);
+  CHECK(links.nodes(9) == 2);
+  CHECK(links.in_node(9) == 5);
+  const double kib = 8 * kKiB;  // of 8 devices; one of them has 1 KiB
+  const double inside = links.time(sums, 8, Bytes{kib}).value, sent = kKiB / 2 / 1e9;
+  CHECK(links.time(sums, 16, Bytes{kib}).value == Approx(inside + 2 * (3e-6 + sent)));  // there and back
+  CHECK(links.time(gathers, 16, Bytes{kib}).value == Approx(inside + 3e-6 + sent));
+  CHECK(links.time(exchange, 16, Bytes{kib}).value == Approx(inside + 3e-6 + 8 * sent));  // all through one's own
+  CHECK(links.time(sums, 32, Bytes{kib}).value == Approx(inside + 2 * (3 * 3e-6 + 1.5 * sent)));
+}
+
 TEST_CASE("the last of n ranks is waited for: the expected largest of n standard normal values") {
   CHECK(expected_largest(1) == 0);
   CHECK(expected_largest(2) == Approx(1 / std::sqrt(std::acos(-1.0))));    // 1 / sqrt(pi)

@@ -230,6 +230,12 @@ TEST_CASE("MLX: bits and a group size, of the embedding and the LM head too") {
   json top = small();
   top["quantization"] = four;
   CHECK(read_whole(Document::from_text(top.dump(), "m/config.json"), read_transformer).checkpoint == p);
+  top["quantization_config"] = four;  // MLX writes both
+  CHECK(read_whole(Document::from_text(top.dump(), "m/config.json"), read_transformer).checkpoint == p);
+  top["quantization"]["bits"] = 8;
+  CHECK(mistake_of([&] {
+          read_whole(Document::from_text(top.dump(), "m/config.json"), read_transformer);
+        }).find("#/quantization: shapes a network") != std::string::npos);
   CHECK(mistakes_of_quantisation({{"bits", 2}, {"group_size", 64}}).find("less than 4 bits") != std::string::npos);
 }
 
