@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "core/json_parse.h"
+#include "decoder/checkpoint/gguf_weights.h"
 #include "decoder/checkpoint/huggingface.h"
 #include "inputs/expert_routing.h"
 #include "inputs/kindred_names.h"
@@ -185,10 +186,15 @@ static std::string alias_note(const std::string& name, const HubNetwork& alias) 
 
 std::shared_ptr<TransformerShape> Catalogue::gguf(const fs::path& file, const Reader* asking) {
   const GgufHeader header = GgufHeader::read(file, *data_.files);
-  auto s = std::make_shared<TransformerShape>(read_gguf_network(header));
+  auto s = std::make_shared<TransformerShape>(read_gguf_network(header, *data_.files));
   if (s->experts() != nullptr) s->set_expert_routing(usual_routing().many_topics);
   input_files_[file] = header.fingerprint;
   if (asking != nullptr) asking->note_input(file, header.fingerprint);
+  for (const std::string& note : s->notes) {
+    const std::string text = printable(file.string(), 1000) + ": " + note;
+    if (asking != nullptr) asking->note(text);
+    else notes_.push_back(text);
+  }
   return s;
 }
 
@@ -330,8 +336,10 @@ DrafterConfig Catalogue::drafter(const Reader& in, DrafterKind kind) {
 
 std::optional<std::string> Catalogue::weights(const TransformerShape* shape) const {
   for (const auto& [file, known] : transformers_.read)
-    if (known.get() == shape && file.filename() == "config.json") try {
-        return weights_name(HuggingFaceFolder(file.parent_path(), *data_.files).fingerprint());
+    if (known.get() == shape) try {
+        if (file.filename() == "config.json")
+          return weights_name(HuggingFaceFolder(file.parent_path(), *data_.files).fingerprint());
+        if (file.extension() == ".gguf") return weights_name(GgufWeights(file, *data_.files).fingerprint());
       } catch (const InputErrors&) { return std::nullopt; }
   return std::nullopt;
 }

@@ -7,6 +7,8 @@
 #include "core/errors.h"
 #include "core/files.h"
 #include "core/quantity_text.h"
+#include "decoder/checkpoint/gguf_weights.h"
+#include "decoder/checkpoint/huggingface.h"
 #include "trace/trace.h"
 
 namespace draftline::measure {
@@ -17,12 +19,11 @@ static bool is_target(const std::string& name) {
   return name.starts_with("layers.") || name == "embedding" || name == "final_norm" || name == "lm_head";
 }
 
-std::unique_ptr<HuggingFaceFolder> checkpoint(const std::filesystem::path& folder) {
+std::unique_ptr<StoredNetwork> checkpoint(const std::filesystem::path& path) {
   std::error_code none;
-  if (folder.extension() == ".gguf")
-    throw InputErrors(folder.string() + ": weights are not decoded from GGUF files; `run` prices such a network");
-  if (!std::filesystem::is_directory(folder, none)) return nullptr;
-  return std::make_unique<HuggingFaceFolder>(folder);
+  if (path.extension() == ".gguf") return std::make_unique<GgufWeights>(path);
+  if (!std::filesystem::is_directory(path, none)) return nullptr;
+  return std::make_unique<HuggingFaceFolder>(path);
 }
 
 nlohmann::json WeightNames::drafter_json() const {
@@ -34,7 +35,7 @@ std::string WeightNames::warning() const {
          (random_drafter() ? "; drafter: " + drafter : "");
 }
 
-DecodedWeights::DecodedWeights(std::unique_ptr<HuggingFaceFolder> target, double draft_noise, std::uint64_t seed)
+DecodedWeights::DecodedWeights(std::unique_ptr<StoredNetwork> target, double draft_noise, std::uint64_t seed)
     : target_(std::move(target)),
       draft_noise_(draft_noise),
       seed_(seed),

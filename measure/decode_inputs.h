@@ -14,8 +14,8 @@
 
 namespace draftline::measure {
 
-// Opens a checkpoint for --transformer or "draft"; null if there is no such folder.
-std::unique_ptr<HuggingFaceFolder> checkpoint(const std::filesystem::path& folder);
+// Opens a checkpoint, a folder or a GGUF file, for --transformer or "draft"; null if there is none.
+std::unique_ptr<StoredNetwork> checkpoint(const std::filesystem::path&);
 
 // The weights of a target and its drafter, as in traces: weights_name() (trace/trace) or "random, seed 0".
 struct WeightNames {
@@ -31,8 +31,8 @@ class DecodedWeights : public WeightSource {
  public:
   // `target`: null for random weights. `draft_noise`: a draft network without checkpoint has the target's weights with
   // noise of this standard deviation, relative to that of random weights. `seed`: for weights and noise.
-  DecodedWeights(std::unique_ptr<HuggingFaceFolder> target, double draft_noise, std::uint64_t seed);
-  void draft_from(std::unique_ptr<HuggingFaceFolder> draft) { draft_ = std::move(draft); }
+  DecodedWeights(std::unique_ptr<StoredNetwork> target, double draft_noise, std::uint64_t seed);
+  void draft_from(std::unique_ptr<StoredNetwork> draft) { draft_ = std::move(draft); }
   // Opens the drafter's folder (decoder/checkpoint/drafter_folder) that a reader names. Mistakes are noted there,
   // including a missing checkpoint of the target.
   DrafterConfig drafter_at(const NamedFile& folder, DrafterKind);
@@ -51,7 +51,7 @@ class DecodedWeights : public WeightSource {
   bool is_random(const std::string& name) const;  // whether a drafter's weight is random
   std::string target_name() const;
   std::string drafter_name(const WeightStore&) const;
-  std::unique_ptr<HuggingFaceFolder> target_, draft_;
+  std::unique_ptr<StoredNetwork> target_, draft_;
   std::unique_ptr<DrafterFolder> drafter_;
   double draft_noise_;
   std::uint64_t seed_;

@@ -30,14 +30,23 @@ CheckpointFiles::CheckpointFiles(std::filesystem::path folder, const std::string
     : folder_(std::move(folder)) {
   const auto single = folder_ / (stem + ".safetensors"), index = folder_ / (stem + ".safetensors.index.json");
   if (files.exists(single)) {  // where both exist, transformers prefers the single file too
-    files_.emplace_back(single, files);
-    for (const auto& [name, tensor] : files_.front().tensors()) file_of_.emplace(name, 0);
+    add(std::make_unique<SafetensorsFile>(single, files));
   } else if (files.exists(index)) {
     open_shards(index, files);
   } else {
     throw InputErrors(shown_folder() + ": has neither " + stem + ".safetensors nor " + stem +
                       ".safetensors.index.json" + conversion(folder_, stem, files));
   }
+}
+
+CheckpointFiles::CheckpointFiles(std::filesystem::path file, std::unique_ptr<TensorFile> tensors, bool pairs_heads)
+    : folder_(std::move(file)), pairs_heads_(pairs_heads) {
+  add(std::move(tensors));
+}
+
+void CheckpointFiles::add(std::unique_ptr<TensorFile> file) {
+  for (const auto& [name, tensor] : file->tensors()) file_of_.emplace(name, files_.size());
+  files_.push_back(std::move(file));
 }
 
 std::string CheckpointFiles::shown_folder() const { return printable(folder_.string(), 1000); }
@@ -57,13 +66,13 @@ void CheckpointFiles::open_shards(const std::filesystem::path& index, const File
     const auto [it, fresh] = number.try_emplace(file);
     if (fresh && mistakes.size() < kMostMessages) {
       try {
-        files_.emplace_back(folder_ / file, files);
+        files_.push_back(std::make_unique<SafetensorsFile>(folder_ / file, files));
         it->second = files_.size() - 1;
       } catch (const InputErrors& e) { mistakes.insert(mistakes.end(), e.messages().begin(), e.messages().end()); }
     }
     if (!it->second) continue;
     file_of_.emplace(tensor, *it->second);
-    if (!files_[*it->second].tensors().contains(tensor)) where.fail("the tensor is not in " + in_quotes(file));
+    if (!files_[*it->second]->tensors().contains(tensor)) where.fail("the tensor is not in " + in_quotes(file));
   }
   document.finish();
   if (!mistakes.empty()) throw InputErrors(std::move(mistakes));
@@ -71,7 +80,7 @@ void CheckpointFiles::open_shards(const std::filesystem::path& index, const File
 
 const StoredTensor* CheckpointFiles::find(const std::string& tensor) const {
   const auto file = file_of_.find(tensor);
-  return file == file_of_.end() ? nullptr : &files_[file->second].tensors().find(tensor)->second;
+  return file == file_of_.end() ? nullptr : &files_[file->second]->tensors().find(tensor)->second;
 }
 
 std::vector<std::string> CheckpointFiles::tensors() const {
@@ -80,10 +89,10 @@ std::vector<std::string> CheckpointFiles::tensors() const {
   return names;
 }
 
-const SafetensorsFile& CheckpointFiles::file_of(const std::string& tensor) const {
+const TensorFile& CheckpointFiles::file_of(const std::string& tensor) const {
   const auto file = file_of_.find(tensor);
   check(file != file_of_.end(), "a tensor that the checkpoint has");
-  return files_[file->second];
+  return *files_[file->second];
 }
 
 // Training changes nearly every value, so a few of each tensor distinguish two checkpoints without reading all values.
@@ -92,7 +101,7 @@ std::uint64_t CheckpointFiles::fingerprint() const {
   Fingerprint sum;
   for (const auto& held : file_of_) {
     const std::string& name = held.first;
-    const SafetensorsFile& file = files_[held.second];
+    const TensorFile& file = *files_[held.second];
     const StoredTensor& t = file.tensors().find(name)->second;
     sum.add(name);
     sum.add(t.dtype);
@@ -104,8 +113,8 @@ std::uint64_t CheckpointFiles::fingerprint() const {
         for (const auto v : values) add(v);
       }
     };
-    if (SafetensorsFile::can_read(t)) sample(std::vector<float>(), [&](float v) { sum.add(double{v}); });
-    else if (SafetensorsFile::has_bytes(t)) sample(std::vector<std::uint8_t>(), [&](std::uint8_t v) { sum.add(v); });
+    if (file.can_read(t)) sample(std::vector<float>(), [&](float v) { sum.add(double{v}); });
+    else if (file.has_bytes(t)) sample(std::vector<std::uint8_t>(), [&](std::uint8_t v) { sum.add(v); });
   }
   return sum.value();
 }

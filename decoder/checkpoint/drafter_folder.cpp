@@ -62,7 +62,7 @@ std::uint64_t drafter_fingerprint(const std::filesystem::path& folder, DrafterKi
   return CheckpointFiles(folder, stem_of(folder, kind)).fingerprint();
 }
 
-DrafterFolder::DrafterFolder(const std::filesystem::path& folder, DrafterKind kind, const HuggingFaceFolder& target)
+DrafterFolder::DrafterFolder(const std::filesystem::path& folder, DrafterKind kind, const StoredNetwork& target)
     : config_(read_config(folder, kind)), files_(folder, stem_of(folder, kind)) {
   check_sizes(folder, config_, target.shape());
   TensorCheck check({files_, config_.network.checkpoint});
@@ -86,7 +86,7 @@ void DrafterFolder::add_layer(const std::string& tensors, const LayerShape& laye
 }
 
 // Most drafters store a copy of the target's embedding; one with other values has its own, or one whose form says so.
-void DrafterFolder::add_embedding(const std::string& tensor, const HuggingFaceFolder& target, TensorCheck& check) {
+void DrafterFolder::add_embedding(const std::string& tensor, const StoredNetwork& target, TensorCheck& check) {
   if (!files_.has(tensor) && !config_.own_embedding) return;
   const StoredWeight embedding = stored_table("embedding", tensor, target.shape().vocabulary, target.shape().hidden);
   check.expect({embedding});
@@ -96,15 +96,15 @@ void DrafterFolder::add_embedding(const std::string& tensor, const HuggingFaceFo
   add(embedding);
 }
 
-void DrafterFolder::check_head(const std::string& tensor, const HuggingFaceFolder& target, TensorCheck& check) {
+void DrafterFolder::check_head(const std::string& tensor, const StoredNetwork& target, TensorCheck& check) {
   if (!files_.has(tensor)) return;
   check.use(tensor);
-  if (!SafetensorsFile::can_read(*files_.find(tensor)) ||
+  if (!files_.file_of(tensor).can_read(*files_.find(tensor)) ||
       !files_.same_values(tensor, target.files(), target.head_tensor()))
     check.fail(files_.place(tensor) + ": a drafter of this kind has the target's LM head, and this is another");
 }
 
-void DrafterFolder::add_eagle(const HuggingFaceFolder& target, TensorCheck& check) {
+void DrafterFolder::add_eagle(const StoredNetwork& target, TensorCheck& check) {
   const int d = config_.layer.hidden;
   add(stored_matrix("fc", "fc.weight", 2 * d, d));
   if (files_.has("fc.bias")) add(stored_vector("fc_bias", "fc.bias", d));
@@ -120,7 +120,7 @@ int DrafterFolder::joined_columns() const {
   return (config_.auxiliary_layers.empty() ? 3 : count(config_.auxiliary_layers)) * config_.layer.hidden;
 }
 
-void DrafterFolder::add_eagle3(const HuggingFaceFolder& target, TensorCheck& check) {
+void DrafterFolder::add_eagle3(const StoredNetwork& target, TensorCheck& check) {
   const int d = config_.layer.hidden, joined = joined_columns();
   const std::string layer = files_.has("midlayer.hidden_norm.weight") ? "midlayer." : "layers.0.";
   if (config_.norm_before_fc) add(stored_vector("fusion_norm", "input_norm.weight", joined));
@@ -148,7 +148,7 @@ void DrafterFolder::add_eagle3(const HuggingFaceFolder& target, TensorCheck& che
   check.refuse_others([](const std::string& tensor) { return tensor.ends_with("rotary_emb.inv_freq"); });
 }
 
-void DrafterFolder::read_ids(const HuggingFaceFolder& target, TensorCheck& check) {
+void DrafterFolder::read_ids(const StoredNetwork& target, TensorCheck& check) {
   const int words = target.shape().vocabulary;
   const StoredTensor* stored = files_.find("d2t");
   check.use("d2t");
@@ -207,7 +207,7 @@ void DrafterFolder::load_mask_state(std::span<float> to) const {
   }
 }
 
-void DrafterFolder::add_block_drafter(const HuggingFaceFolder& target, TensorCheck& check) {
+void DrafterFolder::add_block_drafter(const StoredNetwork& target, TensorCheck& check) {
   BlockDrafterWeights own = block_drafter_weights(files_, config_);
   for (StoredWeight& w : own.stored) add(std::move(w));
   all_zeros_ = std::move(own.zeros);
@@ -227,7 +227,7 @@ void DrafterFolder::add_block_drafter(const HuggingFaceFolder& target, TensorChe
   check.refuse_others([](const std::string& tensor) { return tensor.ends_with("rotary_emb.inv_freq"); });
 }
 
-void DrafterFolder::add_medusa(const HuggingFaceFolder& target, TensorCheck& check) {
+void DrafterFolder::add_medusa(const StoredNetwork& target, TensorCheck& check) {
   const int d = target.shape().hidden, words = target.shape().vocabulary;
   const bool vllm = files_.has("blocks.0.layers.0.weight");
   for (int h = 0; h < config_.heads; ++h) {
@@ -264,7 +264,7 @@ std::vector<MtpForm> mtp_forms(int layers) {
 
 }  // namespace
 
-void DrafterFolder::add_mtp(const HuggingFaceFolder& target, TensorCheck& check) {
+void DrafterFolder::add_mtp(const StoredNetwork& target, TensorCheck& check) {
   const int d = config_.layer.hidden;
   const auto forms = mtp_forms(config_.network.layers());
   const auto form = std::find_if(forms.begin(), forms.end(),
@@ -293,7 +293,7 @@ void DrafterFolder::add_mtp(const HuggingFaceFolder& target, TensorCheck& check)
   });
 }
 
-void DrafterFolder::add_assistant(const HuggingFaceFolder& target, TensorCheck& check) {
+void DrafterFolder::add_assistant(const StoredNetwork& target, TensorCheck& check) {
   const TransformerShape& own = config_.network;
   const int d = *config_.target_hidden, hidden = own.hidden, inner = own.intermediate;
   const auto norm = [&](const std::string& ours, const std::string& theirs) {

@@ -24,7 +24,7 @@
 #include <string>
 #include <vector>
 
-#include "decoder/checkpoint/huggingface.h"
+#include "decoder/checkpoint/stored_network.h"
 #include "decoder/layer.h"
 #include "model/transformers/drafter_config.h"
 
@@ -37,7 +37,7 @@ std::uint64_t drafter_fingerprint(const std::filesystem::path& folder, DrafterKi
 class DrafterFolder : public WeightSource {
  public:
   // Throws InputErrors with every mistake in the folder, or if it is not a drafter for this target.
-  DrafterFolder(const std::filesystem::path& folder, DrafterKind, const HuggingFaceFolder& target);
+  DrafterFolder(const std::filesystem::path& folder, DrafterKind, const StoredNetwork& target);
   const DrafterConfig& config() const { return config_; }
   const std::filesystem::path& folder() const { return files_.folder(); }
   std::uint64_t fingerprint() const { return files_.fingerprint(); }
@@ -48,16 +48,16 @@ class DrafterFolder : public WeightSource {
   void add(StoredWeight w) { weights_.push_back(std::move(w)); }
   int joined_columns() const;  // of the concatenated states that EAGLE-3 and P-EAGLE read
   void add_layer(const std::string& tensors, const LayerShape&);
-  void add_embedding(const std::string& tensor, const HuggingFaceFolder& target, TensorCheck&);
-  void check_head(const std::string& tensor, const HuggingFaceFolder& target, TensorCheck&);
-  void read_ids(const HuggingFaceFolder& target, TensorCheck&);
-  void add_eagle(const HuggingFaceFolder& target, TensorCheck&);
-  void add_eagle3(const HuggingFaceFolder& target, TensorCheck&);
-  void add_block_drafter(const HuggingFaceFolder& target, TensorCheck&);
+  void add_embedding(const std::string& tensor, const StoredNetwork& target, TensorCheck&);
+  void check_head(const std::string& tensor, const StoredNetwork& target, TensorCheck&);
+  void read_ids(const StoredNetwork& target, TensorCheck&);
+  void add_eagle(const StoredNetwork& target, TensorCheck&);
+  void add_eagle3(const StoredNetwork& target, TensorCheck&);
+  void add_block_drafter(const StoredNetwork& target, TensorCheck&);
   void load_mask_state(std::span<float> to) const;
-  void add_medusa(const HuggingFaceFolder& target, TensorCheck&);
-  void add_assistant(const HuggingFaceFolder& target, TensorCheck&);
-  void add_mtp(const HuggingFaceFolder& target, TensorCheck&);
+  void add_medusa(const StoredNetwork& target, TensorCheck&);
+  void add_assistant(const StoredNetwork& target, TensorCheck&);
+  void add_mtp(const StoredNetwork& target, TensorCheck&);
 
   DrafterConfig config_;
   CheckpointFiles files_;

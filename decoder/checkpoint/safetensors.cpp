@@ -18,12 +18,6 @@
 
 namespace draftline {
 
-std::string shape_text(const std::vector<std::uint64_t>& shape) {
-  std::string all;
-  for (const auto n : shape) all += (all.empty() ? "" : ", ") + std::to_string(n);
-  return "[" + all + "]";
-}
-
 namespace {
 
 constexpr std::uint64_t kLengthBytes = 8;
@@ -208,14 +202,6 @@ void check_cover(const SafetensorsFile::Tensors& tensors, std::uint64_t data_byt
   if (covered < data_bytes) hole(covered, data_bytes);
 }
 
-float float_of_half(std::uint32_t h) {
-  const std::uint32_t sign = (h & 0x8000U) << 16, exponent = h >> 10 & 31U, fraction = h & 0x3FFU;
-  if (exponent == 31) return std::bit_cast<float>(sign | 0x7F800000U | fraction << 13);
-  if (exponent != 0) return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
-  const float small = static_cast<float>(fraction) * 0x1p-24F;  // subnormal, exact
-  return sign != 0 ? -small : small;
-}
-
 std::uint32_t little_endian(const char* from, int bytes) {
   std::uint32_t value = 0;
   for (int i = bytes; i-- > 0;) value = value << 8 | static_cast<unsigned char>(from[i]);
@@ -274,7 +260,7 @@ std::string SafetensorsFile::place(const std::string& tensor) const {
   return printable(path_.string(), 1000) + ": tensor " + in_quotes(tensor);
 }
 
-bool SafetensorsFile::can_read(const StoredTensor& t) {
+bool SafetensorsFile::can_read(const StoredTensor& t) const {
   return t.dtype == "F32" || t.dtype == "F16" || t.dtype == "BF16";
 }
 
@@ -332,7 +318,7 @@ void SafetensorsFile::read(const std::string& name, std::uint64_t first, std::sp
   });
 }
 
-bool SafetensorsFile::has_bytes(const StoredTensor& t) {
+bool SafetensorsFile::has_bytes(const StoredTensor& t) const {
   return t.dtype == "U8" || t.dtype == "F8_E4M3" || t.dtype == "F8_E8M0";
 }
 

@@ -33,6 +33,7 @@ struct StoredLayer {
   const LayerShape& shape;
   std::string ours, theirs;
   int inputs() const { return shape.inputs.value_or(shape.hidden); }
+  bool pairs_heads() const { return architecture.pairs_heads() || files.pairs_heads(); }
   StoredWeight norm(const std::string& own, const std::string& tensor, int n) const {
     return stored_norm(architecture.name, ours + own, theirs + tensor, n);
   }
@@ -165,7 +166,7 @@ static void add_attention(const HeadAttention& a, const StoredLayer& layer, Weig
   const auto qkv = [&](const std::string& kind, int in) -> Parts {
     if (a.output_gate) return gated_parts(h, theirs, in);
     if (layer.architecture.is("Phi3ForCausalLM")) return {{theirs + "qkv_proj." + kind, in, q + k + v}};
-    const StoredPart::Pairs pairs{layer.architecture.pairs_heads() ? h.head_dim : 0};
+    const StoredPart::Pairs pairs{layer.pairs_heads() ? h.head_dim : 0};
     StoredPart values{theirs + "v_proj." + kind, in, v};
     values.times = single(a.value_scale);
     Parts parts{rotated(theirs + "q_proj." + kind, in, q, pairs), rotated(theirs + "k_proj." + kind, in, k, pairs)};
@@ -288,6 +289,11 @@ static void add_experts(const Experts& e, const StoredLayer& layer, bool beside_
       gate_up = {{experts + "gate_up_proj", count * hidden, 2 * inner, 0, 0, false, {}, 0, count}};
       down = {{experts + "down_proj", count * inner, hidden, 0, 0, false, {}, 0, count}};
     }
+  } else if (files.has(experts + "gate_proj")) {  // as GGUF files have them
+    const Parts gates = stacked_parts(experts + "gate_proj", count, hidden, inner),
+                ups = stacked_parts(experts + "up_proj", count, hidden, inner);
+    for (std::size_t i = 0; i < gates.size(); ++i) gate_up.insert(gate_up.end(), {gates[i], ups[i]});
+    down = stacked_parts(experts + "down_proj", count, inner, hidden);
   } else {
     for (int i = 0; i < count; ++i) {
       const std::string expert = experts + std::to_string(i) + ".";

@@ -61,9 +61,9 @@ void StoredValues::expect_stored(const std::string& tensor, const std::vector<st
   if (t->shape != shape)
     mistakes.push_back(files_.place(tensor) + ": its shape is " + shape_text(t->shape) + ", but config.json makes it " +
                        shape_text(shape));
-  if (dtype.empty() && !SafetensorsFile::can_read(*t))
-    mistakes.push_back(files_.place(tensor) + ": values of dtype " + t->dtype +
-                       " can't be used; F32, F16 and BF16 can");
+  if (const TensorFile& file = files_.file_of(tensor); dtype.empty() && !file.can_read(*t))
+    mistakes.push_back(files_.place(tensor) + ": values of dtype " + t->dtype + " can't be used; " +
+                       std::string(file.readable_types()) + " can");
   if (!dtype.empty() && t->dtype != dtype)
     mistakes.push_back(files_.place(tensor) + ": values of dtype " + t->dtype + " can't be used here; " +
                        std::string(dtype) + " can");

@@ -17,18 +17,21 @@ namespace draftline {
 namespace {
 
 constexpr auto kTypes = std::to_array<GgufType>(
-    {{0, "F32", 1, 4},         {1, "F16", 1, 2},        {2, "Q4_0", 32, 18},      {3, "Q4_1", 32, 20},
-     {6, "Q5_0", 32, 22},      {7, "Q5_1", 32, 24},     {8, "Q8_0", 32, 34},      {10, "Q2_K", 256, 84},
-     {11, "Q3_K", 256, 110},   {12, "Q4_K", 256, 144},  {13, "Q5_K", 256, 176},   {14, "Q6_K", 256, 210},
-     {16, "IQ2_XXS", 256, 66}, {17, "IQ2_XS", 256, 74}, {18, "IQ3_XXS", 256, 98}, {19, "IQ1_S", 256, 50},
-     {20, "IQ4_NL", 32, 18},   {21, "IQ3_S", 256, 110}, {22, "IQ2_S", 256, 82},   {23, "IQ4_XS", 256, 136},
-     {24, "I8", 1, 1},         {25, "I16", 1, 2},       {26, "I32", 1, 4},        {27, "I64", 1, 8},
-     {28, "F64", 1, 8},        {29, "IQ1_M", 256, 56},  {30, "BF16", 1, 2},       {34, "TQ1_0", 256, 54},
-     {35, "TQ2_0", 256, 66},   {39, "MXFP4", 32, 17}});
+    {{0, "F32", 1, 4},       {1, "F16", 1, 2},         {2, "Q4_0", 32, 18},    {3, "Q4_1", 32, 20},
+     {6, "Q5_0", 32, 22},    {7, "Q5_1", 32, 24},      {8, "Q8_0", 32, 34},    {9, "Q8_1", 32, 40},
+     {10, "Q2_K", 256, 84},  {11, "Q3_K", 256, 110},   {12, "Q4_K", 256, 144}, {13, "Q5_K", 256, 176},
+     {14, "Q6_K", 256, 210}, {15, "Q8_K", 256, 292},   {16, "IQ2_XXS", 256, 66}, {17, "IQ2_XS", 256, 74}, {18, "IQ3_XXS", 256, 98}, {19, "IQ1_S", 256, 50},
+     {20, "IQ4_NL", 32, 18}, {21, "IQ3_S", 256, 110},  {22, "IQ2_S", 256, 82}, {23, "IQ4_XS", 256, 136},
+     {24, "I8", 1, 1},       {25, "I16", 1, 2},        {26, "I32", 1, 4},      {27, "I64", 1, 8},
+     {28, "F64", 1, 8},      {29, "IQ1_M", 256, 56},   {30, "BF16", 1, 2},     {34, "TQ1_0", 256, 54},
+     {35, "TQ2_0", 256, 66}, {39, "MXFP4", 32, 17},  {40, "NVFP4", 64, 36},
+     {41, "Q1_0", 128, 18}});
 
 constexpr std::uint64_t kMostKey = 1 << 16, kKeptText = 1 << 10, kKeptNumbers = 1 << 12;
 constexpr std::uint64_t kMostDimensions = 4, kLeastEntry = 4 + 8, kUsualAlignment = 32;
-constexpr double kMostValues = 1e15;  // of a tensor
+constexpr std::uint64_t kMostHeader = 1 << 28;  // large vocabularies need 20 MB
+constexpr double kMostValues = 1e15;            // of a tensor
+constexpr int kMostParts = 1000;
 
 enum class Kind : std::uint32_t { u8, i8, u16, i16, u32, i32, f32, boolean, text, array, u64, i64, f64 };
 
@@ -76,6 +79,7 @@ class Source {
  private:
   void take(char* to, std::uint64_t n) {
     if (n > left_ || !in_->read(to, static_cast<std::streamsize>(n))) fail_here("the header ends early");
+    if (at() > kMostHeader) fail("its header has more than " + std::to_string(kMostHeader) + " bytes");
     left_ -= n;
     all_.add(std::string_view(to, n));
   }
@@ -158,20 +162,23 @@ double GgufTensor::values() const {
   return n;
 }
 
-GgufHeader GgufHeader::read(const std::filesystem::path& file, const Files& files) {
+// The metadata, tensors and their places in one file.
+static GgufHeader read_one(const std::filesystem::path& file, const Files& files) {
   Source in(file, files);
-  constexpr std::uint64_t kMagic = 0x46554747, kOldest = 2, kNewest = 3;
+  constexpr std::uint64_t kMagic = 0x46554747, kOldest = 2, kNewest = 3, kSwapped = 0xFFFF;
   if (in.size() < 4 || in.integer(4) != kMagic) in.fail("is no GGUF file");
   const std::uint64_t version = in.integer(4);
+  if ((version & kSwapped) == 0) in.fail("is a big-endian GGUF file; little-endian files are read");
   if (version < kOldest || version > kNewest)
     in.fail("is of GGUF version " + std::to_string(version) + "; versions 2 and 3 are read");
   const std::uint64_t tensors = in.count(kLeastEntry, "tensors"), entries = in.count(kLeastEntry, "metadata entries");
   GgufHeader h;
   h.file = file;
+  h.parts = {file};
   for (std::uint64_t i = 0; i < entries; ++i) {
     std::string key = in.text(kMostKey, kMostKey);
     if (h.metadata.contains(key)) in.fail_here("the key " + in_quotes(key) + " stands twice");
-    Value value = read_value(in);
+    GgufHeader::Value value = read_value(in);
     h.metadata.emplace(std::move(key), std::move(value));
   }
   for (std::uint64_t i = 0; i < tensors; ++i) {
@@ -179,11 +186,14 @@ GgufHeader GgufHeader::read(const std::filesystem::path& file, const Files& file
     std::string name = t.name;
     if (!h.tensors.emplace(name, std::move(t)).second) in.fail_here("the tensor " + in_quotes(name) + " stands twice");
   }
-  const double alignment = h.number("general.alignment").value_or(kUsualAlignment);
-  if (!(alignment >= 1 && alignment <= kMostKey)) in.fail("general.alignment is not a number of bytes");
+  const double alignment = h.number("general.alignment").value_or(to_double(kUsualAlignment));
+  if (!(alignment >= 1 && alignment <= to_double(kMostKey) && std::exp2(std::round(std::log2(alignment))) == alignment))
+    in.fail("general.alignment is no power of two, or above " + std::to_string(kMostKey));
   const double data = std::ceil(to_double(in.at()) / alignment) * alignment;
   for (auto& [name, t] : h.tensors) {
     const double begin = data + to_double(t.begin);
+    if (std::fmod(begin, alignment) != 0)
+      in.fail(in_quotes(name) + " begins at byte " + std::to_string(std::llround(begin)) + ", which is not aligned");
     if (begin + t.bytes() > to_double(in.size()))
       in.fail(in_quotes(name) + " ends at byte " + std::to_string(std::llround(begin + t.bytes())) +
               ", but the file has " + std::to_string(in.size()) + ": is the download complete?");
@@ -191,6 +201,78 @@ GgufHeader GgufHeader::read(const std::filesystem::path& file, const Files& file
   }
   h.fingerprint = in.fingerprint();
   return h;
+}
+
+// The place of a part among all: "-00002-of-00005".
+static std::string part_suffix(int number, int of) {
+  const auto digits = [](int n) {
+    const std::string all = std::to_string(n);
+    return std::string(all.size() < 5 ? 5 - all.size() : 0, '0') + all;
+  };
+  return "-" + digits(number) + "-of-" + digits(of);
+}
+
+static int split_number(const GgufHeader& h, const char* key, int most) {
+  const double n = h.number(key).value_or(0);
+  if (!(n >= 0 && n <= most && n == std::floor(n)))
+    h.fail(in_quotes(key) + " must be a whole number up to " + std::to_string(most));
+  return to_int(n);
+}
+
+// Adds the tensors of another part.
+static void add_part(GgufHeader& whole, GgufHeader part, int number) {
+  if (split_number(part, "split.no", kMostParts) != number) part.fail("is another part than its name says");
+  if (split_number(part, "split.count", kMostParts) != split_number(whole, "split.count", kMostParts))
+    part.fail("is a part of another file: \"split.count\" differs");
+  whole.parts.push_back(part.file);
+  for (auto& [name, t] : part.tensors) {
+    t.part = number;
+    if (!whole.tensors.emplace(name, t).second) part.fail("the tensor " + in_quotes(name) + " is in two parts");
+  }
+  Fingerprint both;
+  both.add(whole.fingerprint);
+  both.add(part.fingerprint);
+  whole.fingerprint = both.value();
+}
+
+GgufHeader GgufHeader::read(const std::filesystem::path& file, const Files& files) {
+  GgufHeader h = read_one(file, files);
+  const int parts = split_number(h, "split.count", kMostParts);
+  if (parts < 2) return h;
+  const std::string stem = file.stem().string(),
+                    suffix = part_suffix(split_number(h, "split.no", kMostParts) + 1, parts);
+  if (!stem.ends_with(suffix))
+    h.fail("is a part of a file, and its name must end with \"" + suffix + ".gguf\", so that the others are found");
+  const auto path = [&](int number) {
+    return file.parent_path() / (stem.substr(0, stem.size() - suffix.size()) + part_suffix(number + 1, parts) + ".gguf");
+  };
+  GgufHeader whole = read_one(path(0), files);  // which has the metadata
+  if (split_number(whole, "split.no", kMostParts) != 0) whole.fail("is another part than its name says");
+  for (int i = 1; i < parts; ++i) add_part(whole, read_one(path(i), files), i);
+  if (const auto tensors = whole.number("split.tensors.count"); tensors && *tensors != count(whole.tensors))
+    whole.fail("has " + std::to_string(whole.tensors.size()) + " tensors in its parts, not " +
+               std::to_string(std::llround(*tensors)));
+  return whole;
+}
+
+std::vector<float> GgufHeader::vector(const std::string& name, const Files& files) const {
+  const auto found = tensors.find(name);
+  if (found == tensors.end()) fail("has no tensor " + in_quotes(name));
+  const GgufTensor& t = found->second;
+  if (t.type.number != 0 || t.values() > to_double(kKeptNumbers))
+    fail(in_quotes(name) + " must have at most " + std::to_string(kKeptNumbers) + " values of F32");
+  std::vector<float> values(static_cast<std::size_t>(t.values()));
+  const auto in = files.open(parts.at(at(t.part)));
+  in->seekg(static_cast<std::streamoff>(t.begin));
+  for (float& v : values) {
+    std::array<char, 4> raw{};
+    if (!in->read(raw.data(), raw.size())) fail(in_quotes(name) + " could not be read");
+    std::uint32_t bits = 0;
+    for (std::size_t i = raw.size(); i-- > 0;) bits = bits << 8 | static_cast<unsigned char>(raw[i]);
+    v = std::bit_cast<float>(bits);
+    if (!std::isfinite(v)) fail(in_quotes(name) + " has a value that is not finite");
+  }
+  return values;
 }
 
 void GgufHeader::fail(const std::string& message) const {

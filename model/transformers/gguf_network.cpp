@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys and names of tensors are those of llama.cpp's gguf-py/gguf/constants.py. The keys are translated to those of
-// config.json, so that a network has one description whichever file it comes from.
+// Names of tensors are those of llama.cpp's gguf-py/gguf/constants.py.
 #include "model/transformers/gguf_network.h"
 
 #include <algorithm>
-#include <array>
+#include <charconv>
 #include <cmath>
-#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -15,84 +13,12 @@
 #include "core/printable.h"
 #include "core/quantity_text.h"
 #include "core/reader.h"
+#include "model/transformers/config_families.h"
+#include "model/transformers/gguf_config.h"
 
 namespace draftline {
 
 namespace {
-
-struct Architecture {
-  std::string_view name, architecture;  // in GGUF; in config.json
-};
-constexpr auto kArchitectures = std::to_array<Architecture>({{"llama", "LlamaForCausalLM"},
-                                                             {"qwen2", "Qwen2ForCausalLM"},
-                                                             {"qwen3", "Qwen3ForCausalLM"},
-                                                             {"qwen3moe", "Qwen3MoeForCausalLM"}});
-
-class Keys {
- public:
-  Keys(const GgufHeader& h, std::string prefix) : h_(h), prefix_(std::move(prefix)) {}
-  std::optional<double> find(const std::string& key) const { return h_.number(prefix_ + "." + key); }
-  nlohmann::json at(const std::string& key) const {
-    const auto value = find(key);
-    if (!value) h_.fail("lacks the key " + in_quotes(prefix_ + "." + key));
-    return whole(*value);
-  }
-  static nlohmann::json whole(double v) {
-    return v == std::floor(v) && std::abs(v) < 0x1p53 ? nlohmann::json(to_int64(v)) : nlohmann::json(v);
-  }
-  // One number for all layers.
-  std::optional<nlohmann::json> of_layers(const std::string& key) const {
-    const auto found = h_.metadata.find(prefix_ + "." + key);
-    if (found == h_.metadata.end()) return std::nullopt;
-    const auto* list = std::get_if<GgufHeader::Array>(&found->second);
-    if (list == nullptr) return at(key);
-    if (list->numbers.empty() ||
-        std::ranges::adjacent_find(list->numbers, std::ranges::not_equal_to()) != list->numbers.end())
-      h_.fail(in_quotes(prefix_ + "." + key) + " differs from layer to layer, which is not modelled");
-    return whole(list->numbers.front());
-  }
-
- private:
-  const GgufHeader& h_;
-  std::string prefix_;
-};
-
-nlohmann::json config_of(const GgufHeader& h) {
-  const std::string name = h.text("general.architecture").value_or("");
-  const auto known = std::ranges::find(kArchitectures, name, &Architecture::name);
-  if (known == kArchitectures.end()) {
-    std::string all;
-    for (const Architecture& a : kArchitectures) all += (all.empty() ? "" : ", ") + std::string(a.name);
-    h.fail("the architecture " + in_quotes(name) + " is not read from GGUF files (" + all +
-           " are); give the network's config.json, with \"precision\": \"q4_k_m\" or another of GGUF's formats");
-  }
-  const Keys keys(h, name);
-  nlohmann::json c{{"architectures", {known->architecture}},
-                   {"hidden_act", "silu"},
-                   {"num_hidden_layers", keys.at("block_count")},
-                   {"hidden_size", keys.at("embedding_length")},
-                   {"intermediate_size", keys.at("feed_forward_length")},
-                   {"num_attention_heads", *keys.of_layers("attention.head_count")},
-                   {"rms_norm_eps", keys.at("attention.layer_norm_rms_epsilon")},
-                   {"max_position_embeddings", keys.at("context_length")},
-                   {"tie_word_embeddings", !h.tensors.contains("output.weight")}};
-  c["num_key_value_heads"] = keys.of_layers("attention.head_count_kv").value_or(c["num_attention_heads"]);
-  if (const auto dim = keys.find("attention.key_length")) c["head_dim"] = Keys::whole(*dim);
-  if (const auto theta = keys.find("rope.freq_base")) c["rope_theta"] = *theta;
-  if (const auto experts = keys.find("expert_count"); experts && *experts > 0) {
-    const bool mixtral = name == "llama";
-    if (mixtral) c["architectures"] = {"MixtralForCausalLM"};
-    c[mixtral ? "num_local_experts" : "num_experts"] = Keys::whole(*experts);
-    c["num_experts_per_tok"] = keys.at("expert_used_count");
-    if (!mixtral) c["moe_intermediate_size"] = keys.at("expert_feed_forward_length");
-  }
-  const auto embedding = h.tensors.find("token_embd.weight");
-  if (embedding == h.tensors.end() || embedding->second.shape.size() != 2)
-    h.fail("has no matrix \"token_embd.weight\"");
-  c["vocab_size"] = embedding->second.shape[1];
-  if (h.tensors.contains("blk.0.attn_q.bias") && name == "llama") c["attention_bias"] = true;
-  return c;
-}
 
 // Tensors of one class.
 struct Sum {
@@ -116,6 +42,15 @@ LinearFormat format_of(const GgufHeader& h, const Sum& sum, const char* what) {
 
 bool is_matrix(const GgufTensor& t) { return t.shape.size() > 1; }
 
+// 0 for a tensor that is in no layer.
+int layer_of(std::string_view tensor) {
+  constexpr std::string_view kBlock = "blk.";
+  int layer = 0;
+  if (tensor.starts_with(kBlock))
+    std::from_chars(tensor.data() + kBlock.size(), tensor.data() + tensor.size(), layer);
+  return layer;
+}
+
 std::string most_used_type(const GgufHeader& h) {
   std::map<std::string_view, double> bytes;
   for (const auto& [name, t] : h.tensors) bytes[t.type.name] += t.bytes();
@@ -124,16 +59,18 @@ std::string most_used_type(const GgufHeader& h) {
 
 }  // namespace
 
-Precision gguf_precision(const GgufHeader& h) {
+Precision gguf_precision(const GgufHeader& h, int layers, std::vector<std::string>* others) {
   Sum attention, mlp, experts, head, embedding;
   for (const auto& [name, t] : h.tensors) {
-    if (!is_matrix(t)) continue;
+    if (!is_matrix(t) || layer_of(name) >= layers) continue;
     const auto has = [&n = name](std::string_view part) { return n.find(part) != std::string::npos; };
     if (name == "token_embd.weight") embedding.add(t);
     else if (name == "output.weight") head.add(t);
     else if (has("_exps.")) experts.add(t);
-    else if (has(".attn_")) attention.add(t);
-    else if (has(".ffn_") && !has("ffn_gate_inp")) mlp.add(t);
+    else if (has(".attn_") || has(".ssm_")) attention.add(t);
+    else if (has(".ffn_gate_inp")) continue;  // routers stay in 16 or 32 bits
+    else if (has(".ffn_")) mlp.add(t);
+    else if (others != nullptr) others->push_back(name);
   }
   if (attention.values == 0) h.fail("has no matrices of attention");
   if (mlp.values == 0 && experts.values == 0) h.fail("has no matrices of MLPs");
@@ -149,17 +86,26 @@ Precision gguf_precision(const GgufHeader& h) {
   return p;
 }
 
-TransformerShape read_gguf_network(const GgufHeader& h) {
-  TransformerShape s = read_whole(Document::from_text(config_of(h).dump(), h.file),
-                                  [](const Reader& in) { return read_transformer(in); });
+TransformerShape read_gguf_network(const GgufHeader& h, const Files& files) {
+  const GgufConfig config = gguf_config(h, files);
+  const std::string architecture = config.json.at("architectures").front();
+  TransformerShape s = read_whole(Document::from_text(config.json.dump(), h.file), [&](const Reader& in) {
+    return config::read_transformer_as(architecture, in);
+  });
   constexpr double kNear = 0.02;  // norms, biases and factors of rope, which files hold or leave out
   double values = 0;
-  for (const auto& [name, t] : h.tensors) values += t.values();
+  for (const auto& [name, t] : h.tensors)
+    if (layer_of(name) < s.layers()) values += t.values();
   const double expected = parameters(s);
   if (std::abs(values / expected - 1) > kNear)
     h.fail("its tensors hold " + significant(values, 4) + " values, the network that it describes " +
            significant(expected, 4) + ": the file has other layers than its keys, or is a part of a file");
-  s.checkpoint = gguf_precision(h);
+  std::vector<std::string> others;
+  s.checkpoint = gguf_precision(h, s.layers(), &others);
+  s.notes.insert(s.notes.end(), config.notes.begin(), config.notes.end());
+  if (!others.empty())
+    s.notes.push_back("the tensor " + in_quotes(others.front()) + " and " + std::to_string(others.size() - 1) +
+                      " others are of no known kind: their bytes are not counted");
   return s;
 }
 

@@ -67,7 +67,7 @@ TEST_CASE("the header of a GGUF file gives the network's shapes and the formats 
 TEST_CASE("a GGUF file in one format has that format") {
   const GgufFolder folder;
   const auto of = [&](std::uint32_t type) {
-    return gguf_precision(GgufHeader::read(folder.write(gguf_llama({}, [=](const auto&, auto) { return type; }))));
+    return gguf_precision(GgufHeader::read(folder.write(gguf_llama({}, [=](const auto&, auto) { return type; }))), 2);
   };
   CHECK(of(kF16).mlp == LinearFormat{.weights = DType::fp16});
   CHECK(bits(of(kQ8_0).attention) == 8.5);

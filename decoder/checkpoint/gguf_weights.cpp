@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decoder/checkpoint/gguf_weights.h"
+
+#include <utility>
+
+#include "core/printable.h"
+#include "decoder/checkpoint/gguf_file.h"
+#include "model/transformers/gguf_config.h"
+#include "model/transformers/gguf_network.h"
+
+namespace draftline {
+
+namespace {
+
+StoredContents contents_of(const std::filesystem::path& path, const Files& files) {
+  GgufHeader header = GgufHeader::read(path, files);
+  const GgufFamily& family = gguf_family(header);
+  if (!family.decoded) {
+    std::string all;
+    for (const GgufFamily& f : gguf_families())
+      if (f.decoded) all += (all.empty() ? "" : ", ") + std::string(f.name);
+    header.fail("the weights of the architecture " + in_quotes(family.name) + " are not loaded from GGUF files; those of " +
+                all + " are. `run` prices the network");
+  }
+  TransformerShape shape = read_gguf_network(header, files);
+  auto tensors = std::make_unique<GgufFile>(std::move(header), shape.architecture, files);
+  return {std::move(shape), CheckpointFiles(path, std::move(tensors), family.pairs_heads)};
+}
+
+}  // namespace
+
+GgufWeights::GgufWeights(const std::filesystem::path& path, const Files& files)
+    : StoredNetwork(contents_of(path, files)) {}
+
+}  // namespace draftline
