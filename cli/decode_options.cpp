@@ -8,7 +8,7 @@ namespace draftline::cli {
 void add_decode_options(CLI::App& verb, DecodeOptions& o) {
   verb.add_option(
           "--transformer", o.transformer,
-          "a Hugging Face folder (\"./llama\"); for random weights a name of\n`list transformers` or a config.json")
+          "a Hugging Face folder (\"./llama\") or a GGUF file; for random weights a\nname of `list transformers` or a config.json")
       ->required();
   verb.add_option(
           "--method", o.method,

@@ -15,14 +15,15 @@ namespace {
 StoredContents contents_of(const std::filesystem::path& path, const Files& files) {
   GgufHeader header = GgufHeader::read(path, files);
   const GgufFamily& family = gguf_family(header);
-  if (!family.decoded) {
+  TransformerShape shape = read_gguf_network(header, files);
+  const bool usual = shape.architecture == family.architecture || shape.experts() != nullptr;  // OLMo 3 is of "olmo2"
+  if (!family.decoded || !usual) {
     std::string all;
     for (const GgufFamily& f : gguf_families())
       if (f.decoded) all += (all.empty() ? "" : ", ") + std::string(f.name);
     header.fail("the weights of the architecture " + in_quotes(family.name) + " are not loaded from GGUF files; those of " +
                 all + " are. `run` prices the network");
   }
-  TransformerShape shape = read_gguf_network(header, files);
   auto tensors = std::make_unique<GgufFile>(std::move(header), shape.architecture, files);
   return {std::move(shape), CheckpointFiles(path, std::move(tensors), family.pairs_heads)};
 }

@@ -96,8 +96,8 @@ constexpr auto kGgufFamilies = std::to_array<GgufFamily>(
      {"qwen3moe", "Qwen3MoeForCausalLM", kQwenExperts, R"({"norm_topk_prob": true})", kDecoded},
      {"qwen3vlmoe", "Qwen3MoeForCausalLM", kQwenExperts, R"({"norm_topk_prob": true})"},
      {"qwen3next", "Qwen3NextForCausalLM", kDeltaNet},
-     {"qwen35", "Qwen3_5ForCausalLM", kDeltaNet},
-     {"qwen35moe", "Qwen3_5MoeForCausalLM", kDeltaNet},
+     {"qwen35", "Qwen3_5ForCausalLM", kDeltaNet, R"({"mamba_ssm_dtype": "float32"})"},
+     {"qwen35moe", "Qwen3_5MoeForCausalLM", kDeltaNet, R"({"mamba_ssm_dtype": "float32"})"},
      {"phi3", "Phi3ForCausalLM", kWindow},
      {"olmo2", "Olmo2ForCausalLM", kWindow, "{}", kDecoded},  // also Olmo 3
      {"seed_oss", "SeedOssForCausalLM", kNoKeys, "{}", kDecoded},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Drafters' folders, whole and spoilt. What the whole ones draft is the matter of tests/measure/drafters_test.
 #include "decoder/checkpoint/drafter_folder.h"
+#include "decoder/checkpoint/huggingface.h"
 
 #include "tests/core/messages.h"
 #include "tests/decoder/spoilt_folder.h"

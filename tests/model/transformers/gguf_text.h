@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes GGUF files for tests: a header, and as many bytes as its tensors need, which are not stored.
 #pragma once
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <filesystem>
@@ -68,11 +69,32 @@ class GgufText {
 // Sizes of a network of Llama's architecture.
 struct GgufLlama {
   std::uint32_t layers = 2, hidden = 256, intermediate = 512, heads = 4, kv_heads = 2, vocabulary = 1000;
+  bool tied = false;
 };
 
-// Its file; type_of(tensor, layer) is the type of each matrix. Norms are of F32.
+// The tensors of layer i.
 template <class TypeOf>
-GgufText gguf_llama(const GgufLlama& n, TypeOf type_of, const std::string& architecture = "llama") {
+void add_gguf_layer(GgufText& t, const GgufLlama& n, TypeOf type_of, std::uint32_t i) {
+  constexpr std::uint32_t kF32 = 0;
+  const std::string layer = "blk." + std::to_string(i) + ".";
+  const std::uint64_t kv = std::uint64_t{n.kv_heads} * (n.hidden / n.heads);
+  const auto matrix = [&](const std::string& name, std::uint64_t in, std::uint64_t out) {
+    t.tensor(layer + name + ".weight", {in, out}, type_of(name, i));
+  };
+  for (const char* norm : {"attn_norm", "ffn_norm"}) t.tensor(layer + norm + ".weight", {n.hidden}, kF32);
+  matrix("attn_q", n.hidden, n.hidden);
+  matrix("attn_k", n.hidden, kv);
+  matrix("attn_v", n.hidden, kv);
+  matrix("attn_output", n.hidden, n.hidden);
+  matrix("ffn_gate", n.hidden, n.intermediate);
+  matrix("ffn_up", n.hidden, n.intermediate);
+  matrix("ffn_down", n.intermediate, n.hidden);
+}
+
+// Its file; type_of(tensor, layer) is the type of each matrix. Norms are of F32. `layers`: those whose tensors are in it.
+template <class TypeOf>
+GgufText gguf_llama(const GgufLlama& n, TypeOf type_of, const std::string& architecture = "llama",
+                    std::uint32_t layers = ~0U) {
   GgufText t;
   const std::string a = architecture + ".";
   t.text("general.architecture", architecture);
@@ -86,24 +108,10 @@ GgufText gguf_llama(const GgufLlama& n, TypeOf type_of, const std::string& archi
   t.real(a + "attention.layer_norm_rms_epsilon", 1e-5F);
   t.texts("tokenizer.ggml.tokens", n.vocabulary);
   constexpr std::uint32_t kF32 = 0;
-  const auto matrix = [&](const std::string& name, std::uint64_t in, std::uint64_t out, std::uint32_t layer) {
-    t.tensor(name + ".weight", {in, out}, type_of(name.substr(name.rfind('.') + 1), layer));
-  };
-  const std::uint64_t kv = std::uint64_t{n.kv_heads} * (n.hidden / n.heads);
-  matrix("token_embd", n.hidden, n.vocabulary, 0);
-  for (std::uint32_t i = 0; i < n.layers; ++i) {
-    const std::string layer = "blk." + std::to_string(i) + ".";
-    for (const char* norm : {"attn_norm", "ffn_norm"}) t.tensor(layer + norm + ".weight", {n.hidden}, kF32);
-    matrix(layer + "attn_q", n.hidden, n.hidden, i);
-    matrix(layer + "attn_k", n.hidden, kv, i);
-    matrix(layer + "attn_v", n.hidden, kv, i);
-    matrix(layer + "attn_output", n.hidden, n.hidden, i);
-    matrix(layer + "ffn_gate", n.hidden, n.intermediate, i);
-    matrix(layer + "ffn_up", n.hidden, n.intermediate, i);
-    matrix(layer + "ffn_down", n.intermediate, n.hidden, i);
-  }
+  t.tensor("token_embd.weight", {n.hidden, n.vocabulary}, type_of("token_embd", 0));
+  for (std::uint32_t i = 0; i < std::min(n.layers, layers); ++i) add_gguf_layer(t, n, type_of, i);
   t.tensor("output_norm.weight", {n.hidden}, kF32);
-  matrix("output", n.hidden, n.vocabulary, 0);
+  if (!n.tied) t.tensor("output.weight", {n.hidden, n.vocabulary}, type_of("output", 0));
   return t;
 }
 
