@@ -24,6 +24,9 @@ StoredContents contents_of(const std::filesystem::path& path, const Files& files
     header.fail("the weights of the architecture " + in_quotes(family.name) + " are not loaded from GGUF files; those of " +
                 all + " are. `run` prices the network");
   }
+  const std::string own = "\"" + std::string(family.name) + ".";
+  for (const std::string& note : shape.notes)
+    if (note.starts_with(own)) header.fail("its weights can't be decoded: " + note);
   auto tensors = std::make_unique<GgufFile>(std::move(header), shape.architecture, files);
   return {std::move(shape), CheckpointFiles(path, std::move(tensors), family.pairs_heads)};
 }

@@ -116,7 +116,7 @@ constexpr auto kCostless = std::to_array<std::string_view>(
     {"vocab_size", "rope.dimension_count", "rope.dimension_sections", "rope.scaling.type", "rope.scaling.factor",
      "rope.scaling.finetuned", "rope.scaling.original_context_length", "rope.scaling.attn_factor",
      "rope.scaling.yarn_beta_fast", "rope.scaling.yarn_beta_slow", "rope.scaling.yarn_log_multiplier",
-     "attention.temperature_scale", "attention.value_length", "attention.key_length_mla", "attention.causal",
+     "attention.temperature_scale", "attention.sliding_window_pattern", "attention.value_length", "attention.key_length_mla", "attention.causal",
      "attention.layer_norm_epsilon", "expert_weights_norm", "expert_gating_func", "ssm.inner_size",
      "n_deepstack_layers", "tensor_data_layout", "pooling_type", "decoder_start_token_id", "use_parallel_residual"});
 constexpr auto kOtherPrefixes =
@@ -195,6 +195,20 @@ std::optional<json> rope_scaling(const GgufHeader& h, const Keys& keys, const st
   return scaling;
 }
 
+// Which layers have a window: every so many have none, or a list has 1 for those that have one.
+void add_pattern(const GgufHeader& h, const std::string& key, json& c) {
+  const auto found = h.metadata.find(key);
+  if (found == h.metadata.end()) return;
+  const auto* list = std::get_if<GgufHeader::Array>(&found->second);
+  if (list == nullptr) {
+    c["sliding_window_pattern"] = Keys::whole(h.number(key).value_or(1));
+    return;
+  }
+  c["layer_types"] = json::array();
+  for (const double windowed : list->numbers)
+    c["layer_types"].push_back(windowed != 0 ? "sliding_attention" : "full_attention");
+}
+
 // What a family's config.json has in another form than the metadata.
 void adapt(const GgufHeader& h, const Keys& keys, const GgufFamily& family, json& c) {
   const std::string_view name = family.name;
@@ -269,6 +283,7 @@ GgufConfig gguf_config(const GgufHeader& h, const Files& files) {
   c["tie_word_embeddings"] = !h.tensors.contains("output.weight");
   if (!family.name.starts_with("qwen2")) c["attention_bias"] = h.tensors.contains("blk.0.attn_q.bias");
   if (const auto scaling = rope_scaling(h, keys, std::string(family.name), files)) c["rope_scaling"] = *scaling;
+  add_pattern(h, std::string(family.name) + ".attention.sliding_window_pattern", c);
   adapt(h, keys, family, c);
   GgufConfig result{std::move(c), {}};
   for (const std::string& key : keys.unused(used)) {
@@ -276,7 +291,7 @@ GgufConfig gguf_config(const GgufHeader& h, const Files& files) {
     std::ranges::replace(words, '.', '_');
     if (config::shapes_network(words) && key.starts_with(family.name))
       h.fail("the key " + in_quotes(key) + " shapes a network, but is not modelled for this architecture");
-    result.notes.push_back(in_quotes(key) + " is not used: it is priced as if it cost nothing");
+    result.notes.push_back(in_quotes(key) + " is not used");
   }
   return result;
 }

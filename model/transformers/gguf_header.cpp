@@ -29,7 +29,7 @@ constexpr auto kTypes = std::to_array<GgufType>(
 
 constexpr std::uint64_t kMostKey = 1 << 16, kKeptText = 1 << 10, kKeptNumbers = 1 << 12;
 constexpr std::uint64_t kMostDimensions = 4, kLeastEntry = 4 + 8, kUsualAlignment = 32;
-constexpr std::uint64_t kMostHeader = 1 << 28;  // large vocabularies need 20 MB
+constexpr std::uint64_t kMostHeader = 1 << 26;  // large vocabularies need 20 MB
 constexpr double kMostValues = 1e15;            // of a tensor
 constexpr int kMostParts = 1000;
 

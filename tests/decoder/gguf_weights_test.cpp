@@ -87,6 +87,12 @@ TEST_CASE("a GGUF file whose tensors are not those of its network is refused wit
   GgufText more = gguf_llama({}, all_q4k);
   more.tensor("blk.0.attn_rot.weight", {8}, kF32);
   CHECK(contains(mistake_in(more), "tensor \"blk.0.attn_rot.weight\": a network as config.json describes it has no such"));
+  GgufText scaled = gguf_llama({}, all_q4k);
+  scaled.real("llama.logit_scale", 0.25F);
+  CHECK(contains(mistake_in(scaled), "its weights can't be decoded: \"llama.logit_scale\" is not used"));
+  GgufText remarked = gguf_llama({}, all_q4k);
+  remarked.text("quantiser.host", "somewhere");
+  CHECK(mistake_in(remarked) == "none");
   GgufText twice = gguf_llama({}, all_q4k);
   twice.tensor("blk.0.post_attention_norm.weight", {256}, kF32);  // which is the norm of MLPs in transformers
   CHECK(contains(mistake_in(twice), "are the same weight"));
