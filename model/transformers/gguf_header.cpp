@@ -162,6 +162,16 @@ double GgufTensor::values() const {
   return n;
 }
 
+// No byte belongs to two tensors, so that a file can't claim more values than it has.
+static void refuse_overlaps(const GgufHeader& h) {
+  std::vector<const GgufTensor*> all;
+  for (const auto& [name, t] : h.tensors) all.push_back(&t);
+  std::ranges::sort(all, {}, [](const GgufTensor* t) { return t->begin; });
+  for (std::size_t i = 1; i < all.size(); ++i)
+    if (to_double(all[i - 1]->begin) + all[i - 1]->bytes() > to_double(all[i]->begin))
+      h.fail("the data of " + in_quotes(all[i - 1]->name) + " and " + in_quotes(all[i]->name) + " overlap");
+}
+
 // The metadata, tensors and their places in one file.
 static GgufHeader read_one(const std::filesystem::path& file, const Files& files) {
   Source in(file, files);
@@ -199,6 +209,7 @@ static GgufHeader read_one(const std::filesystem::path& file, const Files& files
               ", but the file has " + std::to_string(in.size()) + ": is the download complete?");
     t.begin += static_cast<std::uint64_t>(data);
   }
+  refuse_overlaps(h);
   h.fingerprint = in.fingerprint();
   return h;
 }

@@ -154,6 +154,17 @@ TEST_CASE("a GGUF file of the other byte order, or whose tensors are not aligned
   CHECK(contains(mistake_of([&] { GgufHeader::read(folder.write(wide)); }), "which is not aligned"));
 }
 
+TEST_CASE("tensors of a GGUF file whose data overlap are refused") {
+  const GgufFolder folder;
+  GgufText t;
+  t.tensor("a", {64}, kF16);  // 128 bytes
+  t.tensor("b", {64}, kF16);
+  std::string bytes = t.header() + std::string(400, '\0');
+  const std::size_t place = t.header().size() - 8;  // of b's data
+  CHECK(folder.mistake(bytes) == "none");
+  CHECK(contains(folder.mistake(bytes.replace(place, 8, GgufText::bytes(96, 8))), "the data of \"a\" and \"b\" overlap"));
+}
+
 TEST_CASE("a header without end is not read") {
   const FreshFolder folder;
   const auto path = folder.path() / "zeros.gguf";
