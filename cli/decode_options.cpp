@@ -6,9 +6,9 @@
 namespace draftline::cli {
 
 void add_decode_options(CLI::App& verb, DecodeOptions& o) {
-  verb.add_option(
-          "--transformer", o.transformer,
-          "a Hugging Face folder (\"./llama\") or a GGUF file; for random weights a\nname of `list transformers` or a config.json")
+  verb.add_option("--transformer", o.transformer,
+                  "a Hugging Face folder (\"./llama\") or a GGUF file; for random weights a\nname of `list "
+                  "transformers` or a config.json")
       ->required();
   verb.add_option(
           "--method", o.method,

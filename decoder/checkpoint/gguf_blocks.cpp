@@ -20,7 +20,9 @@ std::uint32_t word_at(BlockBytes b, std::size_t at) {
   return std::uint32_t{b[at]} | std::uint32_t{b[at + 1]} << 8 | std::uint32_t{b[at + 2]} << 16 |
          std::uint32_t{b[at + 3]} << 24;
 }
-float factor_at(BlockBytes b, std::size_t at) { return float_of_half(std::uint32_t{b[at]} | std::uint32_t{b[at + 1]} << 8); }
+float factor_at(BlockBytes b, std::size_t at) {
+  return float_of_half(std::uint32_t{b[at]} | std::uint32_t{b[at + 1]} << 8);
+}
 float as_float(int q) { return static_cast<float>(q); }
 
 void f32(BlockBytes b, std::span<float> x) { x[0] = std::bit_cast<float>(word_at(b, 0)); }
@@ -102,20 +104,22 @@ struct BlockType {
   void (*read)(BlockBytes, std::span<float>);
 };
 constexpr auto kBlockTypes = std::to_array<BlockType>({{"F32", 1, 4, f32},
-                                                  {"F16", 1, 2, f16},
-                                                  {"BF16", 1, 2, bf16},
-                                                  {"Q4_0", kSmall, 18, q4_0},
-                                                  {"Q4_1", kSmall, 20, q4_1},
-                                                  {"Q5_0", kSmall, 22, q5_0},
-                                                  {"Q5_1", kSmall, 24, q5_1},
-                                                  {"Q8_0", kSmall, 34, q8_0},
-                                                  {"Q4_K", kLarge, 144, q4_k},
-                                                  {"Q5_K", kLarge, 176, q5_k},
-                                                  {"Q6_K", kLarge, 210, q6_k}});
+                                                       {"F16", 1, 2, f16},
+                                                       {"BF16", 1, 2, bf16},
+                                                       {"Q4_0", kSmall, 18, q4_0},
+                                                       {"Q4_1", kSmall, 20, q4_1},
+                                                       {"Q5_0", kSmall, 22, q5_0},
+                                                       {"Q5_1", kSmall, 24, q5_1},
+                                                       {"Q8_0", kSmall, 34, q8_0},
+                                                       {"Q4_K", kLarge, 144, q4_k},
+                                                       {"Q5_K", kLarge, 176, q5_k},
+                                                       {"Q6_K", kLarge, 210, q6_k}});
 
 }  // namespace
 
-bool can_dequantise(std::string_view type) { return std::ranges::find(kBlockTypes, type, &BlockType::name) != kBlockTypes.end(); }
+bool can_dequantise(std::string_view type) {
+  return std::ranges::find(kBlockTypes, type, &BlockType::name) != kBlockTypes.end();
+}
 
 void dequantise(std::string_view type, std::span<const std::uint8_t> blocks, std::span<float> to) {
   const auto known = std::ranges::find(kBlockTypes, type, &BlockType::name);

@@ -97,7 +97,8 @@ void GgufFile::read(const std::string& name, std::uint64_t first, std::span<floa
   if (!can_dequantise(t.type.name))
     throw InputErrors(place(name) + ": values of type " + std::string(t.type.name) + " can't be used; " +
                       std::string(kDequantisedTypes) + " can");
-  const std::uint64_t values = static_cast<std::uint64_t>(t.type.values), bytes = static_cast<std::uint64_t>(t.type.bytes);
+  const std::uint64_t values = static_cast<std::uint64_t>(t.type.values),
+                      bytes = static_cast<std::uint64_t>(t.type.bytes);
   const auto opened = files_->open(header_.parts.at(at(t.part)));
   opened->seekg(static_cast<std::streamoff>(t.begin + first / values * bytes));
   constexpr std::uint64_t kBlocksAtOnce = 256;

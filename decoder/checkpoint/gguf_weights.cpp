@@ -21,8 +21,8 @@ StoredContents contents_of(const std::filesystem::path& path, const Files& files
     std::string all;
     for (const GgufFamily& f : gguf_families())
       if (f.decoded) all += (all.empty() ? "" : ", ") + std::string(f.name);
-    header.fail("the weights of the architecture " + in_quotes(family.name) + " are not loaded from GGUF files; those of " +
-                all + " are. `run` prices the network");
+    header.fail("the weights of the architecture " + in_quotes(family.name) +
+                " are not loaded from GGUF files; those of " + all + " are. `run` prices the network");
   }
   const std::string own = "\"" + std::string(family.name) + ".";
   for (const std::string& note : shape.notes)

@@ -46,16 +46,17 @@ constexpr auto kQwenExperts =
                             {"expert_used_count", "num_experts_per_tok"},
                             {"expert_feed_forward_length", "moe_intermediate_size"},
                             {"expert_shared_feed_forward_length", "shared_expert_intermediate_size"}});
-constexpr auto kDeltaNet = std::to_array<GgufKey>({{"expert_count", "num_experts"},
-                                                   {"expert_used_count", "num_experts_per_tok"},
-                                                   {"expert_feed_forward_length", "moe_intermediate_size"},
-                                                   {"expert_shared_feed_forward_length", "shared_expert_intermediate_size"},
-                                                   {"full_attention_interval", "full_attention_interval"},
-                                                   {"ssm.conv_kernel", "linear_conv_kernel_dim"},
-                                                   {"ssm.state_size", "linear_key_head_dim"},
-                                                   {"ssm.group_count", "linear_num_key_heads"},
-                                                   {"ssm.time_step_rank", "linear_num_value_heads"},
-                                                   {"nextn_predict_layers", "num_nextn_predict_layers"}});
+constexpr auto kDeltaNet =
+    std::to_array<GgufKey>({{"expert_count", "num_experts"},
+                            {"expert_used_count", "num_experts_per_tok"},
+                            {"expert_feed_forward_length", "moe_intermediate_size"},
+                            {"expert_shared_feed_forward_length", "shared_expert_intermediate_size"},
+                            {"full_attention_interval", "full_attention_interval"},
+                            {"ssm.conv_kernel", "linear_conv_kernel_dim"},
+                            {"ssm.state_size", "linear_key_head_dim"},
+                            {"ssm.group_count", "linear_num_key_heads"},
+                            {"ssm.time_step_rank", "linear_num_value_heads"},
+                            {"nextn_predict_layers", "num_nextn_predict_layers"}});
 constexpr auto kRoutedExperts = std::to_array<GgufKey>({{"expert_count", "n_routed_experts"},
                                                         {"expert_used_count", "num_experts_per_tok"},
                                                         {"expert_feed_forward_length", "moe_intermediate_size"},
@@ -78,8 +79,8 @@ constexpr auto kLatent = std::to_array<GgufKey>({{"expert_count", "n_routed_expe
                                                  {"rope.dimension_count", "qk_rope_head_dim"},
                                                  {"attention.value_length_mla", "v_head_dim"}});
 constexpr auto kWindow = std::to_array<GgufKey>({{"attention.sliding_window", "sliding_window"}});
-constexpr auto kGemma3 = std::to_array<GgufKey>({{"attention.sliding_window", "sliding_window"},
-                                                 {"rope.freq_base_swa", "rope_local_base_freq"}});
+constexpr auto kGemma3 = std::to_array<GgufKey>(
+    {{"attention.sliding_window", "sliding_window"}, {"rope.freq_base_swa", "rope_local_base_freq"}});
 
 constexpr std::span<const GgufKey> kNoKeys;
 constexpr bool kDecoded = true, kPaired = true;
@@ -112,15 +113,32 @@ constexpr auto kGgufFamilies = std::to_array<GgufFamily>(
      {"minimax-m2", "MiniMaxM2ForCausalLM", kMiniMax}});
 
 // Keys behind the architecture's name that change neither bytes nor FLOP, or that are read apart from the tables.
-constexpr auto kCostless = std::to_array<std::string_view>(
-    {"vocab_size", "rope.dimension_count", "rope.dimension_sections", "rope.scaling.type", "rope.scaling.factor",
-     "rope.scaling.finetuned", "rope.scaling.original_context_length", "rope.scaling.attn_factor",
-     "rope.scaling.yarn_beta_fast", "rope.scaling.yarn_beta_slow", "rope.scaling.yarn_log_multiplier",
-     "attention.temperature_scale", "attention.sliding_window_pattern", "attention.value_length", "attention.key_length_mla", "attention.causal",
-     "attention.layer_norm_epsilon", "expert_weights_norm", "expert_gating_func", "ssm.inner_size",
-     "n_deepstack_layers", "tensor_data_layout", "pooling_type", "decoder_start_token_id", "use_parallel_residual"});
-constexpr auto kOtherPrefixes =
-    std::to_array<std::string_view>({"general.", "tokenizer.", "split.", "quantize."});
+constexpr auto kCostless = std::to_array<std::string_view>({"vocab_size",
+                                                            "rope.dimension_count",
+                                                            "rope.dimension_sections",
+                                                            "rope.scaling.type",
+                                                            "rope.scaling.factor",
+                                                            "rope.scaling.finetuned",
+                                                            "rope.scaling.original_context_length",
+                                                            "rope.scaling.attn_factor",
+                                                            "rope.scaling.yarn_beta_fast",
+                                                            "rope.scaling.yarn_beta_slow",
+                                                            "rope.scaling.yarn_log_multiplier",
+                                                            "attention.temperature_scale",
+                                                            "attention.sliding_window_pattern",
+                                                            "attention.value_length",
+                                                            "attention.key_length_mla",
+                                                            "attention.causal",
+                                                            "attention.layer_norm_epsilon",
+                                                            "expert_weights_norm",
+                                                            "expert_gating_func",
+                                                            "ssm.inner_size",
+                                                            "n_deepstack_layers",
+                                                            "tensor_data_layout",
+                                                            "pooling_type",
+                                                            "decoder_start_token_id",
+                                                            "use_parallel_residual"});
+constexpr auto kOtherPrefixes = std::to_array<std::string_view>({"general.", "tokenizer.", "split.", "quantize."});
 
 class Keys {
  public:
@@ -139,9 +157,7 @@ class Keys {
       h_.fail(named(key) + " differs from layer to layer, which is not modelled");
     return whole(all.front());
   }
-  static json whole(double v) {
-    return v == std::floor(v) && std::abs(v) < 0x1p53 ? json(to_int64(v)) : json(v);
-  }
+  static json whole(double v) { return v == std::floor(v) && std::abs(v) < 0x1p53 ? json(to_int64(v)) : json(v); }
   std::vector<std::string> unused(const std::set<std::string_view>& used) const {
     std::vector<std::string> all;
     for (const auto& [key, value] : h_.metadata) {

@@ -17,15 +17,15 @@ namespace draftline {
 namespace {
 
 constexpr auto kTypes = std::to_array<GgufType>(
-    {{0, "F32", 1, 4},       {1, "F16", 1, 2},         {2, "Q4_0", 32, 18},    {3, "Q4_1", 32, 20},
-     {6, "Q5_0", 32, 22},    {7, "Q5_1", 32, 24},      {8, "Q8_0", 32, 34},    {9, "Q8_1", 32, 40},
-     {10, "Q2_K", 256, 84},  {11, "Q3_K", 256, 110},   {12, "Q4_K", 256, 144}, {13, "Q5_K", 256, 176},
-     {14, "Q6_K", 256, 210}, {15, "Q8_K", 256, 292},   {16, "IQ2_XXS", 256, 66}, {17, "IQ2_XS", 256, 74}, {18, "IQ3_XXS", 256, 98}, {19, "IQ1_S", 256, 50},
-     {20, "IQ4_NL", 32, 18}, {21, "IQ3_S", 256, 110},  {22, "IQ2_S", 256, 82}, {23, "IQ4_XS", 256, 136},
-     {24, "I8", 1, 1},       {25, "I16", 1, 2},        {26, "I32", 1, 4},      {27, "I64", 1, 8},
-     {28, "F64", 1, 8},      {29, "IQ1_M", 256, 56},   {30, "BF16", 1, 2},     {34, "TQ1_0", 256, 54},
-     {35, "TQ2_0", 256, 66}, {39, "MXFP4", 32, 17},  {40, "NVFP4", 64, 36},
-     {41, "Q1_0", 128, 18}});
+    {{0, "F32", 1, 4},         {1, "F16", 1, 2},         {2, "Q4_0", 32, 18},      {3, "Q4_1", 32, 20},
+     {6, "Q5_0", 32, 22},      {7, "Q5_1", 32, 24},      {8, "Q8_0", 32, 34},      {9, "Q8_1", 32, 40},
+     {10, "Q2_K", 256, 84},    {11, "Q3_K", 256, 110},   {12, "Q4_K", 256, 144},   {13, "Q5_K", 256, 176},
+     {14, "Q6_K", 256, 210},   {15, "Q8_K", 256, 292},   {16, "IQ2_XXS", 256, 66}, {17, "IQ2_XS", 256, 74},
+     {18, "IQ3_XXS", 256, 98}, {19, "IQ1_S", 256, 50},   {20, "IQ4_NL", 32, 18},   {21, "IQ3_S", 256, 110},
+     {22, "IQ2_S", 256, 82},   {23, "IQ4_XS", 256, 136}, {24, "I8", 1, 1},         {25, "I16", 1, 2},
+     {26, "I32", 1, 4},        {27, "I64", 1, 8},        {28, "F64", 1, 8},        {29, "IQ1_M", 256, 56},
+     {30, "BF16", 1, 2},       {34, "TQ1_0", 256, 54},   {35, "TQ2_0", 256, 66},   {39, "MXFP4", 32, 17},
+     {40, "NVFP4", 64, 36},    {41, "Q1_0", 128, 18}});
 
 constexpr std::uint64_t kMostKey = 1 << 16, kKeptText = 1 << 10, kKeptNumbers = 1 << 12;
 constexpr std::uint64_t kMostDimensions = 4, kLeastEntry = 4 + 8, kUsualAlignment = 32;
@@ -255,7 +255,8 @@ GgufHeader GgufHeader::read(const std::filesystem::path& file, const Files& file
   if (!stem.ends_with(suffix))
     h.fail("is a part of a file, and its name must end with \"" + suffix + ".gguf\", so that the others are found");
   const auto path = [&](int number) {
-    return file.parent_path() / (stem.substr(0, stem.size() - suffix.size()) + part_suffix(number + 1, parts) + ".gguf");
+    return file.parent_path() /
+           (stem.substr(0, stem.size() - suffix.size()) + part_suffix(number + 1, parts) + ".gguf");
   };
   GgufHeader whole = read_one(path(0), files);  // which has the metadata
   if (split_number(whole, "split.no", kMostParts) != 0) whole.fail("is another part than its name says");

@@ -16,7 +16,8 @@ using namespace draftline::test;
 static const std::filesystem::path kGguf = kFixtures / "gguf";
 
 TEST_CASE("blocks of GGUF have the values that the gguf package gives them") {
-  const std::string type = GENERATE("F32", "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K");
+  const std::string type =
+      GENERATE("F32", "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K");
   CAPTURE(type);
   const GgufFile file(GgufHeader::read(kGguf / "blocks.gguf"), "", disk());
   const StoredTensor& t = file.tensors().at("model." + type);
@@ -81,12 +82,15 @@ std::uint32_t all_q4k(const std::string&, std::uint32_t) { return kQ4K; }
 
 TEST_CASE("a GGUF file whose tensors are not those of its network is refused with their names") {
   CHECK(mistake_in(gguf_llama({}, all_q4k)) == "none");
-  CHECK(contains(mistake_in(gguf_llama({}, all_q4k, "gemma3")), "the weights of the architecture \"gemma3\" are not loaded"));
-  CHECK(contains(mistake_in(gguf_llama({}, [](const std::string& name, auto) { return name == "attn_v" ? kIq4Nl : kQ4K; })),
-                 "tensor \"blk.0.attn_v.weight\": values of dtype IQ4_NL can't be used; F32, F16, BF16, Q4_0"));
+  CHECK(contains(mistake_in(gguf_llama({}, all_q4k, "gemma3")),
+                 "the weights of the architecture \"gemma3\" are not loaded"));
+  CHECK(contains(
+      mistake_in(gguf_llama({}, [](const std::string& name, auto) { return name == "attn_v" ? kIq4Nl : kQ4K; })),
+      "tensor \"blk.0.attn_v.weight\": values of dtype IQ4_NL can't be used; F32, F16, BF16, Q4_0"));
   GgufText more = gguf_llama({}, all_q4k);
   more.tensor("blk.0.attn_rot.weight", {8}, kF32);
-  CHECK(contains(mistake_in(more), "tensor \"blk.0.attn_rot.weight\": a network as config.json describes it has no such"));
+  CHECK(contains(mistake_in(more),
+                 "tensor \"blk.0.attn_rot.weight\": a network as config.json describes it has no such"));
   GgufText scaled = gguf_llama({}, all_q4k);
   scaled.real("llama.logit_scale", 0.25F);
   CHECK(contains(mistake_in(scaled), "its weights can't be decoded: \"llama.logit_scale\" is not used"));

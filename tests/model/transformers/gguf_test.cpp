@@ -162,7 +162,8 @@ TEST_CASE("tensors of a GGUF file whose data overlap are refused") {
   std::string bytes = t.header() + std::string(400, '\0');
   const std::size_t place = t.header().size() - 8;  // of b's data
   CHECK(folder.mistake(bytes) == "none");
-  CHECK(contains(folder.mistake(bytes.replace(place, 8, GgufText::bytes(96, 8))), "the data of \"a\" and \"b\" overlap"));
+  CHECK(
+      contains(folder.mistake(bytes.replace(place, 8, GgufText::bytes(96, 8))), "the data of \"a\" and \"b\" overlap"));
 }
 
 TEST_CASE("a header without end is not read") {
@@ -182,7 +183,8 @@ namespace {
 // A network in two files; the second has the last layer.
 struct TwoParts {
   FreshFolder folder;
-  std::filesystem::path first = folder.path() / "net-00001-of-00002.gguf", second = folder.path() / "net-00002-of-00002.gguf";
+  std::filesystem::path first = folder.path() / "net-00001-of-00002.gguf",
+                        second = folder.path() / "net-00002-of-00002.gguf";
 
   explicit TwoParts(std::uint32_t tensors = 21, const std::string& twice = "") {
     GgufText a = gguf_llama({}, all_q4k, "llama", 1), b;
@@ -210,7 +212,8 @@ TEST_CASE("a network in several GGUF files is read from any of them") {
 TEST_CASE("parts of a GGUF file that don't belong together are refused") {
   const auto mistake = [](const TwoParts& p) { return mistake_of([&] { GgufHeader::read(p.first); }); };
   CHECK(contains(mistake(TwoParts(30)), "has 21 tensors in its parts, not 30"));
-  CHECK(contains(mistake(TwoParts(21, "blk.0.attn_norm.weight")), "the tensor \"blk.0.attn_norm.weight\" is in two parts"));
+  CHECK(contains(mistake(TwoParts(21, "blk.0.attn_norm.weight")),
+                 "the tensor \"blk.0.attn_norm.weight\" is in two parts"));
   const TwoParts alone;
   std::filesystem::remove(alone.second);
   CHECK(contains(mistake(alone), "net-00002-of-00002.gguf: no such file"));
@@ -229,8 +232,8 @@ TEST_CASE("SmolLM2-135M in Q4_1 has the bytes of the published file") {
   constexpr std::uint32_t kQ4_1 = 3;
   constexpr double kFile = 98362432, kTokens = 2e6;  // at most: texts of 8 + some 6 bytes, twice, and types of 4
   const GgufFolder folder;
-  const GgufLlama sizes{.layers = 30, .hidden = 576, .intermediate = 1536, .heads = 9, .kv_heads = 3, .vocabulary = 49152,
-                        .tied = true};
+  const GgufLlama sizes{
+      .layers = 30, .hidden = 576, .intermediate = 1536, .heads = 9, .kv_heads = 3, .vocabulary = 49152, .tied = true};
   const GgufText file =
       gguf_llama(sizes, [](const std::string& name, std::uint32_t) { return name == "token_embd" ? kQ8_0 : kQ4_1; });
   const double data = to_double(file.data());
