@@ -70,6 +70,23 @@ class Reference(unittest.TestCase):
             self.assertEqual((lookup["prompts"], lookup["steps"], lookup["tokens_per_step"]), (2, 8, 2.0))
             self.assertTrue(gzip.open(folder / "out" / "middle_27_code.gz").read())
 
+    def test_docs_have_the_measured_acceptance(self):
+        root = FOLDER.parent.parent
+        measured = json.loads((root / "data/measured/reference/smollm2-135m-acceptance.json").read_text())
+        page = (root / "docs/explanation/traces.md").read_text()
+        kinds = load("record_traces").KINDS
+        for method in ("prompt_lookup", "suffix_decoding"):
+            rows = {r["kind"]: "%.2f" % r["tokens_per_step"] for r in measured["lookups"] if r["method"] == method}
+            line = next(x for x in page.split("\n") if x.startswith("| `%s`" % method))
+            self.assertEqual(line.split("|")[2:-1], [" %s " % rows[kind] for kind in kinds])
+        for row in measured["layers"]:
+            beta, steps = row["beta"], sum(row[kind]["steps"] for kind in kinds)
+            all_kinds = sum(row[kind]["acceptance"] * row[kind]["steps"] for kind in kinds) / steps
+            form = (1 - 0.01 ** beta) / (1 - 0.01)  # S3D, equation 10, and equation 12 with one draft
+            figures = [row[kind]["acceptance"] for kind in kinds] + [all_kinds, form, (1 + all_kinds) / (1.04 + beta),
+                                                                     (1 + form) / (1.04 + beta)]
+            self.assertIn("| %.1f | %s |" % (beta, " | ".join("%.2f" % f for f in figures)), page)
+
 
 if __name__ == "__main__":
     unittest.main()

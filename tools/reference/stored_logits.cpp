@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The logits of a stored network on the CPU in fp32, for comparisons with other programs (compare_target):
 //   stored_logits NETWORK TEXTS OUT
-// NETWORK: a Hugging Face folder or a GGUF file; TEXTS: token ids, a line for each text; OUT: fp32 numbers, little endian,
-// [tokens of all texts, vocabulary].
+// NETWORK: a Hugging Face folder or a GGUF file; TEXTS: token ids, a line for each text; OUT: fp32 numbers, little
+// endian, [tokens of all texts, vocabulary].
 #include <fstream>
 #include <iostream>
 #include <memory>
