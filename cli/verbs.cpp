@@ -75,10 +75,10 @@ struct Verb {
 void add_run(CLI::App& app, Action& chosen) {
   Verb verb(app, "run", "predict every point of a scenario");
   verb.add_scenario("a scenario file; any value in it may be a list (see scenarios/)");
-  auto* json = verb.add_formats("one JSON document, written point by point,");
+  verb.add_formats("one JSON document, written point by point,");
   verb.add_dry_run();
-  verb.app.add_flag("--explain", verb.q().options.kernels, "with --json: the kernels of a step and their times")
-      ->needs(json);
+  verb.app.add_flag("--explain", verb.q().options.kernels, "also the kernels of a step, their work and their times")
+      ->excludes("--csv");
   verb.add_jobs();
   verb.add_from();
   add_seed(verb.app, verb.q().seed, "accepted as in simulate; steady-state predictions use no random numbers");

@@ -67,9 +67,10 @@ std::vector<KernelTime> kernel_times(Pricer& pricer, const Setup& s, const Metho
                          Speculation::off);
   std::vector<KernelTime> all;
   std::size_t next = 0;
-  for (const StepOutline::Segment& segment : outline.segments)
-    for (const StepOutline::Op& op : segment.ops()) {
-      const Kernel& kernel = outline.kinds[at(op.kind)].kernel;
+  for (std::size_t i = 0; i < segments.size(); ++i)
+    for (const StepOutline::Op& op : outline.segments[i].ops()) {
+      const StepOutline::Kind& kind = outline.kind(op);
+      const Kernel& kernel = kind.kernel;
       const bool drafts = own != nullptr && targets[next].phase == Phase::draft;
       const OpPrice& price = (drafts ? drafters : targets)[next];
       ++next;
@@ -77,8 +78,9 @@ std::vector<KernelTime> kernel_times(Pricer& pricer, const Setup& s, const Metho
       auto same = std::find_if(all.begin(), all.end(), [&](const KernelTime& k) {
         return k.phase == price.phase && k.op == price.key && k.shape == shape;
       });
-      if (same == all.end()) same = all.insert(all.end(), {price.phase, std::string(price.key), shape, 0, {}});
+      if (same == all.end()) same = all.insert(all.end(), {price.phase, std::string(price.key), shape, 0, {}, {}});
       ++same->count;
+      same->work += work(kernel, span_of(segments[i], op.pass, lengths, kind.window));
       same->time += price.time + (drafts ? of_draft_layer : of_layer)(kernel, price.phase);
     }
   return all;

@@ -13,6 +13,7 @@ struct KernelTime {
   std::string op, shape;  // op: its op_key(); shape: "4 x 4096 x 6144 bf16": rows, in, out and the weights' format
   int count = 0;          // in a step
   Seconds time;           // of all of them on the device
+  Work work;              // of all of them, by model/work
 };
 
 // The kernels of a step in order of their first launch, at the context in the middle of the output. They add up to the

@@ -142,26 +142,25 @@ Table ranking_table(const Scenario& s, const std::vector<Advice>& advices, const
   return table;
 }
 
-std::vector<std::string> verdict_on_setup(const Scenario& s, const std::vector<Advice>& advices,
-                                          const std::vector<std::size_t>& order, std::size_t best, bool alone) {
+SetupVerdict verdict_on_setup(const Scenario& s, const std::vector<Advice>& advices,
+                              const std::vector<std::size_t>& order, std::size_t best) {
   const Advice& a = advices[best];
-  std::string verdict = verdict_sentence(s, a) + ".";
-  verdict.front() = static_cast<char>(std::toupper(byte_of(verdict.front())));
-  std::vector<std::string> all{verdict};
+  SetupVerdict v{verdict_sentence(s, a) + ".", {}, {}};
+  v.answer.front() = static_cast<char>(std::toupper(byte_of(v.answer.front())));
+  for (const std::string& gain : {gain_sentence(s, a), load_gain_sentence(a)})
+    if (!gain.empty()) v.gains.push_back(gain);
   const std::string assumption = assumption_sentence(s, advices, order, best);
-  for (const std::string& more : {gain_sentence(s, a), load_gain_sentence(a), assumption})
-    if (!more.empty()) all.push_back(more);
+  if (!assumption.empty()) v.doubts.push_back(assumption);
   const std::vector<std::string> close = certainty_sentences(a);
-  all.insert(all.end(), close.begin(), close.end());
+  v.doubts.insert(v.doubts.end(), close.begin(), close.end());
   if (const BatchAdvice* b = undecided(a))
-    all.push_back("To settle it: " + settling_command(s, a, *b, !assumption.empty()));
-  for (const std::string& line : lines_of(a.caveats)) all.push_back(line);
-  if (alone) all.push_back("Setup: " + setup_text(s, a.point) + ".");
+    v.doubts.push_back("To settle it: " + settling_command(s, a, *b, !assumption.empty()));
+  for (const std::string& line : lines_of(a.caveats)) v.doubts.push_back(line);
   if (s.prompt_tokens.size() > 1)
-    all.push_back("Batch sizes and gains apply to the first of " + std::to_string(s.prompt_tokens.size()) +
-                  " prompt lengths, " + std::to_string(s.prompt_tokens.front()) +
-                  " tokens; for other lengths use a scenario with one length.");
-  return all;
+    v.doubts.push_back("Batch sizes and gains apply to the first of " + std::to_string(s.prompt_tokens.size()) +
+                       " prompt lengths, " + std::to_string(s.prompt_tokens.front()) +
+                       " tokens; for other lengths use a scenario with one length.");
+  return v;
 }
 
 }  // namespace draftline

@@ -19,8 +19,13 @@ Table batch_table(const Advice&);
 // `notes`: gets the warnings of the rows.
 Table ranking_table(const Scenario&, const std::vector<Advice>&, const std::vector<std::size_t>& ranking,
                     RowNotes& notes);
-// The recommendation for a setup and its gain. `best`: the setup's best advice; `alone`: there is no other setup.
-std::vector<std::string> verdict_on_setup(const Scenario&, const std::vector<Advice>&,
-                                          const std::vector<std::size_t>& ranking, std::size_t best, bool alone);
+// The recommendation for a setup, as sentences.
+struct SetupVerdict {
+  std::string answer;
+  std::vector<std::string> gains, doubts;  // how sure it is, what would settle it, and what it assumes
+};
+// `best`: the setup's best advice.
+SetupVerdict verdict_on_setup(const Scenario&, const std::vector<Advice>&, const std::vector<std::size_t>& ranking,
+                              std::size_t best);
 
 }  // namespace draftline

@@ -43,7 +43,11 @@ std::vector<std::size_t> write_verdicts(const Output& to, const Scenario& s, con
   for (std::size_t i = 0; i < std::min(best.size(), kMostSetups); ++i) {
     const Advice& a = advices[best[i]];
     if (!alone) out << "On " << setup_text(s, a.point) << ":\n";
-    for (const std::string& line : verdict_on_setup(s, advices, order, best[i], alone)) out << indent << line << "\n";
+    const SetupVerdict verdict = verdict_on_setup(s, advices, order, best[i]);
+    out << indent << verdict.answer << "\n";
+    for (const auto& lines : {verdict.gains, verdict.doubts})
+      for (const std::string& line : lines) out << indent << line << "\n";
+    if (alone) out << "Setup: " << setup_text(s, a.point) << ".\n";
     out << indented(schedule_text(s, a), indent);
   }
   if (best.size() > kMostSetups) out << "... and on " << best.size() - kMostSetups << " other setups: see the table.\n";
@@ -103,9 +107,16 @@ void write_page(const Output& to, const Scenario& s, const std::vector<Advice>& 
   for (std::size_t i = 0; i < std::min(best.size(), kMostSetups); ++i) {
     const Advice& a = advices[best[i]];
     page->heading("On " + setup_text(s, a.point));
-    for (const std::string& line : verdict_on_setup(s, advices, order, best[i], false)) page->say(line);
+    const SetupVerdict verdict = verdict_on_setup(s, advices, order, best[i]);
+    page->verdict(verdict.answer, verdict.gains, verdict.doubts);
+    const std::string command = launch_line(s, a);
     std::istringstream schedule(schedule_text(s, a));
-    for (std::string line; std::getline(schedule, line);) page->say(line);
+    for (std::string line; std::getline(schedule, line);) {
+      line.erase(0, line.find_first_not_of(' '));
+      if (!command.empty() && line.ends_with(": " + command))
+        page->command(line.substr(0, line.size() - command.size() - 2), command);
+      else page->say(line);
+    }
   }
   if (best.size() > kMostSetups)
     page->say("... and on " + std::to_string(best.size() - kMostSetups) + " other setups: see the table.");

@@ -275,8 +275,11 @@ ChartSet fleet_charts(const std::vector<Options>& loads, const Scenario& s) {
 void write_page(const Output& to, const Scenario& s, const std::vector<Options>& loads, const Table& table,
                 const RowNotes& notes) {
   const auto page = page_of(to, s);
-  for (const Options& of_load : loads)
-    for (const std::string& sentence : recommendation(of_load, s)) page->say(sentence);
+  for (const Options& of_load : loads) {
+    const std::vector<std::string> sentences = recommendation(of_load, s);
+    const auto more = sentences.begin() + 1, doubts = more + (sentences.size() > 1 ? 1 : 0);
+    page->verdict(sentences.front(), {more, doubts}, {doubts, sentences.end()});
+  }
   const ChartSet charts = fleet_charts(loads, s);
   for (const Chart& c : charts.charts()) page->show(c);
   if (to.format == Format::html) page->say(charts.left_out());

@@ -36,6 +36,7 @@ class PointReport {
   const Output& to() const { return to_; }
   std::size_t rows() const { return table_.rows(); }
   std::string skipped() const { return skipped_.sentence(); }
+  std::string name_of(const Point& p) const { return inputs_.text(p); }
   void warn(const std::vector<std::string>&);
   void write_warnings(Page&) const;
 

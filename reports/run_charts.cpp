@@ -57,7 +57,9 @@ RunCharts::RunCharts(const Scenario& s)
       differing_(s, Format::html,
                  {"", "batch_size", "draft_length", "acceptance", "random_weights", kAlong[at(along_)].key}),
       speedups_(speedup_chart(s, at(along_))),
-      rates_(rate_chart()) {}
+      rates_(rate_chart()),
+      explorer_(s),
+      steps_(s) {}
 
 std::optional<double> RunCharts::place_of(const Point& p) const {
   switch (along_) {
@@ -72,6 +74,8 @@ std::optional<double> RunCharts::place_of(const Point& p) const {
 void RunCharts::add(const Outcome& o) {
   const auto* p = std::get_if<Prediction>(&o.result);
   if (p == nullptr) return;
+  explorer_.add(o);
+  steps_.add(o);
   const std::string setup = differing_.text(o.point),
                     series = method_text(scenario_, o.point, along_ != Along::draft_length);
   const MethodChoice& method = scenario_.method(o.point);
@@ -85,8 +89,10 @@ void RunCharts::add(const Outcome& o) {
 }
 
 void RunCharts::show_on(Page& page) const {
+  explorer_.show_on(page);
   for (const Chart& c : speedups_.charts()) page.show(c);
   for (const Chart& c : rates_.charts(false)) page.show(c);  // along the batch sizes
+  steps_.show_on(page);
   page.say(rates_.left_out().empty() ? speedups_.left_out() : rates_.left_out());
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The charts of `draftline run --html`: the decode speedup of each method, and tokens/s of a device against tokens/s of
-// one sequence.
+// The charts of `draftline run --html`: an explorer of a grid, the decode speedup of each method, tokens/s of a device
+// against tokens/s of one sequence, and the parts of a step.
 #pragma once
 #include <optional>
 #include <string>
@@ -10,6 +10,8 @@
 #include "reports/page/chart_set.h"
 #include "reports/page/page.h"
 #include "reports/point.h"
+#include "reports/run_explorer.h"
+#include "reports/step_bars.h"
 
 namespace draftline {
 
@@ -29,6 +31,8 @@ class RunCharts {
   Along along_;
   PointInputs differing_;  // the inputs that differ between charts
   ChartSet speedups_, rates_;
+  RunExplorer explorer_;
+  StepBars steps_;
 };
 
 }  // namespace draftline

@@ -157,16 +157,27 @@ const Figures<Outcome>& run_figures() {
 
 const Figures<KernelTime>& kernel_figures() {
   using K = const KernelTime&;
+  constexpr auto predicted = FigureKind::predicted;
+  constexpr auto per = [](double of, double whole) { return whole > 0 && of > 0 ? Reading(of / whole) : Reading(); };
   static const Figures<KernelTime> all{
       // clang-format off
-      {"phase", "", "", "", {}, [](K k) { return name_of(kPhaseNames, k.phase); }, "draft, verify or commit",
+      {"phase", "", "phase", "", {}, [](K k) { return name_of(kPhaseNames, k.phase); }, "draft, verify or commit",
        {}, kIdentifies},
-      {"op", "", "", "", {}, [](K k) { return k.op; }, "operation of the decoder", {}, kIdentifies},
-      {"shape", "", "", "", {}, [](K k) { return k.shape; },
+      {"op", "", "op", "", {}, [](K k) { return k.op; }, "operation of the decoder", {}, kIdentifies},
+      {"shape", "", "shape", "", {}, [](K k) { return k.shape; },
        "for a GEMM: rows x in x out, and the format of the weights",
        {}, kIdentifies},
-      {"count", "", "", "", {}, [](K k) { return k.count; }, "number of such kernels in a step"},
-      {"time", "", "", "s", FigureKind::predicted, [](K k) { return k.time; }, "device time of all of them"},
+      {"count", "", "count", "", {}, [](K k) { return k.count; }, "number of such kernels in a step"},
+      {"time", "", "time", "s", predicted, [](K k) { return k.time; }, "device time of all of them"},
+      {"flops", "", "", "FLOP", predicted, [](K k) { return k.work.flops; }, "FLOP of all of them"},
+      {"bytes", "", "bytes", "B", predicted, [](K k) { return k.work.bytes(); }, "bytes that all of them read and write"},
+      {"", "", "FLOP/B", "FLOP/B", predicted,
+       [per](K k) { return per(k.work.flops.value, k.work.bytes().value); }, "FLOP per byte", {.text = to_digits<3>}},
+      {"", "", "TFLOP/s", "FLOP/s", predicted,
+       [per](K k) { return per(k.work.flops.value, k.time.value); }, "FLOP over time",
+       {.text = [](double v) { return significant(v / 1e12); }}},
+      {"", "", "TB/s", "B/s", predicted, [per](K k) { return per(k.work.bytes().value, k.time.value); }, "bytes over time",
+       {.text = [](double v) { return significant(v / 1e12); }}},
       // clang-format on
   };
   return all;

@@ -10,7 +10,7 @@
 namespace draftline {
 
 RunReport::RunReport(Output to, const Scenario& scenario)
-    : PointReport(std::move(to), scenario, run_figures(), false) {}
+    : PointReport(std::move(to), scenario, run_figures(), false), kernels_(scenario) {}
 
 // How much of the decode speedup a request misses, or has beyond it, as a ratio of at least 1.
 static double apart(const Outcome& o) {
@@ -21,6 +21,7 @@ static double apart(const Outcome& o) {
 void RunReport::note(const Outcome& o) {
   const auto& p = std::get<Prediction>(o.result);
   warn(p.warnings);
+  kernels_.add(o, name_of(o.point));
   if (!p.no_interval.empty()) warn({p.no_interval});
   if (!farthest_ || apart(o) > apart(*farthest_)) farthest_ = o;
   if (!p.interval) return;
@@ -66,6 +67,7 @@ void RunReport::write_sentences(Page& page) const {
   write_warnings(page);
   page.say(scenario().note);
   page.say(skipped());
+  kernels_.show_on(page);
 }
 
 void RunReport::write_more(JsonWriter& w, const Outcome& o) const {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "reports/kernel_report.h"
 #include "reports/point_report.h"
 #include "reports/run_charts.h"
 #include "reports/run_figures.h"
@@ -25,6 +26,7 @@ class RunReport : public PointReport<Outcome, RunCharts> {
 
   // 90 % intervals of the points of a table, as ratios to the predicted values.
   std::vector<RatioInterval> step_times_, speedups_;
+  KernelReport kernels_;
   std::optional<Outcome> farthest_;  // where the speedup of requests is farthest from that of decoding
 };
 

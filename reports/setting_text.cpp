@@ -48,6 +48,16 @@ std::optional<int> more_running(const Advice& a) {
 
 std::string shown(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
+// An engine's settings with the option that has the drafter's weights, where it needs them.
+Json with_weights(const EngineOptions& options, const MethodSpec& method, const Json& settings) {
+  if (!has_drafter_weights(method)) return settings;
+  const std::string key(options.weights);
+  if (settings.is_string()) return settings.get<std::string>() + " " + key + " DRAFTER";
+  Json value = settings;
+  value[key] = "DRAFTER";
+  return value;
+}
+
 // What starts the recommended method on one setup.
 class Setting {
  public:
@@ -84,7 +94,7 @@ class Setting {
                         .gpu_memory_utilization =
                             s.serving ? s.serving->choices[p.serving].gpu_memory_utilization : s.gpu_memory_utilization,
                         .sequences = loaded && *loaded > advice_.batch_limit ? loaded : std::nullopt};
-    return options_->command(launch, shown(with_weights()));
+    return options_->command(launch, shown(with_weights(*options_, method(), *fixed_)));
   }
 
  private:
@@ -95,14 +105,6 @@ class Setting {
          .ranks = scenario_.parallel[advice_.point.parallel].devices,
          .running = more_running(advice_),
          .most_sequences = advice_.pays_at_every_batch() ? std::nullopt : std::optional(advice_.pays_to_batch())});
-  }
-  Json with_weights() const {
-    if (!has_drafter_weights(method())) return *fixed_;
-    const std::string key(options_->weights);
-    if (fixed_->is_string()) return fixed_->get<std::string>() + " " + key + " DRAFTER";
-    Json value = *fixed_;
-    value[key] = "DRAFTER";
-    return value;
   }
 
   const Scenario& scenario_;
@@ -154,6 +156,28 @@ std::string limits_text(const Setting& setting, const Advice& a) {
 }
 
 }  // namespace
+
+std::string launch_line(const Scenario& s, const Advice& a) {
+  const Setting setting(s, a);
+  return setting.options() && setting.fixed() ? setting.command() : "";
+}
+
+std::string launch_line(const Scenario& s, const Point& p) {
+  const EngineOptions* options = options_of(*s.engines[p.engine]);
+  const MethodSpec& method = s.method(p).spec;
+  if (options == nullptr || method.is_plain()) return {};
+  const Schedule fixed;
+  const auto settings =
+      options->settings({.method = method, .schedule = fixed, .ranks = s.parallel[p.parallel].devices});
+  if (!settings) return {};
+  const Precision precision = precision_at(s, p);
+  const Launch launch{.transformer = *s.transformers[p.transformer],
+                      .precision = precision,
+                      .parallel = s.parallel[p.parallel],
+                      .gpu_memory_utilization = s.gpu_memory_utilization,
+                      .sequences = std::nullopt};
+  return options->command(launch, shown(with_weights(*options, method, *settings)));
+}
 
 std::string schedule_text(const Scenario& s, const Advice& a) {
   const auto all = schedules(a);

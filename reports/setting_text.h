@@ -11,6 +11,10 @@ namespace draftline {
 
 // Lines of text: the best draft lengths by batch, of each prompt length where they differ, and the engine's command.
 std::string schedule_text(const Scenario&, const Advice&);
+// The engine's command alone; "" where there is none.
+std::string launch_line(const Scenario&, const Advice&);
+// The command that starts an engine with the method of a point; "" of plain decoding, and where none is known.
+std::string launch_line(const Scenario&, const Point&);
 // The members "settings" and "vllm_limits" of a verdict in JSON.
 void write_settings(JsonWriter&, const Scenario&, const Advice&);
 

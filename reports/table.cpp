@@ -192,12 +192,20 @@ std::string Table::to_markdown() const {
   return head + "\n" + rule + "\n" + body;
 }
 
-std::string Table::to_html() const {
+std::string Table::html_class(std::size_t column) const {
+  constexpr std::size_t kLong = 32;  // characters, beyond which a cell has several lines
+  if (is_number(column)) return " class=\"number\"";
+  const bool is_long = std::ranges::any_of(
+      lines_, [&](const auto& row) { return !row.empty() && display_width(row[column].shown) > kLong; });
+  return is_long ? " class=\"text\"" : "";
+}
+
+std::string Table::to_html(std::size_t most_rows) const {
   std::vector<std::size_t> shown;  // a mark that no row has is left out, as of text
   for (std::size_t c = 0; c < columns_.size(); ++c)
     if (!columns_[c].mark || has_any(c)) shown.push_back(c);
   std::vector<std::string> kind(columns_.size());
-  for (const std::size_t c : shown) kind[c] = is_number(c) ? " class=\"number\"" : "";
+  for (const std::size_t c : shown) kind[c] = html_class(c);
   const auto cell = [&](const std::string& name, std::size_t c, const std::string& text) {
     return "<" + name + kind[c] + ">" + html_text(text) + "</" + name + ">";
   };
@@ -205,11 +213,13 @@ std::string Table::to_html() const {
   for (const std::size_t c : shown) out += cell("th", c, columns_[c].title);
   out += "</tr></thead>\n<tbody>\n";
   bool behind_rule = false;
+  std::size_t written = 0;
   for (const auto& row : lines_) {
     if (row.empty()) {
       behind_rule = true;
       continue;
     }
+    if (++written > most_rows) break;
     out += behind_rule ? "<tr class=\"rule\">" : "<tr>";
     behind_rule = false;
     for (const std::size_t c : shown) out += cell("td", c, row[c].shown);

@@ -4,6 +4,7 @@
 #pragma once
 #include <concepts>
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -52,7 +53,9 @@ class Table {
   // numbers are not wrapped, so that the table may remain wider. The text ends with a newline.
   std::string to_text(std::size_t width = 0) const;
   std::string to_markdown() const;  // a table with pipes; columns of numbers are right-aligned
-  std::string to_html() const;      // an element <table>; class "number" of cells, "rule" of the row behind a rule
+  // An element <table> of the first rows; class "number" of cells and "text" of long ones, "rule" of the row behind a
+  // rule.
+  std::string to_html(std::size_t most_rows = std::numeric_limits<std::size_t>::max()) const;
   std::string to_csv(bool with_header = true) const;
 
  private:
@@ -61,6 +64,7 @@ class Table {
     bool is_number = false;
   };
   Widths widths_of(std::size_t column, bool limited) const;
+  std::string html_class(std::size_t column) const;  // as an attribute
   bool has_any(std::size_t column) const;    // whether a cell of it is not empty
   bool is_number(std::size_t column) const;  // whether every cell of it that is not empty is one
 

@@ -2,21 +2,21 @@
 #include "reports/page/chart.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 
 #include "core/quantity_text.h"
 #include "reports/page/html.h"
 #include "reports/page/label_places.h"
 #include "reports/page/scale.h"
+#include "reports/page/svg.h"
 
 namespace draftline {
 
 namespace {
 
 // Places in pixels.
-constexpr double kLeft = 68, kTop = 28, kWidth = 640, kHeight = 300, kBelow = 48, kRight = 24;
+constexpr double kLeft = 60, kTop = 10, kRight = 18, kWidth = kDrawingWidth - kLeft - kRight, kHeight = 220, kBelow = 44;
+constexpr double kGapOfX = 38, kGapOfY = 18;  // at least, between marks of an axis: the room of their texts
 constexpr std::size_t kColours = 8, kDashes = 3;  // of html_page; further series are dashed
 
 bool drawable(const ChartAxis& axis, double v) { return std::isfinite(v) && (!axis.logarithmic || v > 0); }
@@ -31,33 +31,15 @@ std::string mark_text(const ChartAxis& axis, double v) {
   return number.substr(0, number[last] == '.' ? last : last + 1) + text.substr(number.size());
 }
 
-std::string number(double v) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1f", v);
-  return text.data();
-}
-
-// An element with the attributes, as name and value: tag("line", {{"x1", number(1)}, ..}).
-using Attributes = std::vector<std::pair<std::string_view, std::string>>;
-std::string opened(std::string_view name, const Attributes& attributes) {
-  std::string text = "<" + std::string(name);
-  for (const auto& [key, value] : attributes) text += " " + std::string(key) + "=\"" + html_text(value) + "\"";
-  return text;
-}
-std::string tag(std::string_view name, const Attributes& attributes) { return opened(name, attributes) + "/>\n"; }
-std::string tag(std::string_view name, const Attributes& attributes, const std::string& inside) {
-  return opened(name, attributes) + ">" + inside + "</" + std::string(name) + ">\n";
-}
-std::string words(double x, double y, std::string_view anchor, const std::string& text) {
-  return tag("text", {{"x", number(x)}, {"y", number(y)}, {"text-anchor", std::string(anchor)}}, html_text(text));
-}
 std::string line(std::string_view kind, double x1, double y1, double x2, double y2) {
-  return tag(
-      "line",
-      {{"class", std::string(kind)}, {"x1", number(x1)}, {"y1", number(y1)}, {"x2", number(x2)}, {"y2", number(y2)}});
+  return svg_tag("line", {{"class", std::string(kind)},
+                          {"x1", svg_number(x1)},
+                          {"y1", svg_number(y1)},
+                          {"x2", svg_number(x2)},
+                          {"y2", svg_number(y2)}});
 }
 std::string dot(double x, double y, const std::string& inside) {
-  return tag("circle", {{"cx", number(x)}, {"cy", number(y)}, {"r", "3.5"}}, inside);
+  return svg_tag("circle", {{"cx", svg_number(x)}, {"cy", svg_number(y)}, {"r", "3.5"}}, inside);
 }
 
 class Drawing {
@@ -65,19 +47,15 @@ class Drawing {
   Drawing(const Chart& c, const std::vector<std::string>& styles)
       : chart_(c),
         styles_(styles),
-        x_(c.x.logarithmic, values_of_x(), kLeft, kLeft + kWidth, c.x.few_values),
-        y_(c.y.logarithmic, values_of_y(), kTop + kHeight, kTop, c.y.few_values) {}
+        x_(c.x.logarithmic, values_of_x(), kLeft, kLeft + kWidth, c.x.few_values, kGapOfX),
+        y_(c.y.logarithmic, values_of_y(), kTop + kHeight, kTop, c.y.few_values, kGapOfY) {}
 
   std::string svg() const {
-    std::string inside = words(0, 16, "start", chart_.y.title) + axes();
+    std::string inside = axes();
     if (chart_.level) inside += level();
     for (std::size_t i = 0; i < chart_.series.size(); ++i) inside += series(i);
     inside += names();
-    return tag("svg",
-               {{"viewBox", "0 0 " + number(kLeft + kWidth + kRight) + " " + number(kTop + kHeight + kBelow)},
-                {"role", "img"},
-                {"aria-label", chart_.title}},
-               "\n" + inside);
+    return svg_drawing(kTop + kHeight + kBelow, chart_.title, inside);
   }
 
  private:
@@ -108,18 +86,18 @@ class Drawing {
     std::string text;
     for (const double v : x_.ticks()) {
       text += line("grid", x_.place(v), kTop, x_.place(v), bottom);
-      text += words(x_.place(v), bottom + 18, "middle", mark_text(chart_.x, v));
+      text += svg_words(x_.place(v), bottom + 18, "middle", mark_text(chart_.x, v));
     }
     for (const double v : y_.ticks()) {
       text += line("grid", kLeft, y_.place(v), right, y_.place(v));
-      text += words(kLeft - 8, y_.place(v) + 4, "end", mark_text(chart_.y, v));
+      text += svg_words(kLeft - 8, y_.place(v) + 4, "end", mark_text(chart_.y, v));
     }
-    return text + words(kLeft + kWidth / 2, bottom + 40, "middle", chart_.x.title);
+    return text + svg_words(kLeft + kWidth / 2, bottom + 40, "middle", chart_.x.title);
   }
 
   std::string level() const {
     const double y = y_.place(*chart_.level);
-    return line("level", kLeft, y, kLeft + kWidth, y) + words(kLeft + 6, y - 5, "start", chart_.level_name);
+    return line("level", kLeft, y, kLeft + kWidth, y) + svg_words(kLeft + 6, y - 5, "start", chart_.level_name);
   }
 
   std::string pointed_at(const Series& s, const ChartPoint& p) const {
@@ -130,7 +108,7 @@ class Drawing {
     return p.label.empty() ? text : text + "\n" + p.label;
   }
 
-  std::string at(double x, double y) const { return number(x_.place(x)) + "," + number(y_.place(y)) + " "; }
+  std::string at(double x, double y) const { return svg_number(x_.place(x)) + "," + svg_number(y_.place(y)) + " "; }
 
   std::string series(std::size_t index) const {
     const Series& s = chart_.series[index];
@@ -140,7 +118,7 @@ class Drawing {
     std::string path, upper, lower, bars, dots;
     for (const ChartPoint& p : points) {
       path += at(p.x, p.y);
-      dots += dot(x_.place(p.x), y_.place(p.y), tag("title", {}, html_text(pointed_at(s, p))));
+      dots += dot(x_.place(p.x), y_.place(p.y), svg_tag("title", {}, html_text(pointed_at(s, p))));
       if (!p.interval || !drawable(chart_.y, p.interval->low) || !drawable(chart_.y, p.interval->high)) continue;
       upper += at(p.x, p.interval->high);
       lower = at(p.x, p.interval->low) + lower;
@@ -149,8 +127,8 @@ class Drawing {
     std::string inside;
     if (!s.joined) inside = bars;
     else if (points.size() > 1)
-      inside = tag("polygon", {{"points", upper + lower}}) + tag("polyline", {{"points", path}});
-    return tag("g", {{"class", styles_[index]}}, "\n" + inside + dots);
+      inside = svg_tag("polygon", {{"points", upper + lower}}) + svg_tag("polyline", {{"points", path}});
+    return svg_tag("g", {{"class", styles_[index]}}, "\n" + inside + dots);
   }
 
   // The names of points, as far as they have room: the first series' first.
@@ -166,10 +144,10 @@ class Drawing {
     std::string text;
     for (const ChartPoint* p : named)
       if (const auto at = places.beside(x_.place(p->x), y_.place(p->y), p->name.size()))
-        text += tag("text",
+        text += svg_tag("text",
                     {{"class", "name"},
-                     {"x", number(at->x)},
-                     {"y", number(at->y)},
+                     {"x", svg_number(at->x)},
+                     {"y", svg_number(at->y)},
                      {"text-anchor", at->ends ? "end" : "start"}},
                     html_text(p->name));
     return text;
@@ -193,10 +171,10 @@ static std::string names_of(const Chart& c, const std::vector<std::string>& styl
   std::string items;
   for (std::size_t i = 0; i < c.series.size(); ++i) {
     const std::string key = c.series[i].joined ? line("key", 0, 6, 22, 6) : dot(11, 6, "");
-    items += tag("li", {{"class", styles[i]}},
-                 tag("svg", {{"viewBox", "0 0 22 12"}, {"class", "key"}}, key) + html_text(c.series[i].name));
+    items += svg_tag("li", {{"class", styles[i]}},
+                 svg_tag("svg", {{"viewBox", "0 0 22 12"}, {"class", "key"}}, key) + html_text(c.series[i].name));
   }
-  return tag("ul", {{"class", "names"}}, "\n" + items);
+  return svg_tag("ul", {{"class", "names"}}, "\n" + items);
 }
 
 std::string SeriesStyles::of(const std::string& series) {
@@ -209,8 +187,7 @@ std::string to_html(const Chart& c, SeriesStyles& of_page) {
   if (c.empty()) return "";
   std::vector<std::string> styles;
   for (const Series& s : c.series) styles.push_back(of_page.of(s.name));
-  return tag("figure", {},
-             "\n" + tag("figcaption", {}, html_text(c.title)) + Drawing(c, styles).svg() + names_of(c, styles));
+  return html_figure(c.title, c.y.title, Drawing(c, styles).svg() + names_of(c, styles));
 }
 
 bool far_apart(const std::vector<double>& values) {

@@ -46,9 +46,9 @@ class LabelPlaces {
   }
 
  private:
-  // kRadius is that of a point. The others are of text of 12 pixels: a character's usual width, and what lies above and
+  // kRadius is that of a point. The others are of text of 13 pixels: a character's usual width, and what lies above and
   // below the baseline.
-  static constexpr double kRadius = 4, kCharacter = 6.7, kAbove = 10, kBelow = 3;
+  static constexpr double kRadius = 4, kCharacter = 7.2, kAbove = 11, kBelow = 3;
 
   Box within_;
   std::vector<Box> taken_;

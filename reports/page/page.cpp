@@ -13,6 +13,15 @@ void finish_stream(std::ostream& out) {
   if (!out) throw OutputError("standard output can't be written");
 }
 
+void Page::verdict(const std::string& answer, const std::vector<std::string>& more,
+                   const std::vector<std::string>& doubts) {
+  say(answer);
+  for (const std::string& line : more) say(line);
+  for (const std::string& line : doubts) say(line);
+}
+
+void Page::command(const std::string& title, const std::string& line) { say(title + ": " + line); }
+
 namespace {
 
 class TextPage : public Page {

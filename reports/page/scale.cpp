@@ -14,10 +14,9 @@ static double round_step(double least) {
   return 10 * power;
 }
 
-Scale::Scale(bool logarithmic, std::vector<double> values, double from, double to, bool at_values)
-    : logarithmic_(logarithmic), from_(from), to_(to) {
+Scale::Scale(bool logarithmic, std::vector<double> values, double from, double to, bool at_values, double gap)
+    : logarithmic_(logarithmic), from_(from), to_(to), gap_(gap) {
   constexpr double kMargin = 0.04;  // of the axis, at each end
-  constexpr double kLeastGap = 30;  // pixels between marks
   constexpr std::size_t kMostValues = 14;
   std::ranges::sort(values);
   values.erase(std::unique(values.begin(), values.end()), values.end());
@@ -39,9 +38,7 @@ Scale::Scale(bool logarithmic, std::vector<double> values, double from, double t
   if (low_ != 0) low_ = back(first - margin);
   high_ = back(last + margin);
   if (at_values && values.size() <= kMostValues) {
-    ticks_ = values;
-    for (std::size_t i = 1; i < ticks_.size(); ++i)
-      if (std::abs(place(ticks_[i]) - place(ticks_[i - 1])) < kLeastGap) ticks_.clear();
+    if (clear(values)) ticks_ = values;
   }
   if (ticks_.empty()) ticks_ = round_ticks();
 }
@@ -52,20 +49,35 @@ double Scale::place(double value) const {
   return from_ + (to_ - from_) * (position(value) - position(low_)) / (position(high_) - position(low_));
 }
 
+bool Scale::clear(const std::vector<double>& ticks) const {
+  for (std::size_t i = 1; i < ticks.size(); ++i)
+    if (std::abs(place(ticks[i]) - place(ticks[i - 1])) < gap_) return false;
+  return true;
+}
+
+std::vector<double> Scale::logarithmic_ticks() const {
+  constexpr std::size_t kFew = 3;
+  const double first = std::floor(std::log10(low_)), last = std::ceil(std::log10(high_));
+  const auto ticks_at = [&](const std::vector<double>& digits, double step) {
+    std::vector<double> ticks;
+    for (double power = std::ceil(first / step) * step; power <= last; power += step)
+      for (const double digit : digits)
+        if (const double v = digit * std::pow(10, power); v >= low_ && v <= high_) ticks.push_back(v);
+    return ticks;
+  };
+  for (const std::vector<double>& digits : {std::vector<double>{1, 2, 5}, {1}})
+    for (double step = 1; step <= (digits.size() > 1 ? 1 : last - first); ++step)
+      if (auto ticks = ticks_at(digits, step); clear(ticks)) return ticks.size() >= kFew ? ticks : std::vector<double>();
+  return {};
+}
+
 std::vector<double> Scale::round_ticks() const {
-  constexpr int kMost = 6, kFew = 3;
+  constexpr int kMost = 6;
+  if (logarithmic_)
+    if (auto ticks = logarithmic_ticks(); !ticks.empty()) return ticks;
   std::vector<double> ticks;
-  if (logarithmic_) {
-    for (double power = std::pow(10, std::floor(std::log10(low_))); power <= high_; power *= 10)
-      for (const double digit : {1.0, 2.0, 5.0})
-        if (const double v = digit * power; v >= low_ && v <= high_) ticks.push_back(v);
-    const auto is_power = [](double v) { return std::abs(std::log10(v) - std::round(std::log10(v))) < 1e-9; };
-    if (ticks.size() > 2 * kMost) std::erase_if(ticks, [&](double v) { return !is_power(v); });
-    if (ticks.size() >= kFew) return ticks;
-    ticks.clear();
-  }
-  const double step = round_step((high_ - low_) / kMost), first = std::ceil(low_ / step);
-  for (int i = 0; i <= kMost && (first + i) * step <= high_; ++i) ticks.push_back((first + i) * step);
+  const double step = round_step((high_ - low_) / kMost), start = std::ceil(low_ / step);
+  for (int i = 0; i <= kMost && (start + i) * step <= high_; ++i) ticks.push_back((start + i) * step);
   return ticks;
 }
 

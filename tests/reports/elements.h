@@ -15,6 +15,16 @@ inline int count_of(std::string_view text, std::string_view part) {
   return n;
 }
 
+// A page without the scripts at its end and without the data of an explorer, whose texts are no elements.
+inline std::string without_scripts(std::string text) {
+  for (std::size_t at = 0; (at = text.find("<script", at)) != std::string::npos;) {
+    const std::size_t inside = text.find('>', at) + 1, end = text.find("</script>", inside);
+    if (end == std::string::npos) return text;
+    text.erase(at, end + 9 - at);
+  }
+  return text;
+}
+
 // The classes of a series, by its name below a chart: how it looks.
 inline std::string look_of(std::string_view chart, std::string_view series) {
   constexpr std::string_view kItem = "<li class=\"";
