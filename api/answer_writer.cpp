@@ -17,6 +17,7 @@ class AnswerWriter::Report {
   virtual ~Report() = default;
   virtual void add(const Result&) = 0;
   virtual void finish() = 0;
+  virtual ServingObserver* observer() { return nullptr; }
 };
 
 namespace {
@@ -27,6 +28,10 @@ class ByPoint : public AnswerWriter::Report {
   ByPoint(const Output& to, const Scenario& s) : report_(to, s) {}
   void add(const Result& one) override { report_.add(std::get<T>(one)); }
   void finish() override { report_.finish(); }
+  ServingObserver* observer() override {
+    if constexpr (requires { report_.observer(); }) return report_.observer();
+    else return nullptr;
+  }
 
  private:
   ReportOfPoints report_;
@@ -79,6 +84,7 @@ AnswerWriter::Report& AnswerWriter::report() {
 
 void AnswerWriter::add(const Result& one) { report().add(one); }
 void AnswerWriter::finish() { report().finish(); }
+ServingObserver* AnswerWriter::observer() { return to_.format == Format::html ? report().observer() : nullptr; }
 
 Asked asked_of(const Question& q, const Data& data) { return {q.verb, data.folder, q.seed, q.options}; }
 

@@ -28,7 +28,28 @@ struct AnswerFile {
   AnswerWriter writer;
 
   AnswerFile(const Formats::File& f, Asked asked, const Printed& how)
-      : file(f.file), writer({file.stream(), f.format, std::move(asked), 0, how.timing}, how.reasons) {}
+      : file(f.file), writer({file.stream(), f.format, std::move(asked), 0, false, how.timing}, how.reasons) {}
+};
+
+// Passes everything on to several observers.
+class AllObservers : public ServingObserver {
+ public:
+  void add(ServingObserver* one) {
+    if (one != nullptr) all_.push_back(one);
+  }
+  bool empty() const { return all_.empty(); }
+  void on_start(const FleetShape& fleet, const SchedulerLimits& limits) override {
+    for (ServingObserver* one : all_) one->on_start(fleet, limits);
+  }
+  void on_request(const ServedRequest& r) override {
+    for (ServingObserver* one : all_) one->on_request(r);
+  }
+  void on_step(const StepRun& r) override {
+    for (ServingObserver* one : all_) one->on_step(r);
+  }
+
+ private:
+  std::vector<ServingObserver*> all_;
 };
 
 class Printer : public Listener {
@@ -69,7 +90,12 @@ class Printer : public Listener {
     add(one);
   }
   bool stopped() override { return Interruptible::asked(); }
-  ServingObserver* observer() override { return records_.get(); }
+  ServingObserver* observer() override {
+    observers_ = {};
+    observers_.add(records_.get());
+    for_writers([&](AnswerWriter& writer) { observers_.add(writer.observer()); });
+    return observers_.empty() ? nullptr : &observers_;
+  }
 
   // Prints what is left and returns the exit code.
   int finish(const Answer& a) {
@@ -93,6 +119,7 @@ class Printer : public Listener {
   Output output() const {
     Output to = to_standard_output(how_.formats.printed, asked_of(q_, data_));
     to.timing = how_.timing;
+    to.plot = how_.plot;
     return to;
   }
   // Refuses files that would overwrite each other or an input, and records of several points.
@@ -130,6 +157,7 @@ class Printer : public Listener {
   std::vector<std::unique_ptr<AnswerFile>> files_;
   std::vector<Result> held_;
   std::unique_ptr<ServingRecords> records_;
+  AllObservers observers_;
   std::optional<Progress> progress_;
   std::optional<Interruptible> interruptible_;
 };

@@ -13,6 +13,7 @@ struct Printed {
   Formats formats = {};
   int jobs = 1;                        // threads
   bool dry_run = false;                // only the scenario with its defaults
+  bool plot = false;                   // "run": also a chart, as text
   bool timing = false;                 // "simulate": also wall times
   bool notes = true;                   // whether notes on the scenario are printed, on standard error
   Reasons reasons = Reasons::of_best;  // "advise"

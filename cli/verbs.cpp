@@ -79,6 +79,10 @@ void add_run(CLI::App& app, Action& chosen) {
   verb.add_dry_run();
   verb.app.add_flag("--explain", verb.q().options.kernels, "also the kernels of a step, their work and their times")
       ->excludes("--csv");
+  verb.app.add_flag("--plot", verb.how().plot, "also a chart of the speedup over the batch size, as text")
+      ->excludes("--json")
+      ->excludes("--csv")
+      ->excludes("--html");
   verb.add_jobs();
   verb.add_from();
   add_seed(verb.app, verb.q().seed, "accepted as in simulate; steady-state predictions use no random numbers");

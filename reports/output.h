@@ -35,6 +35,7 @@ struct Output {
   Format format = Format::table;
   Asked asked;
   std::size_t width = 0;  // of the terminal; 0: no limit
+  bool plot = false;      // whether text ends with a chart
   bool timing = false;    // whether JSON contains wall times, which differ from run to run
 };
 

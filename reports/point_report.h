@@ -36,6 +36,8 @@ class PointReport {
   const Output& to() const { return to_; }
   std::size_t rows() const { return table_.rows(); }
   std::string skipped() const { return skipped_.sentence(); }
+  Charts& charts() { return charts_; }
+  const Charts& charts() const { return charts_; }
   std::string name_of(const Point& p) const { return inputs_.text(p); }
   void warn(const std::vector<std::string>&);
   void write_warnings(Page&) const;
@@ -92,7 +94,7 @@ void PointReport<T, Charts>::add(const T& one) {
     if (why) return;
     note(one);
   }
-  if (to_.format == Format::html) charts_.add(one);
+  if (to_.format == Format::html || to_.plot) charts_.add(one);
   std::vector<Cell> row = inputs_.cells(one.point);
   add_cells(row, columns_, one);
   table_.add(std::move(row));

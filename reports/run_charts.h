@@ -20,6 +20,7 @@ class RunCharts {
   explicit RunCharts(const Scenario&);  // the scenario must outlive the charts
   void add(const Outcome&);
   void show_on(Page&) const;
+  std::vector<Chart> speedups() const { return speedups_.charts(); }
 
  private:
   // The first of a scenario's lists that has several values; charts are along its values.

@@ -68,6 +68,8 @@ void RunReport::write_sentences(Page& page) const {
   page.say(scenario().note);
   page.say(skipped());
   kernels_.show_on(page);
+  if (to().plot)
+    for (const Chart& chart : charts().speedups()) page.plot(chart);
 }
 
 void RunReport::write_more(JsonWriter& w, const Outcome& o) const {

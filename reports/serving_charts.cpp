@@ -56,7 +56,7 @@ const auto& figure_at(const Figures<ServingOutcome>& all, const std::string& pat
 }  // namespace
 
 ServingCharts::ServingCharts(const Scenario& s)
-    : scenario_(s), axis_(axis_of(*s.serving)), differing_(s, Format::html) {
+    : scenario_(s), axis_(axis_of(*s.serving)), differing_(s, Format::html), latencies_(s.serving->targets) {
   for (const std::string& axis : s.serving->axes) differing_.leave_out(axis);
   for (const char* of_series : {"", "draft_length", "acceptance", "random_weights"}) differing_.leave_out(of_series);
   add_chart("Time per output token", "TPOT p99", "tpot/p99");
@@ -94,6 +94,15 @@ std::string ServingCharts::series_of(const Point& p) const {
   return name;
 }
 
+// The chart of distributions: a setup with each of its loads.
+std::string ServingCharts::setup_of(const Point& p) const {
+  std::string setup = differing_.text(p);
+  const Serving& s = *scenario_.serving;
+  for (std::size_t i = 0; i < s.axes.size(); ++i)
+    setup += (setup.empty() ? "" : ", ") + s.axes[i] + " " + s.choices[p.serving].varying[i];
+  return setup;
+}
+
 void ServingCharts::add(const ServingOutcome& o) {
   if (!std::holds_alternative<ServingResult>(o.result)) return;
   const Figures<ServingOutcome> figures = simulate_figures();
@@ -104,6 +113,8 @@ void ServingCharts::add(const ServingOutcome& o) {
   };
   const double x = axis_ ? number_in(scenario_.serving->choices[o.point.serving].varying[*axis_])->value
                          : value(reading("throughput"));
+  latencies_.add(setup_of(o.point), method_text(scenario_, o.point),
+                 std::get<ServingResult>(o.result).runs.front().figures);
   const bool grows = std::get<ServingResult>(o.result).runs.front().diverges;
   for (Drawn& d : drawn_) {
     const Reading y = reading(d.path);
@@ -116,6 +127,8 @@ void ServingCharts::show_on(Page& page) const {
   for (const Drawn& d : drawn_)
     for (const Chart& c : d.charts.charts()) page.show(c);
   page.say(drawn_.front().charts.left_out());
+  latencies_.show_on(page);
+  history_.show_on(page);
 }
 
 }  // namespace draftline

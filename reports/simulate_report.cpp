@@ -8,6 +8,10 @@ namespace draftline {
 SimulateReport::SimulateReport(Output to, const Scenario& scenario)
     : PointReport(std::move(to), scenario, simulate_figures(scenario.serving->targets), scenario.points() == 1) {}
 
+ServingObserver* SimulateReport::observer() {
+  return to().format == Format::html && scenario().points() == 1 ? &charts().history() : nullptr;
+}
+
 void SimulateReport::note(const ServingOutcome& o) {
   const auto& r = std::get<ServingResult>(o.result);
   warn(r.warnings);

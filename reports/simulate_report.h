@@ -15,6 +15,7 @@ namespace draftline {
 class SimulateReport : public PointReport<ServingOutcome, ServingCharts> {
  public:
   SimulateReport(Output, const Scenario&);  // the scenario must outlive the report
+  ServingObserver* observer();              // of the first run of a single point; null: none is needed
 
  private:
   void note(const ServingOutcome&) override;

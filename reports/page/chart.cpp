@@ -38,8 +38,10 @@ std::string line(std::string_view kind, double x1, double y1, double x2, double 
                           {"x2", svg_number(x2)},
                           {"y2", svg_number(y2)}});
 }
-std::string dot(double x, double y, const std::string& inside) {
-  return svg_tag("circle", {{"cx", svg_number(x)}, {"cy", svg_number(y)}, {"r", "3.5"}}, inside);
+std::string dot(double x, double y, const std::string& inside, bool seen = true) {
+  SvgAttributes place{{"cx", svg_number(x)}, {"cy", svg_number(y)}, {"r", "3.5"}};
+  if (!seen) place.emplace_back("class", "ghost");
+  return svg_tag("circle", place, inside);
 }
 
 class Drawing {
@@ -53,6 +55,7 @@ class Drawing {
   std::string svg() const {
     std::string inside = axes();
     if (chart_.level) inside += level();
+    inside += limits();
     for (std::size_t i = 0; i < chart_.series.size(); ++i) inside += series(i);
     inside += names();
     return svg_drawing(kTop + kHeight + kBelow, chart_.title, inside);
@@ -64,6 +67,8 @@ class Drawing {
     for (const Series& s : chart_.series)
       for (const ChartPoint& p : s.points)
         if (drawable(chart_, p)) values.push_back(p.x);
+    for (const Chart::Limit& limit : chart_.limits)
+      if (drawable(chart_.x, limit.x)) values.push_back(limit.x);
     return values;
   }
   std::vector<double> values_of_y() const {
@@ -100,6 +105,20 @@ class Drawing {
     return line("level", kLeft, y, kLeft + kWidth, y) + svg_words(kLeft + 6, y - 5, "start", chart_.level_name);
   }
 
+  std::string limits() const {
+    std::string text;
+    double y = kTop + 12;
+    for (const Chart::Limit& limit : chart_.limits) {
+      if (!drawable(chart_.x, limit.x)) continue;
+      const double x = x_.place(limit.x);
+      const bool at_right = x > kLeft + kWidth / 2;
+      text += line("level", x, kTop, x, kTop + kHeight);
+      text += svg_words(x + (at_right ? -5 : 5), y, at_right ? "end" : "start", limit.name);
+      y += 15;
+    }
+    return text;
+  }
+
   std::string pointed_at(const Series& s, const ChartPoint& p) const {
     std::string text = s.name + "\n" + chart_.x.title + ": " + mark_text(chart_.x, p.x) + "\n" + chart_.y.title + ": " +
                        tick_text(chart_.y, p.y);
@@ -118,7 +137,7 @@ class Drawing {
     std::string path, upper, lower, bars, dots;
     for (const ChartPoint& p : points) {
       path += at(p.x, p.y);
-      dots += dot(x_.place(p.x), y_.place(p.y), svg_tag("title", {}, html_text(pointed_at(s, p))));
+      dots += dot(x_.place(p.x), y_.place(p.y), svg_tag("title", {}, html_text(pointed_at(s, p))), p.dot);
       if (!p.interval || !drawable(chart_.y, p.interval->low) || !drawable(chart_.y, p.interval->high)) continue;
       upper += at(p.x, p.interval->high);
       lower = at(p.x, p.interval->low) + lower;

@@ -22,6 +22,7 @@ struct ChartPoint {
   std::optional<Interval> interval = {};  // of y
   std::string label = {};                 // shown with its values when the pointer is on it
   std::string name = {};                  // written next to the point, if there is room
+  bool dot = true;                        // otherwise it is seen only when it is pointed at
 };
 
 struct Series {
@@ -36,6 +37,11 @@ struct Chart {
   std::vector<Series> series;
   std::optional<double> level = {};  // a dashed horizontal line, and its name
   std::string level_name = {};
+  struct Limit {
+    double x;
+    std::string name;
+  };
+  std::vector<Limit> limits = {};  // dashed vertical lines
 
   bool empty() const;  // whether no point can be drawn
 };

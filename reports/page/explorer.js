@@ -54,7 +54,14 @@ function figure_of(title, values, high, inside, names = []) {
   return all;
 }
 const words = (x, y, anchor, text) => drawn("text", {x, y, "text-anchor": anchor}, text);
+// The look of a series: that which it has in the page's other charts, if all have one.
+const looks = new Map([...document.querySelectorAll("figure .names li")].map((e) => [e.textContent.trim(), e.className]));
+const named = (m) => m.label + (m.k === null ? "" : ", k " + m.k);
 const style_of = (i) => "c" + (i % 8) + " d" + (Math.floor(i / 8) % 3);
+function style_of_method(m) {
+  const look = (one) => looks.get(named(one)) ?? looks.get(named(one) + ", " + one.acceptance);
+  return of_label().every(look) ? look(m) : style_of(of_label().indexOf(m));
+}
 
 // `series`: names, styles and points {x, y, low, high, tip}. `level`: a dashed line and its name.
 function chart(title, values, x_title, series, level) {
@@ -106,22 +113,20 @@ function along(of) {
 function curves(name, low, high) {
   const over_k = chosen.along === "draft length k", all = over_k ? [method()] : of_label();
   return all.map((m) => {
-    const i = over_k ? 0 : of_label().indexOf(m), mine = m === method();
-    const name_of = chosen.label + (m.k === null || over_k ? "" : ", k " + m.k);
+    const mine = m === method(), name_of = over_k ? chosen.label : named(m);
     const points = along(m).filter(([, n]) => figure(name, n) !== null).map(([x, n]) => {
       const has_band = mine && low && figure(low, n) !== null;
       return {x, y: figure(name, n), ...(has_band ? {low: figure(low, n), high: figure(high, n)} : {}),
         tip: name_of + "\n" + chosen.along + ": " + x + "\n" + name + ": " + shown(name, n) +
           (has_band ? " (" + shown(low, n) + " to " + shown(high, n) + ")" : "")};
     });
-    return {name: name_of, style: style_of(i), bold: mine, points};
+    return {name: name_of, style: style_of_method(m), bold: mine, points};
   });
 }
 function break_even() {
-  return [["tokens per step", "given"], ["needed to break even", "needed"]].map(([name, title], i) => ({
-    name: title === "given" ? "of this acceptance" : "needed to break even", style: style_of(i), points: along(method())
-      .filter(([, n]) => figure(name, n) !== null).map(([x, n]) => ({x, y: figure(name, n),
-        tip: name + ": " + shown(name, n) + "\n" + chosen.along + ": " + x}))}));
+  return ["tokens per step", "needed to break even"].map((name, i) => ({name, style: style_of(i),
+    points: along(method()).filter(([, n]) => figure(name, n) !== null).map(([x, n]) => ({x, y: figure(name, n),
+      tip: name + ": " + shown(name, n) + "\n" + chosen.along + ": " + x}))}));
 }
 function best_lengths() {
   const b = axis_named("batch size"), p = axis_named("prompt tokens");
@@ -157,9 +162,10 @@ function best_lengths() {
 }
 
 function slider(name, values, index, choose) {
+  const text = (i) => String(values[i]).replace(/[{}"]/g, "");
   const input = made("input", {type: "range", min: 0, max: values.length - 1, value: index, "aria-label": name}),
-    value = made("b", {}, String(values[index]));
-  input.setAttribute("aria-valuetext", String(values[index]));
+    value = made("b", {}, text(index));
+  input.setAttribute("aria-valuetext", text(index));
   input.oninput = () => {
     choose(+input.value);
     show(name);
@@ -217,10 +223,11 @@ function show(focus) {
       chart("Request speedup", "over plain decoding, prompts included", x, curves("request speedup"), one),
       best_lengths(),
       chart("Break-even acceptance", "tokens per sequence and step at which decoding is as fast as plain", x, break_even())),
-    made("h3", {}, "The chosen point: " + chosen.label + (method().k === null ? "" : ", k " + method().k)), ...the_point());
+    made("h3", {}, "The chosen point: " + named(method())), ...the_point());
   explored.querySelector(`[data-name="${focus}"] :is(input, select)`)?.focus();
 }
 if (labels.length) {
+  chosen.k = Math.max(0, of_label().findIndex((m) => grid.best[point_at(chosen.axes, m)]));
   explored.hidden = false;
   show();
 }

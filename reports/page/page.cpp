@@ -4,6 +4,7 @@
 #include "core/errors.h"
 #include "core/printable.h"
 #include "reports/page/html_page.h"
+#include "reports/page/text_chart.h"
 #include "reports/paragraph.h"
 
 namespace draftline {
@@ -34,6 +35,7 @@ class TextPage : public Page {
   }
   void show(const Table& t) override { put(t.to_text(to_.width)); }
   void show(const Chart&) override {}
+  void plot(const Chart& c) override { put((begun_ ? "\n" : "") + draftline::to_text(c, to_.width)); }
   void finish() override { finish_stream(to_.stream); }
 
  private:

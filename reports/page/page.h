@@ -30,6 +30,7 @@ class Page {
   virtual void verdict(const std::string& answer, const std::vector<std::string>& more,
                        const std::vector<std::string>& doubts);
   virtual void command(const std::string& title, const std::string& line);  // one to copy
+  virtual void plot(const Chart&) {}  // a chart as text, in a terminal
   virtual void show(const Bars&) {}
   virtual void show(const HeatMap&) {}
   virtual void explorer(const std::string& /*grid*/) {}  // JSON for explorer.js; only on pages with scripts
