@@ -3,8 +3,10 @@
 // of public tables. Prints the errors on held-out shapes and the differences to another calibration.
 #include <algorithm>
 #include <iostream>
+#include <sstream>
 
 #include "cli/calibrate_served.h"
+#include "cli/calibration_page.h"
 #include "cli/calibration_report.h"
 #include "cli/command.h"
 #include "cli/options.h"
@@ -20,7 +22,7 @@ using namespace measure;
 namespace {
 
 struct CalibrateOptions : CalibrationInput {
-  std::filesystem::path out, engine_out, compare_out;
+  std::filesystem::path out, engine_out, compare_out, html;
   std::vector<std::string> compare;
   ServedOptions served;
   bool json = false;
@@ -51,6 +53,7 @@ int calibrate_engine(const CalibrateOptions& o, const Common& common) {
   if (!o.out.empty())
     throw InputErrors("--out: is the file of a device; with --served use --engine-out for the engine's profile");
   if (!o.compare.empty()) throw InputErrors("--compare: requires times of kernels, not benchmarks of a server");
+  if (!o.html.empty()) throw InputErrors("--html: requires times of kernels, not benchmarks of a server");
   ServedOptions served = o.served;
   const auto needed = [](const char* option, const std::string& given) {
     if (given.empty()) throw InputErrors(std::string(option) + ": is required by --served");
@@ -68,7 +71,7 @@ int calibrate_engine(const CalibrateOptions& o, const Common& common) {
   return calibrate_served(served, common.data);
 }
 
-// Compares this calibration with one device, or two devices with each other. `m`: null for tables.
+// Compares this calibration with one device, or two devices with each other; without a device, with itself. `m`: null for tables.
 Comparison compare(const CalibrateOptions& o, const Measured* m, const CalibratedDevice& calibrated) {
   const auto named = [&](const std::string& name) {
     return device_of(named_or_file(name, o.data / "devices"), o.data / "devices");
@@ -77,9 +80,10 @@ Comparison compare(const CalibrateOptions& o, const Measured* m, const Calibrate
     const Document d = Document::from_text(text_of(calibrated.device), "calibration.json");
     return read_device(d.root(), o.data / "devices");
   };
+  const std::string this_one = "this calibration, fitted to these points";
   const bool two = o.compare.size() == 2;
-  Comparison c{two ? o.compare[0] : "this calibration, fitted to these points", o.compare.back(), {}};
-  const Device first = two ? named(o.compare[0]) : ours(), second = named(c.second);
+  Comparison c{two ? o.compare[0] : this_one, o.compare.empty() ? this_one : o.compare.back(), {}};
+  const Device first = two ? named(o.compare[0]) : ours(), second = o.compare.empty() ? first : named(c.second);
   c.points = m ? compare_devices(*m, first, second) : compare_devices(calibrated.times, o.measured, first, second);
   if (c.points.empty()) throw InputErrors("--compare: there is no measured point that both devices can predict");
   return c;
@@ -117,7 +121,7 @@ int calibrate(CalibrateOptions o, const Common& common) {
     throw InputErrors("--engine-out: tables of kernels contain no host times of an engine");
   if (o.compare.empty() && !o.compare_out.empty()) throw InputErrors("--compare-out: requires --compare");
   if (o.locator.empty()) o.locator = o.measured.lexically_normal().filename().string();
-  check_outputs({{"--out", o.out}, {"--engine-out", o.engine_out}, {"--compare-out", o.compare_out}}, inputs_of(o));
+  check_outputs({{"--out", o.out}, {"--engine-out", o.engine_out}, {"--compare-out", o.compare_out}, {"--html", o.html}}, inputs_of(o));
   if (!tables && is_table(o.measured))
     throw InputErrors(printable(o.measured.string(), 1000) + ": is a single table; give the folder that contains it");
   o.tensor_parallel = o.served.tensor_parallel;
@@ -127,11 +131,17 @@ int calibrate(CalibrateOptions o, const Common& common) {
   const CalibratedDevice r = tables ? calibrated_from_tables(o) : calibrated_device(o, m);
   const std::optional<Comparison> compared =
       o.compare.empty() ? std::nullopt : std::optional(compare(o, tables ? nullptr : &m, r));
+  std::ostringstream page;
+  if (!o.html.empty()) {
+    const Comparison c = compared ? *compared : compare(o, tables ? nullptr : &m, r);
+    write_calibration_page({page, Format::html, {.verb = "calibrate", .data = o.data}}, r, c.points, c.second);
+  }
   const std::string device = device_text(o, measured, r);
   const std::string engine = o.engine_out.empty() ? std::string() : engine_text(o, measured, r);
   // All input has been checked by now, so that either all files are written or none.
   if (!o.engine_out.empty()) write_text_file(o.engine_out, engine);
   if (!o.out.empty()) write_text_file(o.out, device);
+  if (!o.html.empty()) write_text_file(o.html, page.str());
   if (!o.compare_out.empty()) write_comparison_csv(o.compare_out, compared->points, compared->first, compared->second);
   print_excluded_rows(std::cerr, r);
   print_warnings(std::cerr, r.quality);
@@ -198,6 +208,7 @@ void add_calibrate(CLI::App& app, Action& chosen) {
                    "calibration; two: compares the first with the second")
       ->expected(1, 2);
   verb->add_option("--compare-out", o->compare_out, "writes a CSV file with a row per compared point");
+  verb->add_option("--html", o->html, "writes a page with each measured kernel against its prediction");
   verb->add_flag("--json", o->json, "print only the device file on standard output");
   verb->footer(
       "Examples:\n  draftline probe --out cpu.json && draftline calibrate cpu.json --out my-cpu.json\n"

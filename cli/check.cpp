@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <sstream>
 
 #include "api/answer.h"
 #include "cli/command.h"
@@ -18,6 +19,7 @@
 #include "core/json_parse.h"
 #include "core/text_file.h"
 #include "gate/change_table.h"
+#include "gate/gate_page.h"
 #include "gate/gate_report.h"
 #include "gate/measured_change.h"
 
@@ -30,7 +32,7 @@ namespace fs = std::filesystem;
 
 struct CheckOptions {
   std::vector<fs::path> pins, against, measured;
-  fs::path scenarios, anchors, junit, markdown, reference;
+  fs::path scenarios, anchors, junit, markdown, html, reference;
   bool approve = false, exact = false, json = false;
   int jobs = 1;
   double tolerance = Tolerance{}.relative, within = 0.05;
@@ -51,6 +53,7 @@ void refuse_idle_options(const CheckOptions& o) {
       {"--within", {measured, "--within requires --measured"}},
       {"--exact", {!measured, "--exact applies to predictions, not to --measured"}},
       {"--junit", {!measured, "--junit applies to predictions; use --json with --measured"}},
+      {"--html", {!measured, "--html applies to predictions; use --json with --measured"}},
       {"--markdown", {!measured, "--markdown applies to predictions; use --json with --measured"}},
       {"--reference-data", {!o.anchors.empty(), "--reference-data requires --anchors"}}};
   std::vector<std::string> idle;
@@ -62,6 +65,11 @@ void refuse_idle_options(const CheckOptions& o) {
 }
 
 int finish(const CheckOptions& o, const GateReport& report) {
+  if (!o.html.empty()) {
+    std::ostringstream page;
+    write_gate_page({page, Format::html, {.verb = "check", .data = {}}}, report);
+    write_text_file(o.html, page.str());
+  }
   if (!o.junit.empty()) write_text_file(o.junit, gate_junit(report));
   if (!o.markdown.empty()) write_text_file(o.markdown, gate_markdown(report));
   if (o.json) write_gate_json(std::cout, report);
@@ -161,7 +169,7 @@ int check_pins(const CheckOptions& o, const Common& common) {
   std::vector<fs::path> kept;
   for (const auto& [file, fingerprint] : inputs) kept.push_back(file);
   for (const NotPinned& other : read.others) kept.push_back(other.file);
-  check_outputs({{"--junit", o.junit}, {"--markdown", o.markdown}}, kept);
+  check_outputs({{"--junit", o.junit}, {"--markdown", o.markdown}, {"--html", o.html}}, kept);
   PinsOfFiles all;
   for (const PinFile& file : files)
     for (const Pin& pin : file.pins) all.emplace_back(&file, &pin);
@@ -234,7 +242,7 @@ int check_all(CheckOptions o, const Common& common) {
   inputs.insert(inputs.end(), o.against.begin(), o.against.end());
   inputs.insert(inputs.end(), o.measured.begin(), o.measured.end());
   inputs.push_back(o.anchors);
-  check_outputs({{"--junit", o.junit}, {"--markdown", o.markdown}}, inputs);
+  check_outputs({{"--junit", o.junit}, {"--markdown", o.markdown}, {"--html", o.html}}, inputs);
   refuse_idle_options(o);
   if (const char* folder = std::getenv("DRAFTLINE_REFERENCE_DATA"); o.reference.empty() && folder != nullptr)
     o.reference = folder;
@@ -274,6 +282,7 @@ void add_check(CLI::App& app, Action& chosen) {
       ->capture_default_str();
   verb->add_option("--junit", o->junit, "write a JUnit XML file, a test case for each pin");
   verb->add_option("--markdown", o->markdown, "write a Markdown file, for a job's summary");
+  verb->add_option("--html", o->html, "write a page with a chart of what moved");
   verb->add_flag("--json", o->json, "one JSON document on standard output");
   verb->add_option("--jobs", o->jobs, "threads (1); the output does not depend on it")->check(CLI::Range(1, 1024));
   verb->footer(

@@ -28,20 +28,6 @@ std::string tolerance_text(const std::vector<ChangeRow>& rows) {
   return one ? "The tolerance is " + significant(*one, 1) + " of the value.\n" : "";
 }
 
-std::string headline(const GateReport& r) {
-  std::size_t figures = 0, changes = 0, pins = 0;
-  for (const Checked& pin : r.pins) {
-    figures += pin.figures;
-    changes += pin.changes.size();
-    pins += pin.fine() ? 0 : 1;
-  }
-  if (pins == 0)
-    return counted(figures, "figure") + " of " + counted(r.pins.size(), "pin") + (figures == 1 ? " is" : " are") +
-           " as approved.";
-  return counted(changes, "change") + " in " + std::to_string(pins) + " of " + counted(r.pins.size(), "pin") + " (" +
-         counted(figures, "approved figure") + ").";
-}
-
 // "  1: data/devices/h100-sxm.json: ... (20 pins)", a line each.
 std::string causes_text(const std::vector<Cause>& causes, const std::string& before, const std::string& after,
                         const Safe& safe) {
@@ -69,20 +55,6 @@ std::string in_markdown(const std::string& text) {
   return out;
 }
 
-Table anchors_table(const std::vector<Anchored>& anchors, const Safe& safe) {
-  Table table({"anchor", "cells", "median error", "at the pin", "largest", {"in 90 %", "", false, true}, "note"});
-  const auto inside = [](const Coverage& c) {  // their interval
-    return c.known == 0 ? "" : std::to_string(c.inside) + " of " + std::to_string(c.known);
-  };
-  for (const Anchored& a : anchors)
-    table.add({safe(a.group), a.errors.cells, percent_cell(a.errors.median), percent_cell(a.pinned_median),
-               percent_cell(a.errors.largest), inside(a.coverage),
-               a.left_out  ? safe(*a.left_out)
-               : a.alert() ? std::string("ALERT: further from the measurement")
-                           : std::string()});
-  return table;
-}
-
 // A text escaped for XML 1.0, without control characters and ill-formed UTF-8.
 std::string escaped(std::string_view text) {
   std::string out;
@@ -102,6 +74,34 @@ std::string escaped(std::string_view text) {
 
 }  // namespace
 
+std::string headline_of(const GateReport& r) {
+  std::size_t figures = 0, changes = 0, pins = 0;
+  for (const Checked& pin : r.pins) {
+    figures += pin.figures;
+    changes += pin.changes.size();
+    pins += pin.fine() ? 0 : 1;
+  }
+  if (pins == 0)
+    return counted(figures, "figure") + " of " + counted(r.pins.size(), "pin") + (figures == 1 ? " is" : " are") +
+           " as approved.";
+  return counted(changes, "change") + " in " + std::to_string(pins) + " of " + counted(r.pins.size(), "pin") + " (" +
+         counted(figures, "approved figure") + ").";
+}
+
+Table anchors_table(const std::vector<Anchored>& anchors, const Safe& safe) {
+  Table table({"anchor", "cells", "median error", "at the pin", "largest", {"in 90 %", "", false, true}, "note"});
+  const auto inside = [](const Coverage& c) {  // their interval
+    return c.known == 0 ? "" : std::to_string(c.inside) + " of " + std::to_string(c.known);
+  };
+  for (const Anchored& a : anchors)
+    table.add({safe(a.group), a.errors.cells, percent_cell(a.errors.median), percent_cell(a.pinned_median),
+               percent_cell(a.errors.largest), inside(a.coverage),
+               a.left_out  ? safe(*a.left_out)
+               : a.alert() ? std::string("ALERT: further from the measurement")
+                           : std::string()});
+  return table;
+}
+
 bool GateReport::fine() const {
   return std::ranges::all_of(pins, [](const Checked& c) { return c.fine(); });
 }
@@ -114,7 +114,7 @@ std::string gate_text(const GateReport& r, std::size_t width) {
   const std::size_t columns = width > 0 ? width : kPage;
   const Safe safe = printable_lines;
   std::string text;
-  if (!r.pins.empty()) text += headline(r) + "\n";
+  if (!r.pins.empty()) text += headline_of(r) + "\n";
   for (const Checked& pin : r.pins)
     if (pin.failure) text += safe(pin.question + ": " + *pin.failure) + "\n";
   const ChangeRows rows = rows_of(r.pins);
@@ -136,7 +136,7 @@ std::string gate_text(const GateReport& r, std::size_t width) {
 
 std::string gate_markdown(const GateReport& r) {
   std::string text = "## draftline check: " + std::string(r.fine() ? "no changes" : "predictions changed") + "\n\n";
-  if (!r.pins.empty()) text += headline(r) + "\n\n";
+  if (!r.pins.empty()) text += headline_of(r) + "\n\n";
   for (const Checked& pin : r.pins)
     if (pin.failure) text += "- " + in_markdown(pin.question + ": " + *pin.failure) + "\n";
   const ChangeRows rows = rows_of(r.pins);

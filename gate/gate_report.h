@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gate/anchors.h"
+#include "gate/change_table.h"
 #include "gate/gate.h"
 
 namespace draftline::gate {
@@ -18,6 +19,8 @@ struct GateReport {
   bool wrong_input() const;  // a pin's question has a mistake
 };
 
+std::string headline_of(const GateReport&);  // how many pins were checked and changed
+Table anchors_table(const std::vector<Anchored>&, const Safe& safe);
 std::string gate_text(const GateReport&, std::size_t width);  // `width`: of the terminal in columns; 0: 120
 std::string gate_markdown(const GateReport&);
 std::string gate_junit(const GateReport&);

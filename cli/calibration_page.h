@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report of `draftline calibrate` as a page: the errors of the fits on held-out shapes, and each measured kernel
+// against its prediction.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "model/calibration/calibrated_files.h"
+#include "model/calibration/compared_devices.h"
+#include "reports/output.h"
+
+namespace draftline::cli {
+
+// `points`: with predictions of the device called `second` as the second.
+void write_calibration_page(const Output&, const CalibratedDevice&, const std::vector<ComparedPoint>& points,
+                            const std::string& second);
+
+}  // namespace draftline::cli
