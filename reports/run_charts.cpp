@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/run_charts.h"
 
+#include <algorithm>
 #include <array>
 
 #include "reports/run_figures.h"
@@ -90,10 +91,14 @@ void RunCharts::add(const Outcome& o) {
 
 void RunCharts::show_on(Page& page) const {
   explorer_.show_on(page);
-  for (const Chart& c : speedups_.charts()) page.show(c);
-  for (const Chart& c : rates_.charts(false)) page.show(c);  // along the batch sizes
+  const auto speedups = speedups_.charts(), rates = rates_.charts(false);  // along the batch sizes
+  const bool first_alone = explorer_.explores();                           // an explorer has the other setups
+  for (const auto* charts : {&speedups, &rates})
+    for (std::size_t i = 0; i < (first_alone ? std::min<std::size_t>(1, charts->size()) : charts->size()); ++i)
+      page.show((*charts)[i]);
   steps_.show_on(page);
-  page.say(rates_.left_out().empty() ? speedups_.left_out() : rates_.left_out());
+  if (first_alone && speedups.size() > 1) page.say("These charts are of the first setup; the explorer and the table have all.");
+  else page.say(rates_.left_out().empty() ? speedups_.left_out() : rates_.left_out());
 }
 
 }  // namespace draftline

@@ -20,7 +20,8 @@ class RunExplorer {
  public:
   explicit RunExplorer(const Scenario&);  // the scenario must outlive the explorer
   void add(const Outcome&);
-  void show_on(Page&) const;  // nothing unless at least two lists of the scenario have several values
+  bool explores() const { return !figures_.empty(); }  // whether two lists or more have several values
+  void show_on(Page&) const;                           // nothing unless it explores
 
   // The best draft length over batch and prompt of the first setup and method, as a drawing for pages without scripts.
   // None unless there are several lengths, batches and prompts.

@@ -50,7 +50,7 @@ void HtmlPage::say(const std::string& text) {
 }
 
 void HtmlPage::show(const Table& t) {
-  constexpr std::size_t kMostRows = 2000;
+  constexpr std::size_t kMostRows = 1000;
   put("<div class=\"wide\" tabindex=\"0\">\n" + t.to_html(kMostRows) + "</div>\n");
   if (t.rows() > kMostRows)
     say("The table has the first " + std::to_string(kMostRows) + " of " + std::to_string(t.rows()) +

@@ -65,7 +65,7 @@ TEST_CASE("a page of run has what the table has, and the speedups as points with
   CHECK(contains(html, "<p>Perhaps.</p>"));
   CHECK(contains(html, "<p>All points: device h100-sxm, TP 1, transformer llama-3.1-8b, precision bf16, engine vllm-"));
   CHECK(contains(html, "<li>data/devices/h100-sxm.json "));
-  CHECK(count_of(html, "<figure>") == 2);
+  CHECK(count_of(html, "<figure>") == 2 + 3);  // speedups, rates, and a step at each batch
   CHECK(count_of(html, "<tr>") == 1 + 9);
   CHECK(count_of(html, "<title>eagle3, k 3\nbatch size: ") == 3);
   CHECK(count_of(html, "<title>autoregressive\nbatch size: ") == 0);  // its speedup is the dashed line
@@ -80,7 +80,8 @@ TEST_CASE("a page of run has what the table has, and the speedups as points with
 
 TEST_CASE("a method has one colour on a page, though the first chart leaves plain decoding out") {
   const std::string html = ran(R"("batch_size": [1, 16])");
-  const std::string speedups = html.substr(0, html.rfind("<figure>")), rates = html.substr(html.rfind("<figure>"));
+  const std::size_t second = html.find("<figure>", html.find("<figure>") + 1);
+  const std::string speedups = html.substr(0, second), rates = html.substr(second);
   REQUIRE(look_of(speedups, "autoregressive").empty());
   const std::string plain = look_of(rates, "autoregressive");
   CHECK(!plain.empty());
@@ -93,12 +94,15 @@ TEST_CASE("a method has one colour on a page, though the first chart leaves plai
 
 TEST_CASE("charts of run are along the first list with several values, one for each setup") {
   const std::string lengths = ran(R"("batch_size": 4, "prompt_tokens": [512, 8192], "tensor_parallel": [1, 2])");
-  CHECK(count_of(lengths, "<figure>") == 2);
+  CHECK(count_of(lengths, "<figure>") == 1 + 1);  // of the first setup, as an explorer has all; and a step
   CHECK(contains(lengths, "aria-label=\"Decode speedup: TP 1\""));
-  CHECK(contains(lengths, "aria-label=\"Decode speedup: TP 2\""));
-  CHECK(count_of(lengths, ">prompt tokens</text>") == 2);
+  CHECK(contains(lengths, "These charts are of the first setup"));
+  CHECK(count_of(lengths, ">prompt tokens</text>") == 1);
+  const std::string devices = ran(R"("batch_size": 4, "tensor_parallel": [1, 2], "method": {"name": "p_eagle",
+      "draft_length": 3, "acceptance": {"rate": 0.7}})");
+  CHECK(contains(devices, "aria-label=\"Decode speedup: TP 2\""));
   const std::string drafts = ran(R"("batch_size": 4)");
-  CHECK(count_of(drafts, "<figure>") == 1);
+  CHECK(count_of(drafts, "<figure>") == 1 + 1);
   CHECK(count_of(drafts, "<title>eagle3\ndraft length k: ") == 2);  // one series, over k
   const std::string block = ran(R"("batch_size": 4, "method": {"name": "p_eagle", "acceptance": {"rate": 0.7}})");
   CHECK(count_of(block, "<circle") == 0);  // without a draft length it has no place
@@ -109,9 +113,10 @@ TEST_CASE("a page of simulate shows latencies over the load, and the targets") {
       R"("slo": {"tpot_p99": "20 ms"}, "workload": {"requests": 50, "arrivals": {"process": "poisson", "rate": )";
   const std::string html = simulated(workload + R"(["2 /s", "8 /s"]}})");
   check_is_a_page(html);
-  CHECK(count_of(html, "<figure>") == 3);
+  CHECK(count_of(html, "<figure>") == 3 + 2 * 3);  // figures over the rate; three distributions for each rate
   CHECK(count_of(html, ">rate (/s)</text>") == 3);
-  CHECK(count_of(html, ">tpot_p99</text>") == 1);
+  CHECK(count_of(html, ">tpot_p99</text>") == 1 + 2);
+  CHECK(contains(html, "aria-label=\"Time to first token: rate 8 /s\""));
   CHECK(count_of(html, "<title>autoregressive\nrate (/s): 8\nrequests/s within the targets: ") == 1);
   const std::string single = simulated(workload + R"("2 /s"}})");  // no load to draw over
   CHECK(count_of(single, ">output tokens/s</text>") == 3);
@@ -138,7 +143,7 @@ TEST_CASE("replications that agree but for rounding are drawn, too") {
   const std::string html = simulated(R"("prompt_tokens": 500, "output_tokens": 100, "replications": 6,
       "workload": {"requests": 3, "arrivals": {"process": "closed", "concurrency": 1}})");
   check_is_a_page(html);
-  CHECK(count_of(html, "<title>autoregressive\n") == 2);
+  CHECK(count_of(html, "<title>autoregressive\noutput tokens/s: ") == 2);
 }
 
 TEST_CASE("a page of plan shows fleets by price and latency, and joins those that no other beats") {
