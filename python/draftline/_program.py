@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program in the package, and the verbs that it answers in a process of its own. Their keyword arguments are the
+options of the verb (`python -m draftline VERB --help`) with _ for -: a list gives several values, True a flag."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any, NoReturn, Sequence, Union
+
+from ._errors import Bug, DeviceError, DraftlineWarning, InputError
+from ._result import Document
+
+PROGRAM = Path(__file__).parent / "bin" / "draftline"
+File = Union[str, "os.PathLike[str]"]
+
+_FINE, _MISSED, _INPUT, _DEVICE = 0, 1, 2, 3
+
+
+def main() -> NoReturn:
+    """Becomes the program, with the arguments of this process."""
+    os.execv(PROGRAM, ["draftline", *sys.argv[1:]])
+
+
+def _positional(file: File) -> str:
+    name = os.fspath(file)
+    return os.path.join(".", name) if name.startswith("-") else name
+
+
+def _option(name: str, value: Any) -> list[str]:
+    flag = "--" + name.replace("_", "-")
+    if value is None or value is False:
+        return []
+    if value is True:
+        return [flag]
+    if isinstance(value, dict):
+        value = json.dumps(value)
+    if isinstance(value, (list, tuple)):
+        return [flag, *(_positional(one) if isinstance(one, (str, os.PathLike)) else str(one) for one in value)]
+    return [f"{flag}={os.fspath(value) if isinstance(value, os.PathLike) else value}"]
+
+
+def _run(command: list[str]) -> tuple[int, str, str]:
+    """Exit code, output and messages. The process ends with this call, also after Ctrl-C."""
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          encoding="utf-8") as process:
+        try:
+            printed, said = process.communicate()
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+    return process.returncode, printed, said
+
+
+def _ask(verb: str, arguments: Sequence[str], options: dict[str, Any]) -> Document:
+    command = [os.fspath(PROGRAM), verb, *arguments]
+    for name, value in options.items():
+        command += _option(name, value)
+    code, printed, said = _run([*command, "--json"])
+    if code in (-signal.SIGINT, 128 + signal.SIGINT):
+        raise KeyboardInterrupt
+    if code == _INPUT and not printed:
+        raise InputError(said.splitlines())
+    if code == _DEVICE:
+        raise DeviceError(said.strip())
+    if code not in (_FINE, _MISSED, _INPUT):
+        raise Bug(f"{verb} ended with {code}: {said.strip()}")
+    if code == _FINE:
+        for note in said.splitlines():
+            warnings.warn(note, DraftlineWarning, stacklevel=3)
+    return Document(printed, missed=code != _FINE)
+
+
+def check(*pins: File, **options: Any) -> Document:
+    """Recomputes pinned predictions; `missed` if a figure changed or a pin can't be recomputed."""
+    return _ask("check", [_positional(file) for file in pins], options)
+
+
+def calibrate(measured: File, **options: Any) -> Document:
+    """The device file that fits a measured file, or a folder of tables of kernels."""
+    return _ask("calibrate", [_positional(measured)], options)
+
+
+def calibrate_served(*files: File, engine: File, device: File, transformer: File, **options: Any) -> Document:
+    """The engine profile that fits benchmarks of a server."""
+    named = {"served": list(files), "engine": engine, "device": device, "transformer": transformer}
+    return _ask("calibrate", [], {**named, **options})
+
+
+class Decoded(Document):
+    """Texts of the reference decoder."""
+
+    def __init__(self, json: str, tokenizer: Any):
+        super().__init__(json, missed=False)
+        self._tokenizer = tokenizer
+
+    @property
+    def tokens(self) -> list[list[int]]:
+        """The new tokens of each prompt."""
+        return [text["tokens"] for text in self.to_dict()["texts"]]
+
+    @property
+    def texts(self) -> list[str]:
+        """The new tokens as text, by the tokenizer of the network's folder."""
+        if self._tokenizer is None:
+            raise ValueError("texts: the prompts were token ids; `tokens` has the answers")
+        return [self._tokenizer.decode(tokens) for tokens in self.tokens]
+
+
+def _tokenizer_of(transformer: File) -> Any:
+    file = Path(transformer) / "tokenizer.json"
+    if not file.exists():
+        raise InputError([f"{file}: no such file; give prompts as lists of token ids"])
+    try:
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise ImportError("prompts as text need tokenizers: pip install tokenizers") from error
+    return Tokenizer.from_file(os.fspath(file))
+
+
+def decode(transformer: File, prompts: Sequence[Sequence[int] | str], **options: Any) -> Decoded:
+    """Decodes prompts, lists of token ids or texts, with any method. `method` is a name or a dictionary as in a
+    scenario."""
+    tokenizer: Any = _tokenizer_of(transformer) if any(isinstance(prompt, str) for prompt in prompts) else None
+    arguments = [f"--transformer={os.fspath(transformer)}"]
+    for prompt in prompts:
+        ids = tokenizer.encode(prompt).ids if isinstance(prompt, str) else prompt
+        arguments.append("--prompt=" + " ".join(str(int(one)) for one in ids))
+    return Decoded(_ask("decode", arguments, options).json, tokenizer)
