@@ -75,8 +75,8 @@ std::string mistake_in(const GgufText& text) {
   return mistake_of([&] { GgufWeights{path}; });
 }
 
-constexpr std::uint32_t kF32 = 0, kF16 = 1, kQ4K = 12, kIq4Nl = 20;
-std::uint32_t all_q4k(const std::string&, std::uint32_t) { return kQ4K; }
+constexpr std::uint32_t kGgufF32 = 0, kGgufF16 = 1, kGgufQ4K = 12, kGgufIq4Nl = 20;
+std::uint32_t all_q4k(const std::string&, std::uint32_t) { return kGgufQ4K; }
 
 }  // namespace
 
@@ -85,10 +85,10 @@ TEST_CASE("a GGUF file whose tensors are not those of its network is refused wit
   CHECK(contains(mistake_in(gguf_llama({}, all_q4k, "gemma3")),
                  "the weights of the architecture \"gemma3\" are not loaded"));
   CHECK(contains(
-      mistake_in(gguf_llama({}, [](const std::string& name, auto) { return name == "attn_v" ? kIq4Nl : kQ4K; })),
+      mistake_in(gguf_llama({}, [](const std::string& name, auto) { return name == "attn_v" ? kGgufIq4Nl : kGgufQ4K; })),
       "tensor \"blk.0.attn_v.weight\": values of dtype IQ4_NL can't be used; F32, F16, BF16, Q4_0"));
   GgufText more = gguf_llama({}, all_q4k);
-  more.tensor("blk.0.attn_rot.weight", {8}, kF32);
+  more.tensor("blk.0.attn_rot.weight", {8}, kGgufF32);
   CHECK(contains(mistake_in(more),
                  "tensor \"blk.0.attn_rot.weight\": a network as config.json describes it has no such"));
   GgufText scaled = gguf_llama({}, all_q4k);
@@ -98,7 +98,7 @@ TEST_CASE("a GGUF file whose tensors are not those of its network is refused wit
   remarked.text("quantiser.host", "somewhere");
   CHECK(mistake_in(remarked) == "none");
   GgufText twice = gguf_llama({}, all_q4k);
-  twice.tensor("blk.0.post_attention_norm.weight", {256}, kF32);  // which is the norm of MLPs in transformers
+  twice.tensor("blk.0.post_attention_norm.weight", {256}, kGgufF32);  // which is the norm of MLPs in transformers
   CHECK(contains(mistake_in(twice), "are the same weight"));
 }
 
@@ -106,7 +106,7 @@ TEST_CASE("a value of a GGUF file that is not finite is refused when it is loade
   const FreshFolder folder;
   const auto path = folder.path() / "endless.gguf";
   GgufText text;
-  text.tensor("x", {4}, kF16);
+  text.tensor("x", {4}, kGgufF16);
   std::ofstream(path, std::ios::binary) << text.header() << std::string(64, '\x7c');  // 0x7c7c: no number
   const GgufFile file(GgufHeader::read(path), "", disk());
   std::vector<float> values(4);

@@ -23,7 +23,7 @@ struct GgufRow {
   std::vector<std::string> vectors;                         // small tensors by which a property is told
 };
 
-const std::vector<GgufRow> kRows{
+const std::vector<GgufRow> kGgufRows{
     {"llama", "llama-3.1-8b", {{"rope.dimension_count", 128}, {"vocab_size", 128256}}, {}},
     {"llama", "mixtral-8x7b", {{"expert_count", 8}, {"expert_used_count", 2}, {"rope.dimension_count", 128}}, {}},
     {"qwen2", "qwen2.5-7b", {}, {"blk.0.attn_q.bias"}},
@@ -143,7 +143,7 @@ const std::vector<GgufRow> kRows{
      {}},
     {"mistral3", "ministral-3-8b", {{"attention.key_length", 128}}, {}}};
 
-constexpr std::uint32_t kF32 = 0, kF16 = 1;
+constexpr std::uint32_t kSingles = 0, kHalves = 1;
 
 // A file of the row's architecture, with the sizes of the shipped network.
 GgufText gguf_of(const GgufRow& row, const TransformerShape& shipped, const nlohmann::json& config) {
@@ -173,24 +173,24 @@ GgufText gguf_of(const GgufRow& row, const TransformerShape& shipped, const nloh
   const std::uint64_t hidden = static_cast<std::uint64_t>(shipped.hidden),
                       vocabulary = static_cast<std::uint64_t>(shipped.vocabulary);
   double rest = parameters(shipped) - to_double(hidden * vocabulary) - to_double(64 * hidden);
-  t.tensor("token_embd.weight", {hidden, vocabulary}, kF16);
+  t.tensor("token_embd.weight", {hidden, vocabulary}, kHalves);
   if (!shipped.tied_embeddings) {
-    t.tensor("output.weight", {hidden, vocabulary}, kF16);
+    t.tensor("output.weight", {hidden, vocabulary}, kHalves);
     rest -= to_double(hidden * vocabulary);
   }
-  t.tensor("blk.0.attn_q.weight", {hidden, 64}, kF16);
+  t.tensor("blk.0.attn_q.weight", {hidden, 64}, kHalves);
   const bool experts = shipped.experts() != nullptr;
   t.tensor(experts ? "blk.0.ffn_up_exps.weight" : "blk.0.ffn_up.weight",
-           {1024, static_cast<std::uint64_t>(rest / 1024)}, kF16);
-  for (const std::string& name : row.vectors) t.tensor(name, {8}, kF32);
-  if (has("nextn_predict_layers")) t.tensor("blk.46.ffn_up_exps.weight", {4096, 500000}, kF16);  // of the MTP module
+           {1024, static_cast<std::uint64_t>(rest / 1024)}, kHalves);
+  for (const std::string& name : row.vectors) t.tensor(name, {8}, kSingles);
+  if (has("nextn_predict_layers")) t.tensor("blk.46.ffn_up_exps.weight", {4096, 500000}, kHalves);  // of the MTP module
   return t;
 }
 
 }  // namespace
 
 TEST_CASE("a GGUF file of each architecture gives the network that ships under its name") {
-  const auto row = kRows.at(GENERATE(range(std::size_t{0}, kRows.size())));
+  const auto row = kGgufRows.at(GENERATE(range(std::size_t{0}, kGgufRows.size())));
   CAPTURE(row.architecture, row.network);
   const auto file = test::source_folder() / "data/transformers" / (row.network + ".json");
   const TransformerShape shipped =
@@ -233,7 +233,7 @@ TEST_CASE("a key of a GGUF file that is not used is named, or refused if it shap
   const auto of = [](const auto& add) {
     const FreshFolder folder;
     const auto path = folder.path() / "file.gguf";
-    GgufText t = gguf_llama({}, [](const std::string&, std::uint32_t) { return kF16; });
+    GgufText t = gguf_llama({}, [](const std::string&, std::uint32_t) { return kHalves; });
     add(t);
     t.write(path);
     return read_gguf_network(GgufHeader::read(path)).notes;
@@ -245,7 +245,7 @@ TEST_CASE("a key of a GGUF file that is not used is named, or refused if it shap
                  "the key \"llama.ssm.state_size\" shapes a network, but is not modelled for this architecture"));
   CHECK(contains(mistake_of([&] { of([](GgufText& t) { t.number("llama.attention.value_length", 32); }); }),
                  "values of another size than keys"));
-  const auto others = of([](GgufText& t) { t.tensor("blk.0.adapter.weight", {16, 16}, kF16); });
+  const auto others = of([](GgufText& t) { t.tensor("blk.0.adapter.weight", {16, 16}, kHalves); });
   CHECK(others ==
         std::vector<std::string>{"the tensor \"blk.0.adapter.weight\" and 0 others are of no known kind: their "
                                  "bytes are not counted"});
