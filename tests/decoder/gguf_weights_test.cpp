@@ -84,9 +84,9 @@ TEST_CASE("a GGUF file whose tensors are not those of its network is refused wit
   CHECK(mistake_in(gguf_llama({}, all_q4k)) == "none");
   CHECK(contains(mistake_in(gguf_llama({}, all_q4k, "gemma3")),
                  "the weights of the architecture \"gemma3\" are not loaded"));
-  CHECK(contains(
-      mistake_in(gguf_llama({}, [](const std::string& name, auto) { return name == "attn_v" ? kGgufIq4Nl : kGgufQ4K; })),
-      "tensor \"blk.0.attn_v.weight\": values of dtype IQ4_NL can't be used; F32, F16, BF16, Q4_0"));
+  CHECK(contains(mistake_in(gguf_llama(
+                     {}, [](const std::string& name, auto) { return name == "attn_v" ? kGgufIq4Nl : kGgufQ4K; })),
+                 "tensor \"blk.0.attn_v.weight\": values of dtype IQ4_NL can't be used; F32, F16, BF16, Q4_0"));
   GgufText more = gguf_llama({}, all_q4k);
   more.tensor("blk.0.attn_rot.weight", {8}, kGgufF32);
   CHECK(contains(mistake_in(more),
