@@ -98,7 +98,7 @@ TEST_CASE("charts of run are along the first list with several values, one for e
   CHECK(contains(lengths, "aria-label=\"Decode speedup: TP 1\""));
   CHECK(contains(lengths, "These charts are of the first setup"));
   CHECK(count_of(lengths, ">prompt tokens</text>") == 1);
-  const std::string devices = ran(R"("batch_size": 4, "tensor_parallel": [1, 2], "method": {"name": "p_eagle",
+  const std::string devices = ran(R"("batch_size": 4, "tensor_parallel": [1, 2], "method": {"name": "eagle3",
       "draft_length": 3, "acceptance": {"rate": 0.7}})");
   CHECK(contains(devices, "aria-label=\"Decode speedup: TP 2\""));
   const std::string drafts = ran(R"("batch_size": 4)");
