@@ -14,7 +14,7 @@ class AnswerWriter {
   ~AnswerWriter();
   void begin(const Answer&);  // writes nothing yet
   void add(const Result&);
-  void finish();  // throws OutputError (core/json_writer)
+  void finish();                // throws OutputError (core/json_writer)
   ServingObserver* observer();  // which "simulate" needs for its first run with a single point; null: none
 
   class Report;  // for one verb

@@ -121,7 +121,9 @@ int calibrate(CalibrateOptions o, const Common& common) {
     throw InputErrors("--engine-out: tables of kernels contain no host times of an engine");
   if (o.compare.empty() && !o.compare_out.empty()) throw InputErrors("--compare-out: requires --compare");
   if (o.locator.empty()) o.locator = o.measured.lexically_normal().filename().string();
-  check_outputs({{"--out", o.out}, {"--engine-out", o.engine_out}, {"--compare-out", o.compare_out}, {"--html", o.html}}, inputs_of(o));
+  check_outputs(
+      {{"--out", o.out}, {"--engine-out", o.engine_out}, {"--compare-out", o.compare_out}, {"--html", o.html}},
+      inputs_of(o));
   if (!tables && is_table(o.measured))
     throw InputErrors(printable(o.measured.string(), 1000) + ": is a single table; give the folder that contains it");
   o.tensor_parallel = o.served.tensor_parallel;

@@ -52,7 +52,9 @@ Chart KernelReport::roofline_of(const Outcome& o, const std::string& name) const
     Series& of_phase = phases[k.phase];
     of_phase.name = name_of(kPhaseNames, k.phase);
     of_phase.joined = false;
-    of_phase.points.push_back({intensity, k.work.flops.value / k.time.value, {},
+    of_phase.points.push_back({intensity,
+                               k.work.flops.value / k.time.value,
+                               {},
                                k.op + " " + k.shape + "\n" + std::to_string(k.count) + " of them: " + to_text(k.time)});
   }
   Series roof{"limits of " + device.name, {}};

@@ -97,7 +97,8 @@ void RunCharts::show_on(Page& page) const {
     for (std::size_t i = 0; i < (first_alone ? std::min<std::size_t>(1, charts->size()) : charts->size()); ++i)
       page.show((*charts)[i]);
   steps_.show_on(page);
-  if (first_alone && speedups.size() > 1) page.say("These charts are of the first setup; the explorer and the table have all.");
+  if (first_alone && speedups.size() > 1)
+    page.say("These charts are of the first setup; the explorer and the table have all.");
   else page.say(rates_.left_out().empty() ? speedups_.left_out() : rates_.left_out());
 }
 

@@ -27,10 +27,10 @@ std::optional<double> end_of_speedup(const Prediction& p, double Interval::*end)
 
 constexpr ExplorerFigure kExplorerFigures[] = {
     {"decode speedup", "", [](const Prediction& p) { return p.speedup; }},
-    {"decode speedup, low", "",
-     [](const Prediction& p) { return end_of_speedup(p, &Interval::low).value_or(NAN); }, false, true},
-    {"decode speedup, high", "",
-     [](const Prediction& p) { return end_of_speedup(p, &Interval::high).value_or(NAN); }, false, true},
+    {"decode speedup, low", "", [](const Prediction& p) { return end_of_speedup(p, &Interval::low).value_or(NAN); },
+     false, true},
+    {"decode speedup, high", "", [](const Prediction& p) { return end_of_speedup(p, &Interval::high).value_or(NAN); },
+     false, true},
     {"request speedup", "", [](const Prediction& p) { return p.speedup_with_prefill; }},
     {"decode tokens/s", "", [](const Prediction& p) { return p.throughput.value; }, true},
     {"TTFT", "ms", [](const Prediction& p) { return 1e3 * p.request.ttft.value; }},
@@ -122,8 +122,7 @@ std::string RunExplorer::data() const {
   const auto named = [](const auto& one) { return one->name; };
   const Json axes = {
       {{"name", "device"}, {"values", names_in(s.devices, named)}},
-      {{"name", "parallelism"},
-       {"values", names_in(s.parallel, parallelism_text)}},
+      {{"name", "parallelism"}, {"values", names_in(s.parallel, parallelism_text)}},
       {{"name", "transformer"}, {"values", names_in(s.transformers, named)}},
       {{"name", "precision"},
        {"values", names_in(s.precisions, [&](const PrecisionChoice& one) { return one.of(*s.transformers[0]).name; })}},
@@ -166,7 +165,8 @@ std::string RunExplorer::data() const {
 
 std::optional<HeatMap> RunExplorer::best_lengths() const {
   const Scenario& s = scenario_;
-  const auto drafting = std::ranges::find_if(s.methods, [](const MethodChoice& m) { return m.spec.draft_length().has_value(); });
+  const auto drafting =
+      std::ranges::find_if(s.methods, [](const MethodChoice& m) { return m.spec.draft_length().has_value(); });
   if (figures_.empty() || drafting == s.methods.end()) return std::nullopt;
   const auto rival = [&](const MethodChoice& m) {
     return m.spec.label() == drafting->spec.label() && m.acceptance.text() == drafting->acceptance.text();

@@ -65,8 +65,8 @@ class Table {
   };
   Widths widths_of(std::size_t column, bool limited) const;
   std::string html_class(std::size_t column) const;  // as an attribute
-  bool has_any(std::size_t column) const;    // whether a cell of it is not empty
-  bool is_number(std::size_t column) const;  // whether every cell of it that is not empty is one
+  bool has_any(std::size_t column) const;            // whether a cell of it is not empty
+  bool is_number(std::size_t column) const;          // whether every cell of it that is not empty is one
 
   std::vector<Column> columns_;
   std::vector<std::vector<Cell>> lines_;  // an empty one is a rule

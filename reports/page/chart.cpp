@@ -15,8 +15,9 @@ namespace draftline {
 namespace {
 
 // Places in pixels.
-constexpr double kLeft = 60, kTop = 10, kRight = 18, kWidth = kDrawingWidth - kLeft - kRight, kHeight = 220, kBelow = 44;
-constexpr double kGapOfX = 38, kGapOfY = 18;  // at least, between marks of an axis: the room of their texts
+constexpr double kLeft = 60, kTop = 10, kRight = 18, kWidth = kDrawingWidth - kLeft - kRight, kHeight = 220,
+                 kBelow = 44;
+constexpr double kGapOfX = 38, kGapOfY = 18;      // at least, between marks of an axis: the room of their texts
 constexpr std::size_t kColours = 8, kDashes = 3;  // of html_page; further series are dashed
 
 bool drawable(const ChartAxis& axis, double v) { return std::isfinite(v) && (!axis.logarithmic || v > 0); }
@@ -164,11 +165,11 @@ class Drawing {
     for (const ChartPoint* p : named)
       if (const auto at = places.beside(x_.place(p->x), y_.place(p->y), p->name.size()))
         text += svg_tag("text",
-                    {{"class", "name"},
-                     {"x", svg_number(at->x)},
-                     {"y", svg_number(at->y)},
-                     {"text-anchor", at->ends ? "end" : "start"}},
-                    html_text(p->name));
+                        {{"class", "name"},
+                         {"x", svg_number(at->x)},
+                         {"y", svg_number(at->y)},
+                         {"text-anchor", at->ends ? "end" : "start"}},
+                        html_text(p->name));
     return text;
   }
 
@@ -191,7 +192,7 @@ static std::string names_of(const Chart& c, const std::vector<std::string>& styl
   for (std::size_t i = 0; i < c.series.size(); ++i) {
     const std::string key = c.series[i].joined ? line("key", 0, 6, 22, 6) : dot(11, 6, "");
     items += svg_tag("li", {{"class", styles[i]}},
-                 svg_tag("svg", {{"viewBox", "0 0 22 12"}, {"class", "key"}}, key) + html_text(c.series[i].name));
+                     svg_tag("svg", {{"viewBox", "0 0 22 12"}, {"class", "key"}}, key) + html_text(c.series[i].name));
   }
   return svg_tag("ul", {{"class", "names"}}, "\n" + items);
 }

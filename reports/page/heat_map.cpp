@@ -26,8 +26,7 @@ std::string to_html(const HeatMap& m) {
   std::vector<int> choices;
   for (const HeatMap::Cell& c : m.cells)
     if (c.choice) choices.push_back(*c.choice);
-  const double width = (kDrawingWidth - kMapLeft) / to_double(m.x.size()),
-               bottom = kCellHeight * to_double(m.y.size());
+  const double width = (kDrawingWidth - kMapLeft) / to_double(m.x.size()), bottom = kCellHeight * to_double(m.y.size());
   std::string inside;
   for (std::size_t row = 0; row < m.y.size(); ++row) {
     const double y = bottom - kCellHeight * to_double(row + 1), middle = y + kCellHeight / 2 + 4;

@@ -30,11 +30,11 @@ class Page {
   virtual void verdict(const std::string& answer, const std::vector<std::string>& more,
                        const std::vector<std::string>& doubts);
   virtual void command(const std::string& title, const std::string& line);  // one to copy
-  virtual void plot(const Chart&) {}  // a chart as text, in a terminal
+  virtual void plot(const Chart&) {}                                        // a chart as text, in a terminal
   virtual void show(const Bars&) {}
   virtual void show(const HeatMap&) {}
   virtual void explorer(const std::string& /*grid*/) {}  // JSON for explorer.js; only on pages with scripts
-  virtual void finish() = 0;  // must be called last; throws OutputError (core/errors)
+  virtual void finish() = 0;                             // must be called last; throws OutputError (core/errors)
 };
 
 void finish_stream(std::ostream&);  // throws OutputError unless all of it is written

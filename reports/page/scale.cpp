@@ -67,7 +67,8 @@ std::vector<double> Scale::logarithmic_ticks() const {
   };
   for (const std::vector<double>& digits : {std::vector<double>{1, 2, 5}, {1}})
     for (double step = 1; step <= (digits.size() > 1 ? 1 : last - first); ++step)
-      if (auto ticks = ticks_at(digits, step); clear(ticks)) return ticks.size() >= kFew ? ticks : std::vector<double>();
+      if (auto ticks = ticks_at(digits, step); clear(ticks))
+        return ticks.size() >= kFew ? ticks : std::vector<double>();
   return {};
 }
 

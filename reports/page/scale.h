@@ -16,7 +16,7 @@ class Scale {
   const std::vector<double>& ticks() const { return ticks_; }
 
  private:
-  double position(double value) const;  // on a linear scale
+  double position(double value) const;                 // on a linear scale
   bool clear(const std::vector<double>& ticks) const;  // whether they are `gap` apart
   std::vector<double> round_ticks() const;
   std::vector<double> logarithmic_ticks() const;  // none: too few

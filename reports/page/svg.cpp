@@ -20,7 +20,9 @@ static std::string opened(std::string_view name, const SvgAttributes& attributes
   return text;
 }
 
-std::string svg_tag(std::string_view name, const SvgAttributes& attributes) { return opened(name, attributes) + "/>\n"; }
+std::string svg_tag(std::string_view name, const SvgAttributes& attributes) {
+  return opened(name, attributes) + "/>\n";
+}
 
 std::string svg_tag(std::string_view name, const SvgAttributes& attributes, const std::string& inside) {
   return opened(name, attributes) + ">" + inside + "</" + std::string(name) + ">\n";

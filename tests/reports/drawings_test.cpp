@@ -82,8 +82,8 @@ TEST_CASE("a chart as text has each series at its height, and a line at its leve
     return std::size_t{0};
   };
   REQUIRE(line_with("b") > 0);
-  CHECK(line_with("b") < line_with("*"));      // 3 is above 2, where both lie
-  CHECK(line_with("*") < line_with("----"));   // 2 above the level
+  CHECK(line_with("b") < line_with("*"));       // 3 is above 2, where both lie
+  CHECK(line_with("*") < line_with("----"));    // 2 above the level
   CHECK(contains(lines[line_with("b")], "3"));  // the mark of the axis
   for (const std::string& line : lines) CHECK(line.size() <= 40);
   CHECK(to_text(Chart{}, 40).empty());

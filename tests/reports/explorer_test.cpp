@@ -82,8 +82,10 @@ TEST_CASE("a grid of 20,000 points is a page below 3 MB") {
   for (int i = 0; i < 50; ++i) batches += (i ? "," : "") + std::to_string(1 + 4 * i);
   for (int i = 0; i < 10; ++i) rates += (i ? "," : "") + significant(0.5 + 0.04 * i, 3);
   const std::string grid = R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm",
-      "batch_size": [)" + batches + R"(], "prompt_tokens": [256, 512, 1024, 2048, 4096], "output_tokens": 128,
-      "method": {"name": "eagle3", "draft_length": [1, 2, 3, 4, 5, 6, 7, 8], "acceptance": {"rate": [)" + rates + R"(]}}})";
+      "batch_size": [)" + batches +
+                           R"(], "prompt_tokens": [256, 512, 1024, 2048, 4096], "output_tokens": 128,
+      "method": {"name": "eagle3", "draft_length": [1, 2, 3, 4, 5, 6, 7, 8], "acceptance": {"rate": [)" +
+                           rates + R"(]}}})";
   const std::string page = run_page(grid, Format::html);
   CHECK(grid_of(page).at("figures").at("step").at("values").size() == 20'000);
   CHECK(page.size() < 3'000'000);
@@ -103,7 +105,8 @@ TEST_CASE("a page of run has the best lengths without scripts, and the parts of 
   CHECK(contains(page, "<title>eagle3, k 3\ndraft: " + to_text(Seconds{part("draft")})));
 }
 
-TEST_CASE("--explain lists the kernels of a step, whose work and time are those of the step, and draws their roofline") {
+TEST_CASE(
+    "--explain lists the kernels of a step, whose work and time are those of the step, and draws their roofline") {
   const std::string one = R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm", "batch_size": 8,
       "prompt_tokens": 512, "output_tokens": 128,
       "method": {"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}}})";
