@@ -80,7 +80,8 @@ std::vector<KernelTime> kernel_times(Pricer& pricer, const Setup& s, const Metho
       });
       if (same == all.end()) same = all.insert(all.end(), {price.phase, std::string(price.key), shape, 0, {}, {}});
       ++same->count;
-      same->work += work(kernel, span_of(segments[i], op.pass, lengths, kind.window));
+      const bool attends = std::holds_alternative<Attention>(kernel);
+      same->work += work(kernel, attends ? span_of(segments[i], op.pass, lengths, kind.window) : Span{});
       same->time += price.time + (drafts ? of_draft_layer : of_layer)(kernel, price.phase);
     }
   return all;
