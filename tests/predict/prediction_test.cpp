@@ -463,7 +463,8 @@ TEST_CASE("links of another card, and batches beyond what an engine runs at once
   CHECK(told("rtx-4090", "vllm", R"("tensor_parallel": 2)", "the times of communication are a guess"));
   CHECK(told("mi300x", "vllm", R"("batch_size": 1)", "may be too narrow for mi300x"));
   CHECK_FALSE(told("rtx-3060", "vllm", R"("precision": "int4")", "may be too narrow"));
-  CHECK(told("t4", "vllm", R"("precision": "int4")", "t4 has no arithmetic in BF16: priced in FP16"));
+  CHECK(told("v100-sxm", "vllm", R"("batch_size": 1)", "v100-sxm has no arithmetic in BF16: priced in FP16"));
+  CHECK_FALSE(told("v100-sxm", "vllm", R"("precision": "fp16")", "no arithmetic in BF16"));
   CHECK(told("h100-sxm", "vllm", R"("tensor_parallel": 16)", "communication between nodes of 8 was not measured"));
   CHECK(told("gb300", "vllm", R"("tensor_parallel": 32)", "the times of 16 are extended to them"));
   CHECK_FALSE(told("gb300", "vllm", R"("tensor_parallel": 16)", "were not measured"));

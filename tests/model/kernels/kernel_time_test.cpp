@@ -13,10 +13,10 @@ using namespace draftline;
 
 namespace {
 
-const std::vector<std::string> kAll{"a100-sxm", "a100-pcie", "a800-pcie",    "a10g", "rtx-3060", "rtx-4090",
-                                    "l40s",     "h100-sxm",  "h200",         "b200", "l4",       "a10",
-                                    "rtx-3090", "rtx-5090",  "rtx-pro-6000", "h20",  "gb200",
-                                    "b300",     "gb300",     "gh200",        "gb10", "a100-sxm-40gb"};
+const std::vector<std::string> kAll{"a100-sxm", "a100-pcie", "a800-pcie",    "a10g",         "rtx-3060", "rtx-4090",
+                                    "l40s",     "h100-sxm",  "h200",         "b200",         "l4",       "a10",
+                                    "rtx-3090", "rtx-5090",  "rtx-pro-6000", "h20",          "gb200",    "b300",
+                                    "gb300",    "gh200",     "gb10",         "a100-sxm-40gb"};
 
 // 1 FLOP/s, 1 B/s, 1 multiprocessor, no fixed costs: times can be told by head.
 Device unit_device() {
