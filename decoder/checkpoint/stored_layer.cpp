@@ -282,18 +282,18 @@ static void add_experts(const Experts& e, const StoredLayer& layer, bool beside_
   const int hidden = layer.shape.hidden, count = e.count, inner = e.intermediate;
   const std::string experts = mlp + "experts.";
   Parts gate_up, down;
-  if (files.has(experts + "gate_up_proj") || files.has(experts + "down_proj")) {  // as Qwen3.5 is published
+  if (files.has(experts + "gate_proj")) {  // as GGUF files have them
+    const Parts gates = stacked_parts(experts + "gate_proj", count, hidden, inner),
+                ups = stacked_parts(experts + "up_proj", count, hidden, inner);
+    for (std::size_t i = 0; i < gates.size(); ++i) gate_up.insert(gate_up.end(), {gates[i], ups[i]});
+    down = stacked_parts(experts + "down_proj", count, inner, hidden);
+  } else if (files.has(experts + "gate_up_proj") || files.has(experts + "down_proj")) {  // as Qwen3.5 is published
     gate_up = stacked_parts(experts + "gate_up_proj", count, hidden, 2 * inner);
     down = stacked_parts(experts + "down_proj", count, inner, hidden);
     if (inputs_first(files.find(experts + "down_proj"), inner, hidden)) {  // as Qwen3-VL is
       gate_up = {{experts + "gate_up_proj", count * hidden, 2 * inner, 0, 0, false, {}, 0, count}};
       down = {{experts + "down_proj", count * inner, hidden, 0, 0, false, {}, 0, count}};
     }
-  } else if (files.has(experts + "gate_proj")) {  // as GGUF files have them
-    const Parts gates = stacked_parts(experts + "gate_proj", count, hidden, inner),
-                ups = stacked_parts(experts + "up_proj", count, hidden, inner);
-    for (std::size_t i = 0; i < gates.size(); ++i) gate_up.insert(gate_up.end(), {gates[i], ups[i]});
-    down = stacked_parts(experts + "down_proj", count, inner, hidden);
   } else {
     for (int i = 0; i < count; ++i) {
       const std::string expert = experts + std::to_string(i) + ".";

@@ -88,7 +88,7 @@ constexpr auto kGgufFamilies = std::to_array<GgufFamily>(
     {{"llama", "LlamaForCausalLM", kLocalExperts, "{}", kDecoded, kPaired},  // also Mistral and Mixtral
      {"mistral3", "MistralForCausalLM", kNoKeys, R"({"model_type": "ministral3"})", false, kPaired},
      {"internlm2", "LlamaForCausalLM", kNoKeys, "{}", false, kPaired},
-     {"smollm3", "SmolLM3ForCausalLM", kNoKeys, "{}", kDecoded, kPaired},
+     {"smollm3", "SmolLM3ForCausalLM", kNoKeys, "{}", false, kPaired},
      {"qwen2", "Qwen2ForCausalLM", kNoKeys, "{}", kDecoded},
      {"qwen2vl", "Qwen2ForCausalLM", kNoKeys},
      {"qwen2moe", "Qwen2MoeForCausalLM", kQwenExperts},

@@ -38,7 +38,8 @@ TEST_CASE("logits of a GGUF file agree with Hugging Face transformers on the fol
   CAPTURE(network);
   GgufWeights file(kGguf / (network + ".gguf"));
   const HuggingFaceFolder folder(kFixtures / network);
-  CHECK(file.shape().architecture == folder.shape().architecture);
+  if (network != "mistral")  // which a GGUF file calls llama
+    CHECK(file.shape().architecture == folder.shape().architecture);
   CHECK(file.shape().notes.empty());
   const Expected expected(kFixtures / network);
   const std::vector<float> ours = logits_of<CpuBackend>(file, file.shape(), expected.prompts);

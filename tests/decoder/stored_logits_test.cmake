@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Two texts of 3 + 2 tokens over 96 logits of 4 bytes; a network that is missing is a mistake.
-set(folder ${CMAKE_CURRENT_BINARY_DIR}/stored_logits)
+set(folder ${CMAKE_CURRENT_BINARY_DIR}/stored_logits_test)
 file(WRITE ${folder}/texts.txt "1 2 3\n4 5\n")
 foreach(network mixtral gguf/mixtral.gguf)
   execute_process(COMMAND ${PROGRAM} ${FIXTURES}/${network} ${folder}/texts.txt ${folder}/logits.f32 RESULT_VARIABLE code)
