@@ -91,6 +91,10 @@ Predictor::Predictor(Pricer& pricer, const Setup& s, const MethodChoice& m, Inte
     errors_.of[KernelKind::recurrence].reset();
     errors_.why[KernelKind::recurrence] = what + " was not measured";
   }
+  if (has_extended_links(s)) {
+    errors_.of[KernelKind::communication].reset();
+    errors_.why[KernelKind::communication] = "groups of so many devices were not measured";
+  }
   if (has_ungated_experts(*s.transformer)) {
     errors_.experts_as_gemm = false;
     errors_.of[KernelKind::experts].reset();

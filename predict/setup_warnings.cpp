@@ -65,37 +65,50 @@ std::string slow_experts(const Setup& s) {
          "not be (docs/explanation/kernel_model.md, \"Experts\")";
 }
 
+constexpr std::string_view kUnknownLinks = "; their error is unknown and not included in the intervals";
+
 std::string others_links(const Setup& s) {
   if (s.parallel.devices == 1 || s.device->links.tables.empty()) return "";
   const Origin& o = s.device->links.tables.front().origin;
-  const std::string unknown = "; their error is unknown and not included in the intervals";
+  const std::string unknown(kUnknownLinks);
   if (!o.borrowed_from.empty())
     return "the times of communication are those of " + o.borrowed_from + " (" + o.because + ")" + unknown;
   return o.kind == "guess" ? "the times of communication are a guess (" + o.locator + ")" + unknown : "";
+}
+
+std::vector<Collective> collectives_of(const Setup& s) {
+  if (s.parallel.attention_replicas == 1) return {Collective::all_reduce};
+  if (s.parallel.all_to_all) return {Collective::all_reduce, Collective::all_to_all};
+  return {Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter};
 }
 
 // Warns of groups of more devices than were measured.
 std::string extended_links(const Setup& s) {
   const Links& links = s.device->links;
   const int ranks = s.parallel.devices, inside = links.in_node(ranks);
-  const LinkTable* table = ranks == 1 ? nullptr : links.any(Collective::all_reduce, ranks);
-  if (table == nullptr) return "";
-  if (links.nodes(ranks) > 1)
-    return "communication between nodes of " + std::to_string(links.between_nodes->devices) +
-           " was not measured: it is computed from the rate of a device's network adapter and a guessed latency (" +
-           links.between_nodes->origin.locator + "); its error is unknown";
-  if (table->knows(inside)) return "";
-  return "groups of " + std::to_string(inside) + " devices were not measured: the times of " +
-         std::to_string(table->most_ranks()) + " are extended to them, and the error of that is unknown";
+  if (ranks == 1) return "";
+  if (links.nodes(ranks) > 1) {
+    const Origin& adapters = links.between_nodes->origin;
+    const std::string those_of = adapters.borrowed_from.empty() ? "" : "those of " + adapters.borrowed_from + ": ";
+    return "times between nodes of " + std::to_string(links.between_nodes->devices) +
+           " were not measured: they are computed from the rate of a device's network adapter and a guessed latency (" +
+           those_of + adapters.locator + ")" + std::string(kUnknownLinks);
+  }
+  for (const Collective c : collectives_of(s))
+    if (const LinkTable* table = links.any(c, ranks); table != nullptr && !table->knows(inside))
+      return std::string(name_of(kCollectives, c)) + " among " + std::to_string(inside) +
+             " devices was not measured: the times of " + std::to_string(table->most_ranks()) +
+             " devices are extended to more" + std::string(kUnknownLinks);
+  return "";
 }
 
 // What transfers cost was measured among cards that have a CUDA compute capability.
 std::string another_vendors(const Setup& s) {
   const Device& d = *s.device;
   if (d.cpu() != nullptr || !d.has_transferred_fits() || !d.links.compute_capability.empty()) return "";
-  return "the kernels are those of " + d.gpu().gemm.origin.borrowed_from +
-         ": what their transfer costs was measured among CUDA cards, and the intervals may be too narrow for " +
-         d.name + " (docs/explanation/accuracy.md, \"Transferred fits\")";
+  return "the kernels are those of " + d.gpu().transferred_from() +
+         ": the cost of the transfer was measured among CUDA cards, and the intervals may be too narrow for " + d.name +
+         " (docs/explanation/accuracy.md, \"Transferred fits\")";
 }
 
 // Engines are asked for FP16 on devices without BF16.
@@ -109,20 +122,23 @@ std::string no_module(const Setup& s, const MethodSpec& m) {
   return s.transformer->name + " has no MTP module in its config.json: the method is priced with an assumed module";
 }
 
-std::string no_indexer_times(const Setup& s) {
-  if (unmeasured_attention(*s.transformer).empty()) return "";
+// Warns of attention that chooses, or compresses, what it reads.
+std::string unmeasured_choice(const Setup& s) {
+  const std::string what = unmeasured_attention(*s.transformer);
+  if (what.empty()) return "";
   if (s.device->cpu() != nullptr)
-    return "sparse attention is priced with the loops of other attention: the decoder's loops take about twice as "
-           "long, and the interval is unknown";
-  return "sparse attention was not measured: its indexer is priced by the roofline, with the arithmetic and the "
+    return what +
+           " is priced with the loops of other attention: the decoder's loops take about twice as long, and the "
+           "interval is unknown";
+  return what +
+         " was not measured: the choice of tokens is priced by the roofline, with the arithmetic and the "
          "bandwidth of the engine's attention, and the interval is unknown";
 }
 
 std::string ungated_experts(const Setup& s) {
   if (!has_ungated_experts(*s.transformer)) return "";
   return "experts without a gate were not measured: they take the fit of gated ones with their own bytes and FLOP, and "
-         "their "
-         "error is unknown";
+         "their error is unknown";
 }
 
 // Warns of recurrences that are priced by another's measurements.
@@ -168,6 +184,8 @@ std::string unmeasured_recurrence(const TransformerShape& s) {
   return "";
 }
 
+bool has_extended_links(const Setup& s) { return !extended_links(s).empty(); }
+
 bool has_ungated_experts(const TransformerShape& s) {
   const Experts* e = s.experts();
   return e != nullptr && !is_gated(e->kind);
@@ -178,7 +196,7 @@ std::vector<std::string> setup_warnings(const Setup& s, const MethodSpec& m, con
   std::vector<std::string> all{
       not_measured(attention), guessed_formats(s, m, fits), slow_experts(s),        divided_blocks(s),
       others_links(s),         extended_links(s),           another_vendors(s),     no_bf16(s),
-      no_module(s, m),         no_indexer_times(s),         no_recurrence_times(s), ungated_experts(s),
+      no_module(s, m),         unmeasured_choice(s),        no_recurrence_times(s), ungated_experts(s),
       coarse_prefixes(s, m)};
   std::erase(all, "");
   return all;

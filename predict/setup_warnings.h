@@ -14,6 +14,9 @@ std::string unmeasured_attention(const TransformerShape&);
 // The recurrence of some of its layers whose kernels nobody measured; empty if there is none.
 std::string unmeasured_recurrence(const TransformerShape&);
 
+// Whether it has groups of more devices than were measured.
+bool has_extended_links(const Setup&);
+
 // Experts of two matrices, of which no table has times.
 bool has_ungated_experts(const TransformerShape&);
 

@@ -162,7 +162,7 @@ void DrafterFolder::read_ids(const StoredNetwork& target, TensorCheck& check) {
   const std::uint64_t rows = config_.vocabulary;
   if (stored->shape != std::vector{rows})
     return check.fail(files_.place("d2t") + ": its shape is " + shape_text(stored->shape) +
-                      ", but config.json makes it " + shape_text({rows}));
+                      ", but the described network makes it " + shape_text({rows}));
   std::vector<std::int64_t> offsets(rows);
   files_.file_of("d2t").read("d2t", 0, offsets);
   std::vector<bool> taken(at(words));

@@ -97,17 +97,18 @@ void GgufFile::read(const std::string& name, std::uint64_t first, std::span<floa
   if (!can_dequantise(t.type.name))
     throw InputErrors(place(name) + ": values of type " + std::string(t.type.name) + " can't be used; " +
                       std::string(kDequantisedTypes) + " can");
+  check(to_double(first) + count(to) <= t.values(), "values of the tensor");
   const std::uint64_t values = static_cast<std::uint64_t>(t.type.values),
                       bytes = static_cast<std::uint64_t>(t.type.bytes);
   const auto opened = files_->open(header_.parts.at(at(t.part)));
   opened->seekg(static_cast<std::streamoff>(t.begin + first / values * bytes));
-  constexpr std::uint64_t kBlocksAtOnce = 256;
+  constexpr std::uint64_t kValuesAtOnce = 1 << 16;
   std::vector<char> raw;
   std::vector<std::uint8_t> blocks;
   std::vector<float> block_values;
   std::uint64_t done = 0, skipped = first % values;  // values of the first block before `first`
   while (done < to.size()) {
-    const std::uint64_t now = std::min(kBlocksAtOnce, (to.size() - done + skipped + values - 1) / values);
+    const std::uint64_t now = std::min(kValuesAtOnce / values, (to.size() - done + skipped + values - 1) / values);
     raw.resize(now * bytes);
     block_values.resize(now * values);
     if (!opened->read(raw.data(), static_cast<std::streamsize>(raw.size())))

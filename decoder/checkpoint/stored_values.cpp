@@ -59,8 +59,8 @@ void StoredValues::expect_stored(const std::string& tensor, const std::vector<st
   if (t == nullptr) return mistakes.push_back(files_.shown_folder() + ": tensor " + in_quotes(tensor) + " is missing");
   used.insert(tensor);
   if (t->shape != shape)
-    mistakes.push_back(files_.place(tensor) + ": its shape is " + shape_text(t->shape) + ", but config.json makes it " +
-                       shape_text(shape));
+    mistakes.push_back(files_.place(tensor) + ": its shape is " + shape_text(t->shape) +
+                       ", but the described network makes it " + shape_text(shape));
   if (const TensorFile& file = files_.file_of(tensor); dtype.empty() && !file.can_read(*t))
     mistakes.push_back(files_.place(tensor) + ": values of dtype " + t->dtype + " can't be used; " +
                        std::string(file.readable_types()) + " can");
@@ -74,7 +74,8 @@ void StoredValues::expect(const std::string& tensor, const std::vector<std::uint
   if (in_mxfp4(files_, tensor)) {
     if (shape.empty() || shape.back() % kMxBlock != 0)
       return mistakes.push_back(files_.shown_folder() + ": tensor " + in_quotes(tensor + "_blocks") +
-                                ": config.json makes it rows of " + std::to_string(shape.empty() ? 0 : shape.back()) +
+                                ": the described network makes it rows of " +
+                                std::to_string(shape.empty() ? 0 : shape.back()) +
                                 " values, which are no whole blocks of 32");
     std::vector<std::uint64_t> stored = shape;
     stored.back() /= kMxBlock;

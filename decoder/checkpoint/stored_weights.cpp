@@ -74,7 +74,7 @@ void TensorCheck::refuse_others(const std::function<bool(const std::string& tens
   if (!mistakes_.empty()) return;
   for (const std::string& tensor : files_.tensors())
     if (!used_.contains(tensor) && !ignored(tensor))
-      mistakes_.push_back(files_.place(tensor) + ": a network as config.json describes it has no such weight");
+      mistakes_.push_back(files_.place(tensor) + ": the described network has no such weight");
 }
 
 void TensorCheck::finish() {
@@ -127,7 +127,7 @@ void load_stored(const StoredValues& values, const std::vector<StoredWeight>& we
                  int out, std::span<float> to) {
   const std::string where = values.files().shown_folder() + ": weight " + in_quotes(name);
   const auto it = std::find_if(weights.begin(), weights.end(), [&](const StoredWeight& w) { return w.name == name; });
-  if (it == weights.end()) throw InputErrors(where + " is not in the folder");
+  if (it == weights.end()) throw InputErrors(where + " is not in the checkpoint");
   if (it->in != in || it->out != out)
     throw InputErrors(where + " is [" + std::to_string(it->in) + ", " + std::to_string(it->out) + "], but [" +
                       std::to_string(in) + ", " + std::to_string(out) + "] was asked for");

@@ -10,7 +10,7 @@ std::span<const AcceptanceFormat> acceptance_formats() {
       {{"results of vLLM's `bench serve` and SGLang's bench_serving", acceptance_in_benchmark},
        {"reports of trtllm-bench", acceptance_in_trtllm_bench},
        {"responses of vLLM with --per-request-spec-decode-metrics", acceptance_in_responses},
-       {"answers of Prometheus' /api/v1/query", acceptance_in_prometheus},
+       {"results of Prometheus' /api/v1/query", acceptance_in_prometheus},
        {"/metrics of vLLM, SGLang and llama.cpp", acceptance_in_metrics},
        {"logs of vLLM", acceptance_in_vllm_log},
        {"logs of SGLang", acceptance_in_sglang_log},

@@ -199,6 +199,8 @@ CalibratedDevice calibrated(const CalibrationInput& o, const std::filesystem::pa
   for (const AttentionCalibration& a : c.attention)
     r.regimes.insert(r.regimes.end(), a.regimes.begin(), a.regimes.end());
   OrderedJson& fits = r.device["fits"];
+  if (!o.library.empty() && fits.contains("libraries"))  // to which this library is added
+    fits["libraries"] = transferred(fits["libraries"], "libraries", file.parent_path(), shipped);
   put_fits(fits, o, c);
   for (const std::string& key : datasheet.transferred)
     if (fits.at(key).contains("borrowed_from"))

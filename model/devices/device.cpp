@@ -328,6 +328,10 @@ Links read_own_or_transferred_links(const Reader& in, Relatives& relatives) {
     const auto& relative = relatives.named(*from);
     Links links = relative ? relative->links : Links{};
     links.compute_capability.clear();
+    if (links.between_nodes) {
+      links.between_nodes->origin.borrowed_from = from->text();
+      links.between_nodes->origin.because = because;
+    }
     read_link_traits(in, links);
     in.done();
     for (LinkTable& t : links.tables) {

@@ -209,11 +209,14 @@ struct GpuModel {
   NarrowFits<GemmFit> narrow_gemm;
   NarrowFits<ExpertFit> narrow_experts;
   std::vector<LibraryFits> libraries;  // alternatives to the products' and experts' fits above
-  bool has_transferred_fits() const {  // of a GEMM or of attention, from a relative
+  // The relative that lent the fit of GEMMs or of attention; empty: both are the device's own.
+  std::string transferred_from() const {
     const AttentionFit& a = attention.fits.front();
-    return !gemm.origin.borrowed_from.empty() || !a.decode.origin.borrowed_from.empty() ||
-           !a.prefill.origin.borrowed_from.empty();
+    for (const Origin* o : {&gemm.origin, &a.decode.origin, &a.prefill.origin})
+      if (!o->borrowed_from.empty()) return o->borrowed_from;
+    return "";
   }
+  bool has_transferred_fits() const { return !transferred_from().empty(); }
 };
 
 }  // namespace draftline

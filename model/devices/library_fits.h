@@ -10,8 +10,8 @@ namespace draftline {
 
 bool has_library_fits(const Device&, std::string_view library);
 
-// The device with the fits of a library in place of its own, as far as it has them, and without alternatives; the device
-// itself for a library that was not measured on it, for an empty name, and for a CPU.
+// The device with the fits of a library in place of its own, as far as it has them, and without alternatives; the
+// device itself for a library that was not measured on it, for an empty name, and for a CPU.
 Device with_library_fits(Device, std::string_view library);
 
 }  // namespace draftline

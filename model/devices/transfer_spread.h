@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it costs to take a relative's fits: a card's times by its own fits, over those by a relative's fits at the card's
-// datasheet (data/transfer.json, from each card with fits of its own left out in turn; docs/explanation/accuracy.md).
+// What it costs to take a relative's fits: a card's times by its own fits, over those by a relative's fits at the
+// card's datasheet (data/transfer.json, from each card with fits of its own left out in turn;
+// docs/explanation/accuracy.md).
 #pragma once
 #include <cstdint>
 #include <optional>

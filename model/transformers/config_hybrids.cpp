@@ -161,11 +161,15 @@ void read_kimi_linear(const Reader& in, ConfigNetwork& s) {
   s.delta_net = read_kimi_delta(linear);
   read_kimi_layers(in, linear, s);
   if (const auto blocks = given(in, "attn_res_block_size"))
-    s.whole.notes.push_back("attention over the outputs of blocks of " + std::to_string(blocks->positive_int()) +
-                            " layers (attn_res_block_size) is not priced: it reads a few rows for each token");
+    note_unpriced(*blocks, s,
+                  "attention over the outputs of blocks of " + std::to_string(blocks->positive_int()) +
+                      " layers is not priced: it reads a few rows for each token");
 }
 
-// ---- Ling and Ring. Every so many layers one attends; the file may have a word for each layer.
+// ---- Ling and Ring. Every so many layers one attends, and so do the last if the groups do not cover them; the file
+// may have a word for each layer.
+
+static constexpr std::array<std::string_view, 2> kLingLayers{"full_attention", "linear_attention"};
 
 static void read_ling_layers(const Reader& in, AttentionKind others, ConfigNetwork& s) {
   if (s.layer_kinds.empty()) s.layer_kinds.assign(at(s.layers), LayerKind{.experts = s.experts.has_value()});
@@ -174,7 +178,8 @@ static void read_ling_layers(const Reader& in, AttentionKind others, ConfigNetwo
   const auto words = types ? types->items() : std::vector<Reader>{};
   if (types && !one_for_each_layer(*types, count(words), s)) return;
   for (int i = 0; i < s.layers; ++i) {
-    const bool attends = types ? words[at(i)].text() == "full_attention" : (i + 1) % group == 0;
+    const bool attends = types ? words[at(i)].word(kLingLayers) == kLingLayers[0]
+                               : (i + 1) % group == 0 || i >= s.layers / group * group;
     if (!attends) s.layer_kinds[at(i)].attention = others;
   }
 }

@@ -26,6 +26,11 @@ int needed(const Reader& in, std::initializer_list<std::string_view> keys, int m
   return (found ? *found : in.at(*keys.begin())).positive_int(most);
 }
 
+void note_unpriced(const Reader& key, ConfigNetwork& s, const std::string& note) {
+  s.whole.notes.push_back(note);
+  key.note(note);
+}
+
 bool flag(const Reader& in, std::string_view key, bool otherwise) {
   const auto found = given(in, key);
   return found ? found->boolean() : otherwise;

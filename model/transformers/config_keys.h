@@ -20,6 +20,8 @@ std::optional<Reader> given(const Reader&, std::string_view key);
 std::optional<Reader> given(const Reader&, std::initializer_list<std::string_view> keys);  // the first one present
 int needed(const Reader&, std::initializer_list<std::string_view> keys, int most);
 bool flag(const Reader&, std::string_view key, bool otherwise);
+// A note, at this key, of a part of the network that is not priced as it is.
+void note_unpriced(const Reader& key, ConfigNetwork&, const std::string& note);
 void refuse(const Reader&, std::string_view key, std::string why);                  // notes a mistake if it is true
 void demand(const Reader&, std::string_view key, bool otherwise, std::string why);  // ... if it is false
 void demand_word(const Reader&, std::string_view key, std::string_view word, std::string why);  // if it differs

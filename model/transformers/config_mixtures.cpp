@@ -109,10 +109,11 @@ void read_longcat(const Reader& in, ConfigNetwork& s) {
   s.experts = e;
   for (int i = 0; i < s.layers; ++i) s.layer_kinds.push_back({.experts = i % 2 == 0});
   if (passing > 0)
-    s.whole.notes.push_back(std::to_string(passing) +
-                            " choices of its router pass a row on (zero_expert_num): a token is priced with the number "
-                            "of experts that it has "
-                            "if all choices are equally frequent");
+    note_unpriced(
+        *idle, s,
+        std::to_string(passing) +
+            " choices of the router pass a row on: a token is priced with the number of experts that it has if "
+            "all choices are equally frequent");
 }
 
 }  // namespace draftline::config

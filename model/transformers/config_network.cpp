@@ -52,10 +52,9 @@ static LatentHeads latent_heads(const ConfigNetwork& s, const LayerKind& kind) {
 
 // Layers with an indexer are those whose entries overlap.
 static CompressedAttention compressed_attention(const ConfigNetwork& s, const LayerKind& kind) {
-  constexpr int kMostOverlapping = 16;  // tokens of an entry
   CompressedAttention a = s.compressed.value();
   a.compression = kind.compression;
-  a.overlaps = kind.compression > 0 && kind.compression <= kMostOverlapping;
+  a.overlaps = kind.chosen_entries;
   if (!a.overlaps) a.indexer.reset();
   return a;
 }

@@ -28,6 +28,7 @@ struct LayerKind {  // how a layer differs from others of its network
   bool rope = true;                                     // whether queries and keys are rotated
   bool shares_choice = false;                           // LatentHeads::shares_choice
   bool mlp = true;                                      // whether it has an MLP, dense or of experts
+  bool chosen_entries = false;                          // whether an indexer chooses among compressed entries
   int compression = 0;                                  // CompressedAttention::compression
   std::optional<int> kv_heads = {}, intermediate = {};  // where they are not those of all
   bool operator==(const LayerKind&) const = default;

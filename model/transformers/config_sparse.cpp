@@ -26,28 +26,39 @@ void read_streams(const Reader& in, ConfigNetwork& s) {
 
 // ---- DeepSeek-V4
 
-constexpr int kLeastOverlapping = 4;  // tokens of an entry in layers with an indexer, whose entries overlap
+// Of a layer: the tokens of an entry, 0 if it has the window alone, and whether an indexer chooses entries.
+struct Compression {
+  int tokens = 0;
+  bool chosen = false;
+};
+constexpr std::array<std::string_view, 3> kCompressions{"sliding_attention", "compressed_sparse_attention",
+                                                        "heavily_compressed_attention"};
 
-// Tokens of an entry in each layer; 0: the window alone. Files have a number for each layer, and further ones for their
-// MTP modules, or a word.
-std::vector<int> read_compressions(const Reader& in, int layers) {
-  std::vector<int> all;
+// Files have a number for each layer, and further ones for their MTP modules, or a word.
+std::vector<Compression> read_compressions(const Reader& in, int layers) {
+  const auto rates = given(in, "compress_rates");
+  const auto rate = [&](std::string_view key, int otherwise) {
+    const int value = rates ? positive_or(*rates, key, otherwise) : otherwise;
+    if (value < 2) rates->fail("an entry must have at least 2 tokens");
+    return value;
+  };
+  const std::array<Compression, 3> of_word{
+      Compression{}, {rate(kCompressions[1], 4), true}, {rate(kCompressions[2], 128), false}};
+  std::vector<Compression> all;
   if (const auto ratios = given(in, "compress_ratios")) {
-    for (const Reader& ratio : ratios->items()) all.push_back(ratio.integer(0, 1 << 16));
+    for (const Reader& ratio : ratios->items()) {
+      const int tokens = ratio.integer(0, 1 << 16);
+      const auto known = std::ranges::find(of_word, tokens, &Compression::tokens);
+      if (known != of_word.end()) all.push_back(*known);
+      else ratio.fail("must be 0, " + std::to_string(of_word[1].tokens) + " or " + std::to_string(of_word[2].tokens));
+    }
     if (count(all) < layers) ratios->fail("must have a number for each of the " + std::to_string(layers) + " layers");
     all.resize(at(layers));
     return all;
   }
-  const auto rates = given(in, "compress_rates");
-  const auto rate = [&](std::string_view key, int otherwise) {
-    return rates ? positive_or(*rates, key, otherwise) : otherwise;
-  };
-  static constexpr std::array<std::string_view, 3> words{"sliding_attention", "compressed_sparse_attention",
-                                                         "heavily_compressed_attention"};
-  const std::array<int, 3> of_word{0, rate(words[1], kLeastOverlapping), rate(words[2], 128)};
   const Reader types = in.at("layer_types");
   for (const Reader& type : types.items())
-    all.push_back(of_word.at(at(std::find(words.begin(), words.end(), type.word(words)) - words.begin())));
+    all.push_back(of_word.at(at(std::ranges::find(kCompressions, type.word(kCompressions)) - kCompressions.begin())));
   if (!in.failed() && count(all) != layers)
     types.fail("must have a word for each of the " + std::to_string(layers) + " layers");
   return all;
@@ -72,11 +83,12 @@ CompressedAttention read_compressed(const Reader& in, const ConfigNetwork& s) {
 
 // The first layers choose their experts by the token, from a table.
 void note_hashed(const Reader& in, ConfigNetwork& s) {
-  if (const auto hashed = given(in, "num_hash_layers")) hashed->integer(0, kMostLayers);
-  s.whole.notes.push_back(
-      "the first layers choose experts by a table of tokens (num_hash_layers), which is not counted: they are priced "
-      "as "
-      "if they chose by scores");
+  const auto hashed = given(in, "num_hash_layers");
+  if (hashed && hashed->integer(0, kMostLayers) > 0)
+    note_unpriced(
+        *hashed, s,
+        "the first layers choose experts by a table of tokens, which is not counted: they are priced as if they "
+        "chose by scores");
 }
 
 }  // namespace
@@ -103,8 +115,9 @@ void read_deepseek_v4(const Reader& in, ConfigNetwork& s) {
   s.compressed = read_compressed(in, s);
   if (in.failed()) return;
   s.whole.intermediate = s.experts->per_token * s.experts->intermediate + s.experts->shared;  // of drafters
-  for (const int compression : read_compressions(in, s.layers))
-    s.layer_kinds.push_back({.attention = AttentionKind::compressed, .experts = true, .compression = compression});
+  for (const Compression& c : read_compressions(in, s.layers))
+    s.layer_kinds.push_back(
+        {.attention = AttentionKind::compressed, .experts = true, .chosen_entries = c.chosen, .compression = c.tokens});
   s.mtp_layer = LayerKind{.attention = AttentionKind::compressed, .experts = true};
   note_hashed(in, s);
 }
@@ -150,8 +163,8 @@ void set_attention_of_layers(const Reader& in, const std::optional<Reader>& obje
     sparse = read_words(*types, {"full_attention", "minimax_m3_sparse"}, s.layers);
   else if (object)
     if (const auto each = given(*object, "sparse_attention_freq")) sparse = read_each(*each, s.layers);
-  if (std::find(sparse.begin(), sparse.end(), true) == sparse.end())
-    in.note("lacks \"sparse_attention_freq\": no layer chooses blocks, all attend to the whole text");
+  const bool stated = given(in, "layer_types") || (object && given(*object, "sparse_attention_freq"));
+  if (!stated) in.note("lacks \"sparse_attention_freq\": no layer chooses blocks, all attend to the whole text");
   if (in.failed()) return;
   for (std::size_t i = 0; i < sparse.size(); ++i)
     if (sparse[i]) s.layer_kinds[i].attention = AttentionKind::blocks;

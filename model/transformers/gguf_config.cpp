@@ -128,21 +128,26 @@ constexpr auto kCostless = std::to_array<std::string_view>({"vocab_size",
                                                             "attention.sliding_window_pattern",
                                                             "attention.value_length",
                                                             "attention.key_length_mla",
-                                                            "attention.causal",
                                                             "attention.layer_norm_epsilon",
                                                             "expert_weights_norm",
-                                                            "expert_gating_func",
                                                             "ssm.inner_size",
                                                             "n_deepstack_layers",
                                                             "tensor_data_layout",
                                                             "pooling_type",
-                                                            "decoder_start_token_id",
-                                                            "use_parallel_residual"});
+                                                            "decoder_start_token_id"});
+// Keys that change logits but neither bytes nor FLOP, and the values with which the decoder computes.
+struct DecodedValue {
+  std::string_view key;
+  double value;
+};
+constexpr auto kDecodedValues = std::to_array<DecodedValue>(
+    {{"attention.causal", 1}, {"use_parallel_residual", 0}, {"expert_gating_func", 1}});  // 1: softmax
 constexpr auto kOtherPrefixes = std::to_array<std::string_view>({"general.", "tokenizer.", "split.", "quantize."});
 
 class Keys {
  public:
-  Keys(const GgufHeader& h, const GgufFamily& family) : h_(h), prefix_(std::string(family.name) + ".") {}
+  Keys(const GgufHeader& h, const GgufFamily& family)
+      : h_(h), prefix_(std::string(family.name) + "."), decoded_(family.decoded) {}
   std::optional<double> find(std::string_view key) const { return h_.number(prefix_ + std::string(key)); }
   std::string named(std::string_view key) const { return in_quotes(prefix_ + std::string(key)); }
   [[noreturn]] void lacks(std::string_view key) const { h_.fail("lacks the key " + named(key)); }
@@ -164,16 +169,22 @@ class Keys {
       const bool own = key.starts_with(prefix_);
       const std::string_view behind = std::string_view(key).substr(own ? prefix_.size() : 0);
       const auto begins = [&k = key](std::string_view prefix) { return k.starts_with(prefix); };
-      const bool costless = own ? used.contains(behind) || std::ranges::find(kCostless, behind) != kCostless.end()
-                                : std::ranges::any_of(kOtherPrefixes, begins);
+      const bool costless =
+          own ? used.contains(behind) || changes_nothing(behind) : std::ranges::any_of(kOtherPrefixes, begins);
       if (!costless) all.push_back(key);
     }
     return all;
   }
 
  private:
+  bool changes_nothing(std::string_view key) const {
+    const auto known = std::ranges::find(kDecodedValues, key, &DecodedValue::key);
+    if (known == kDecodedValues.end()) return std::ranges::find(kCostless, key) != kCostless.end();
+    return !decoded_ || find(key) == known->value;
+  }
   const GgufHeader& h_;
   std::string prefix_;
+  bool decoded_;
 };
 
 // Factors of single frequencies, which a tensor holds: Llama 3.1's and LongRoPE's.
@@ -205,6 +216,7 @@ std::optional<json> rope_scaling(const GgufHeader& h, const Keys& keys, const st
   copy("rope.scaling.original_context_length", "original_max_position_embeddings");
   copy("rope.scaling.yarn_beta_fast", "beta_fast");
   copy("rope.scaling.yarn_beta_slow", "beta_slow");
+  copy("rope.scaling.attn_factor", "attention_factor");
   copy("attention.temperature_scale", "llama_4_scaling_beta");
   if (const auto log = keys.find("rope.scaling.yarn_log_multiplier"); log && *log > 0)  // 0.1 of mscale_all_dim
     scaling["mscale"] = scaling["mscale_all_dim"] = 10 * *log;
@@ -249,6 +261,7 @@ void adapt(const GgufHeader& h, const Keys& keys, const GgufFamily& family, json
   c["qk_nope_head_dim"] = Keys::whole(*key - *rope);
   c["num_key_value_heads"] = c["num_attention_heads"];  // the file has the one head of the latents
   c.erase("head_dim");
+  c.erase("partial_rotary_factor");
   constexpr double kSoftmax = 1;
   if (keys.find("expert_gating_func").value_or(kSoftmax) != kSoftmax) return;
   c["architectures"] = {"DeepseekV2ForCausalLM"};
@@ -302,6 +315,10 @@ GgufConfig gguf_config(const GgufHeader& h, const Files& files) {
   add_pattern(h, std::string(family.name) + ".attention.sliding_window_pattern", c);
   adapt(h, keys, family, c);
   GgufConfig result{std::move(c), {}};
+  if (h.tensors.contains("rope_freqs.weight") &&
+      h.text(std::string(family.name) + ".rope.scaling.type").value_or("none") != "none")
+    result.notes.push_back(keys.named("rope.scaling.type") +
+                           " is not used: the tensor \"rope_freqs.weight\" has its factors");
   for (const std::string& key : keys.unused(used)) {
     std::string words = key;
     std::ranges::replace(words, '.', '_');

@@ -18,7 +18,7 @@ namespace {
 
 constexpr auto kTypes = std::to_array<GgufType>(
     {{0, "F32", 1, 4},         {1, "F16", 1, 2},         {2, "Q4_0", 32, 18},      {3, "Q4_1", 32, 20},
-     {6, "Q5_0", 32, 22},      {7, "Q5_1", 32, 24},      {8, "Q8_0", 32, 34},      {9, "Q8_1", 32, 40},
+     {6, "Q5_0", 32, 22},      {7, "Q5_1", 32, 24},      {8, "Q8_0", 32, 34},      {9, "Q8_1", 32, 36},
      {10, "Q2_K", 256, 84},    {11, "Q3_K", 256, 110},   {12, "Q4_K", 256, 144},   {13, "Q5_K", 256, 176},
      {14, "Q6_K", 256, 210},   {15, "Q8_K", 256, 292},   {16, "IQ2_XXS", 256, 66}, {17, "IQ2_XS", 256, 74},
      {18, "IQ3_XXS", 256, 98}, {19, "IQ1_S", 256, 50},   {20, "IQ4_NL", 32, 18},   {21, "IQ3_S", 256, 110},
@@ -201,6 +201,9 @@ static GgufHeader read_one(const std::filesystem::path& file, const Files& files
     in.fail("general.alignment is no power of two, or above " + std::to_string(kMostKey));
   const double data = std::ceil(to_double(in.at()) / alignment) * alignment;
   for (auto& [name, t] : h.tensors) {
+    if (t.begin > in.size())
+      in.fail(in_quotes(name) + " begins at byte " + std::to_string(t.begin) + " of the data, but the file has " +
+              std::to_string(in.size()) + ": is the download complete?");
     const double begin = data + to_double(t.begin);
     if (std::fmod(begin, alignment) != 0)
       in.fail(in_quotes(name) + " begins at byte " + std::to_string(std::llround(begin)) + ", which is not aligned");
@@ -261,9 +264,8 @@ GgufHeader GgufHeader::read(const std::filesystem::path& file, const Files& file
   GgufHeader whole = read_one(path(0), files);  // which has the metadata
   if (split_number(whole, "split.no", kMostParts) != 0) whole.fail("is another part than its name says");
   for (int i = 1; i < parts; ++i) add_part(whole, read_one(path(i), files), i);
-  if (const auto tensors = whole.number("split.tensors.count"); tensors && *tensors != count(whole.tensors))
-    whole.fail("has " + std::to_string(whole.tensors.size()) + " tensors in its parts, not " +
-               std::to_string(std::llround(*tensors)));
+  if (whole.number("split.tensors.count").value_or(count(whole.tensors)) != count(whole.tensors))
+    whole.fail("has " + std::to_string(whole.tensors.size()) + " tensors in its parts, not \"split.tensors.count\"");
   return whole;
 }
 

@@ -89,8 +89,9 @@ Precision gguf_precision(const GgufHeader& h, int layers, std::vector<std::strin
 TransformerShape read_gguf_network(const GgufHeader& h, const Files& files) {
   const GgufConfig config = gguf_config(h, files);
   const std::string architecture = config.json.at("architectures").front();
-  TransformerShape s = read_whole(Document::from_text(config.json.dump(), h.file),
-                                  [&](const Reader& in) { return config::read_transformer_as(architecture, in); });
+  TransformerShape s = read_whole(
+      Document::from_text(config.json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), h.file),
+      [&](const Reader& in) { return config::read_transformer_as(architecture, in); });
   constexpr double kNear = 0.02;  // norms, biases and factors of rope, which files hold or leave out
   const int layers = s.mtp_modules > 0 ? s.layers() : std::numeric_limits<int>::max();
   double values = 0;

@@ -231,7 +231,7 @@ TEST_CASE("F24, F30: acceptance comes from servers' logs, and a share of accepte
              "(  210 accepted /   267 generated)\n") == Approx(400.0 / 190).epsilon(0.01));
   draftline.write("s.json", scenario("h100-sxm", R"("qwen3-8b")", "vllm",
                                      kPlain + ", " + speculating("eagle3", 3, R"({"rate": 0.338})")));
-  CHECK(contains(draftline("run s.json").err, "/acceptance/rate: 0.338"));
+  CHECK(contains(draftline("run s.json").err, "/acceptance/rate: a rate of 0.338"));
 }
 
 TEST_CASE("F25, F28: a benchmark of AIPerf is read, and an unknown column names the known ones") {

@@ -46,17 +46,17 @@ TEST_CASE("a drafter's tensors that are missing, of another shape or too many ar
   eagle3.config("num_key_value_heads", 2);
   const std::string message = message_of(eagle3, DrafterKind::eagle3);
   CHECK(contains(message, "eagle3: tensor \"midlayer.mlp.up_proj.weight\" is missing"));
-  CHECK(
-      contains(message,
-               "model.safetensors: tensor \"midlayer.self_attn.k_proj.weight\": its shape is [32, 96], but config.json "
-               "makes it [16, 96]"));
+  CHECK(contains(message,
+                 "model.safetensors: tensor \"midlayer.self_attn.k_proj.weight\": its shape is [32, 96], but the "
+                 "described network "
+                 "makes it [16, 96]"));
   const Spoilt wide("drafters/eagle3_speculators");
   wide.config("norm_before_fc", false);
   CHECK(contains(message_of(wide, DrafterKind::eagle3),
-                 "tensor \"input_norm.weight\": a network as config.json describes it has no such weight"));
+                 "tensor \"input_norm.weight\": the described network has no such weight"));
   const Spoilt fewer("drafters/medusa");
   fewer.config("medusa_num_heads", 3);
-  CHECK(contains(message_of(fewer, DrafterKind::medusa), "tensor \"3.0.linear.bias\": a network as config.json"));
+  CHECK(contains(message_of(fewer, DrafterKind::medusa), "tensor \"3.0.linear.bias\": the described network"));
 }
 
 TEST_CASE("a drafter of another target is refused by its sizes") {
@@ -74,7 +74,7 @@ TEST_CASE("a drafter of another target is refused by its sizes") {
   CHECK(contains(message_of(far, DrafterKind::eagle3), "state that enters layer 3, the target has 3 layers"));
   const Spoilt heads("drafters/medusa");
   CHECK(contains(message_of(heads, DrafterKind::medusa, mimo),
-                 "tensor \"0.0.linear.weight\": its shape is [48, 48], but config.json makes it [32, 32]"));
+                 "tensor \"0.0.linear.weight\": its shape is [48, 48], but the described network makes it [32, 32]"));
 }
 
 TEST_CASE("ids of a reduced vocabulary that lead out of the target's, or twice to one token, are refused") {
@@ -155,7 +155,7 @@ TEST_CASE("the tensors of an MTP module are a target's own only where its config
   CHECK(mistake_of([&] { HuggingFaceFolder{s.folder}; }) == "none");
   s.config("num_nextn_predict_layers", 0);
   CHECK(contains(mistake_of([&] { HuggingFaceFolder{s.folder}; }),
-                 "tensor \"model.layers.2.eh_proj.weight\": a network as config.json describes it has no such weight"));
+                 "tensor \"model.layers.2.eh_proj.weight\": the described network has no such weight"));
 }
 
 // The fixture `s`, with a module behind its layers as DeepSeek-V3 and GLM-4.5 publish it: a layer like the last.
@@ -271,7 +271,7 @@ TEST_CASE("each tensor of a drafter of one pass is refused by its name where it 
   std::vector<Stored> more = all;
   more.push_back({"layers.0.self_attn.attention_sink_bias", "F32", {4}, fp32_bytes({1, 2, 3, 4})});
   write_bytes(s.folder / "model.safetensors", safetensors(more));
-  CHECK(contains(message_of(s, kind), "tensor \"layers.0.self_attn.attention_sink_bias\": a network as config.json"));
+  CHECK(contains(message_of(s, kind), "tensor \"layers.0.self_attn.attention_sink_bias\": the described network"));
 }
 
 TEST_CASE("what changes a block drafter's values and not its cost is refused where it is decoded") {
@@ -315,5 +315,5 @@ TEST_CASE("ModelOpt's DSpark has other names, and a head of confidence over the 
 TEST_CASE("a bias that a drafter does not have is zero, and a weight that it lacks is an error") {
   DrafterFolder heads(kFixtures / "drafters/medusa_vllm", DrafterKind::medusa, llama());
   CHECK(loaded(heads, "1.1.b", 1, 48) == std::vector<float>(48));
-  CHECK(contains(mistake_of([&] { loaded(heads, "4.w", 48, 48); }), "weight \"4.w\" is not in the folder"));
+  CHECK(contains(mistake_of([&] { loaded(heads, "4.w", 48, 48); }), "weight \"4.w\" is not in the checkpoint"));
 }

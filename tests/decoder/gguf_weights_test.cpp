@@ -90,11 +90,16 @@ TEST_CASE("a GGUF file whose tensors are not those of its network is refused wit
                  "tensor \"blk.0.attn_v.weight\": values of dtype IQ4_NL can't be used; F32, F16, BF16, Q4_0"));
   GgufText more = gguf_llama({}, all_q4k);
   more.tensor("blk.0.attn_rot.weight", {8}, kGgufF32);
-  CHECK(contains(mistake_in(more),
-                 "tensor \"blk.0.attn_rot.weight\": a network as config.json describes it has no such"));
+  CHECK(contains(mistake_in(more), "tensor \"blk.0.attn_rot.weight\": the described network has no such weight"));
   GgufText scaled = gguf_llama({}, all_q4k);
   scaled.real("llama.logit_scale", 0.25F);
   CHECK(contains(mistake_in(scaled), "its weights can't be decoded: \"llama.logit_scale\" is not used"));
+  GgufText causal = gguf_llama({}, all_q4k);
+  causal.number("llama.attention.causal", 1);
+  CHECK(mistake_in(causal) == "none");
+  GgufText both_ways = gguf_llama({}, all_q4k);
+  both_ways.number("llama.attention.causal", 0);
+  CHECK(contains(mistake_in(both_ways), "its weights can't be decoded: \"llama.attention.causal\" is not used"));
   GgufText remarked = gguf_llama({}, all_q4k);
   remarked.text("quantiser.host", "somewhere");
   CHECK(mistake_in(remarked) == "none");

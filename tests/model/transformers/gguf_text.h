@@ -91,7 +91,8 @@ void add_gguf_layer(GgufText& t, const GgufLlama& n, TypeOf type_of, std::uint32
   matrix("ffn_down", n.intermediate, n.hidden);
 }
 
-// Its file; type_of(tensor, layer) is the type of each matrix. Norms are of F32. `layers`: those whose tensors are in it.
+// Its file; type_of(tensor, layer) is the type of each matrix. Norms are of F32. `layers`: those whose tensors are in
+// it.
 template <class TypeOf>
 GgufText gguf_llama(const GgufLlama& n, TypeOf type_of, const std::string& architecture = "llama",
                     std::uint32_t layers = ~0U) {

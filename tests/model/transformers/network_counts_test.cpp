@@ -157,8 +157,7 @@ TEST_CASE("every shipped network has the parameters that its name says") {
     TransformerShape s = read_whole(document, read_transformer);
     s.name = file.path().stem().string();
     check_parameters(document.root(), s);
-    INFO((document.notes().empty() ? "" : document.notes().front()));
-    CHECK(document.notes().empty());
+    for (const std::string& note : document.notes()) CHECK(!contains(note, "gives "));
   }
 }
 

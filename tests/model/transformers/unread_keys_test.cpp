@@ -164,10 +164,17 @@ TEST_CASE("500 configs that lack keys and have keys of others lose nothing in si
   CHECK(told > 0);
 }
 
-TEST_CASE("shipped networks and fixtures are read without a word, but for what a small network lacks") {
+// Parts of shipped networks that are not priced as they are.
+static bool says_unpriced(const std::string& word) {
+  return contains(word, "choose experts by a table") || contains(word, "choices of the router pass a row on") ||
+         contains(word, "attention over the outputs of blocks");
+}
+
+TEST_CASE("shipped networks and fixtures are read without a word, but for what is not priced or a small one lacks") {
   for (const Config& c : all_configs())
     for (const std::string& word : answer_to(c.text).words) {
       INFO(c.name << ": " << word);
+      if (says_unpriced(word)) continue;
       CHECK((contains(word, "lacks ") || contains(word, "none of its layers has them")));
       CHECK(!std::filesystem::exists(kTransformers / (c.name + ".json")));
     }
