@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/quantity_text.h"
+#include "model/kernels/kernel_time.h"
 #include "reports/run_figures.h"
 
 namespace draftline {
@@ -41,7 +42,7 @@ Chart KernelReport::roofline_of(const Outcome& o, const std::string& name) const
   const Device& device = *scenario_.devices[o.point.device];
   const Precision precision = precision_at(scenario_, o.point);
   const DType inputs = precision.mlp.inputs.value_or(precision.activations);
-  const FlopsPerSecond peak = device.peak_of(inputs).value > 0 ? device.peak_of(inputs) : device.peak_of(DType::bf16);
+  const FlopsPerSecond peak = matrix_rate(device, inputs, inputs);
   double least = 1, most = peak.value / device.bandwidth.value;
   std::map<Phase, Series> phases;
   for (const KernelTime& k : o.kernels) {
@@ -79,7 +80,7 @@ void KernelReport::show_on(Page& page) const {
     page.heading("Kernels of a step: " + step.name);
     page.show(step.table);
   }
-  if (left_out_ > 0) page.say("The kernels of " + std::to_string(left_out_) + " further points: --json has them.");
+  if (left_out_ > 0) page.say("--json has the kernels of " + std::to_string(left_out_) + " further points.");
 }
 
 }  // namespace draftline

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of the steps of `draftline run --explain`: a table for each point, and a roofline, on which each kernel is
-// a point.
+// The kernels of the steps of `draftline run --explain`: a table for each point, and a roofline, on which each kernel
+// is a point.
 #pragma once
 #include <string>
 #include <vector>

@@ -11,6 +11,7 @@ namespace draftline {
 namespace {
 
 constexpr std::string_view kPlain = "autoregressive";
+constexpr std::size_t kMostDrawn = 2'000;  // points of a grid with charts of each setup, for a page of a few MB
 
 struct AlongWhat {
   std::string_view key;  // of the inputs
@@ -89,16 +90,25 @@ void RunCharts::add(const Outcome& o) {
              {p->throughput.value / batch, p->throughput.value / devices, {}, "batch " + std::to_string(batch)});
 }
 
+// The charts of setups from `from` on, which the explorer of a page with scripts may replace.
+static void show_charts(Page& page, const std::vector<Chart>& charts, std::size_t from, bool replaced) {
+  page.is_replaced_by_explorer(replaced);
+  for (std::size_t i = from; i < charts.size(); ++i) page.show(charts[i]);
+  page.is_replaced_by_explorer(false);
+}
+
 void RunCharts::show_on(Page& page) const {
   explorer_.show_on(page);
-  const auto speedups = speedups_.charts(), rates = rates_.charts(false);  // along the batch sizes
-  const bool first_alone = explorer_.explores();                           // an explorer has the other setups
-  for (const auto* charts : {&speedups, &rates})
-    for (std::size_t i = 0; i < (first_alone ? std::min<std::size_t>(1, charts->size()) : charts->size()); ++i)
-      page.show((*charts)[i]);
+  auto speedups = speedups_.charts(), rates = rates_.charts(false);  // along the batch sizes
+  const bool explores = explorer_.explores(), first_alone = explores && scenario_.points() > kMostDrawn;
+  const bool leaves_out = first_alone && speedups.size() > 1;
+  if (first_alone)
+    for (auto* charts : {&speedups, &rates}) charts->resize(std::min<std::size_t>(1, charts->size()));
+  show_charts(page, speedups, 0, explores);
+  if (!rates.empty()) page.show(rates.front());
+  show_charts(page, rates, 1, explores);
   steps_.show_on(page);
-  if (first_alone && speedups.size() > 1)
-    page.say("These charts are of the first setup; the explorer and the table have all.");
+  if (leaves_out) page.say("These charts show the first setup; the explorer and the table have all.");
   else page.say(rates_.left_out().empty() ? speedups_.left_out() : rates_.left_out());
 }
 

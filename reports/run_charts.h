@@ -20,6 +20,7 @@ class RunCharts {
   explicit RunCharts(const Scenario&);  // the scenario must outlive the charts
   void add(const Outcome&);
   void show_on(Page&) const;
+  void leave_out_explorer() { explorer_.leave_out(); }
   std::vector<Chart> speedups() const { return speedups_.charts(); }
 
  private:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "reports/run_figures.h"
 #include "reports/setting_text.h"
@@ -67,17 +68,45 @@ std::string inside_script(std::string json) {
   return json;
 }
 
-bool is_grid(const Scenario& s) {
-  const std::size_t lists[] = {s.devices.size(),       s.parallel.size(),      s.transformers.size(),
-                               s.precisions.size(),    s.engines.size(),       s.methods.size(),
-                               s.prompt_tokens.size(), s.output_tokens.size(), s.batch_sizes.size()};
-  return std::ranges::count_if(lists, [](std::size_t n) { return n > 1; }) > 1 && s.points() <= kMostExplored;
+bool same_but_for_drafts(const MethodSpec& a, const MethodSpec& b) {
+  return a.name() == b.name() && a.parameters() == b.parameters();
+}
+
+// For each method the first one that differs in nothing but the acceptance and the number of drafts.
+std::vector<std::size_t> groups_of(const std::vector<MethodChoice>& methods) {
+  std::vector<std::size_t> groups;
+  for (const MethodChoice& m : methods)
+    groups.push_back(
+        at(std::ranges::find_if(methods,
+                                [&](const MethodChoice& other) { return same_but_for_drafts(other.spec, m.spec); }) -
+           methods.begin()));
+  return groups;
+}
+
+// Whether methods of a group, with the same acceptance, have several draft lengths.
+bool has_several_lengths(const std::vector<MethodChoice>& methods, const std::vector<std::size_t>& groups) {
+  std::map<std::pair<std::size_t, std::string>, std::set<int>> lengths;
+  for (std::size_t i = 0; i < methods.size(); ++i)
+    if (const auto k = methods[i].spec.draft_length()) lengths[{groups[i], methods[i].acceptance.text()}].insert(*k);
+  return std::ranges::any_of(lengths, [](const auto& one) { return one.second.size() > 1; });
+}
+
+// Whether the explorer has something to draw, and several lists to choose from.
+bool is_grid(const Scenario& s, const std::vector<std::size_t>& groups) {
+  const std::size_t numbers[] = {s.prompt_tokens.size(), s.output_tokens.size(), s.batch_sizes.size()},
+                    others[] = {s.devices.size(),    s.parallel.size(), s.transformers.size(),
+                                s.precisions.size(), s.engines.size(),  s.methods.size()};
+  const auto several = [](std::size_t n) { return n > 1; };
+  const auto varied = std::ranges::count_if(numbers, several);
+  return s.points() <= kMostExplored && varied + std::ranges::count_if(others, several) > 1 &&
+         std::ranges::any_of(s.methods, [](const MethodChoice& m) { return !m.spec.is_plain(); }) &&
+         (varied > 0 || has_several_lengths(s.methods, groups));
 }
 
 }  // namespace
 
-RunExplorer::RunExplorer(const Scenario& s) : scenario_(s) {
-  if (is_grid(s)) figures_.resize(std::size(kExplorerFigures), std::vector<std::string>(s.points(), "null"));
+RunExplorer::RunExplorer(const Scenario& s) : scenario_(s), groups_(groups_of(s.methods)) {
+  if (is_grid(s, groups_)) figures_.resize(std::size(kExplorerFigures), std::vector<std::string>(s.points(), "null"));
 }
 
 std::size_t RunExplorer::number_of(const Point& p) const {
@@ -94,8 +123,7 @@ std::size_t RunExplorer::number_of(const Point& p) const {
 }
 
 std::string RunExplorer::key_of(const Point& p) const {
-  const MethodChoice& m = scenario_.method(p);
-  std::string key = m.spec.label() + "\n" + m.acceptance.text();
+  std::string key = std::to_string(groups_[p.method]) + "\n" + scenario_.methods[p.method].acceptance.text();
   for (const std::size_t i : {p.device, p.parallel, p.transformer, p.precision, p.engine, p.prompt, p.output, p.batch})
     key += "\n" + std::to_string(i);
   return key;
@@ -132,9 +160,13 @@ std::string RunExplorer::data() const {
       {{"name", "output tokens"}, {"values", s.output_tokens}},
       {{"name", "batch size"}, {"values", s.batch_sizes}}};
   Json methods = Json::array();
-  for (const MethodChoice& m : s.methods) {
+  for (std::size_t i = 0; i < s.methods.size(); ++i) {
+    const MethodChoice& m = s.methods[i];
     const auto k = m.spec.draft_length();
-    methods.push_back({{"label", m.spec.label()}, {"acceptance", m.acceptance.text()}, {"k", k ? Json(*k) : Json()}});
+    methods.push_back({{"label", m.spec.label()},
+                       {"group", m.spec.is_plain() ? Json() : Json(groups_[i])},
+                       {"acceptance", m.acceptance.text()},
+                       {"k", k ? Json(*k) : Json()}});
   }
   Json best = Json::object(), lines = Json::array();
   for (const auto& [key, one] : best_) best[std::to_string(one.point)] = 1;
@@ -163,16 +195,29 @@ std::string RunExplorer::data() const {
   return inside_script(text + "}}");
 }
 
+std::vector<std::size_t> RunExplorer::rivals_of(std::size_t method) const {
+  std::vector<std::size_t> rivals;
+  for (std::size_t i = 0; i < groups_.size(); ++i)
+    if (groups_[i] == groups_[method] &&
+        scenario_.methods[i].acceptance.text() == scenario_.methods[method].acceptance.text())
+      rivals.push_back(i);
+  return rivals;
+}
+
+bool RunExplorer::any_runs(Point p, const std::vector<std::size_t>& methods) const {
+  return std::ranges::any_of(methods, [&](std::size_t method) {
+    p.method = method;
+    return figures_[0][number_of(p)] != "null";
+  });
+}
+
 std::optional<HeatMap> RunExplorer::best_lengths() const {
   const Scenario& s = scenario_;
   const auto drafting =
       std::ranges::find_if(s.methods, [](const MethodChoice& m) { return m.spec.draft_length().has_value(); });
   if (figures_.empty() || drafting == s.methods.end()) return std::nullopt;
-  const auto rival = [&](const MethodChoice& m) {
-    return m.spec.label() == drafting->spec.label() && m.acceptance.text() == drafting->acceptance.text();
-  };
-  if (std::ranges::count_if(s.methods, rival) < 2 || s.batch_sizes.size() < 2 || s.prompt_tokens.size() < 2)
-    return std::nullopt;
+  const std::vector<std::size_t> rivals = rivals_of(at(drafting - s.methods.begin()));
+  if (rivals.size() < 2 || s.batch_sizes.size() < 2 || s.prompt_tokens.size() < 2) return std::nullopt;
   HeatMap map;
   map.title = "Best k of " + drafting->spec.label();
   map.values = "by request speedup; off: no length gains";
@@ -190,16 +235,18 @@ std::optional<HeatMap> RunExplorer::best_lengths() const {
         const auto k = s.method(point_at(s, best->second.point)).spec.draft_length();
         map.cells.push_back({k, place + "request speedup: " + significant(best->second.speedup)});
       } else {
-        map.cells.push_back({{}, figures_[0][number_of(p)] == "null" ? "" : place + "no length gains"});
+        map.cells.push_back({{}, any_runs(p, rivals) ? place + "no length gains" : ""});
       }
     }
   return map;
 }
 
 void RunExplorer::show_on(Page& page) const {
-  if (figures_.empty()) return;
+  if (!explores()) return;
   page.explorer(data());
+  page.is_replaced_by_explorer(true);
   if (const auto map = best_lengths()) page.show(*map);
+  page.is_replaced_by_explorer(false);
 }
 
 }  // namespace draftline

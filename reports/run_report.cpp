@@ -10,7 +10,9 @@
 namespace draftline {
 
 RunReport::RunReport(Output to, const Scenario& scenario)
-    : PointReport(std::move(to), scenario, run_figures(), false), kernels_(scenario) {}
+    : PointReport(std::move(to), scenario, run_figures(), false), kernels_(scenario) {
+  if (this->to().asked.options.from > 0) charts().leave_out_explorer();
+}
 
 // How much of the decode speedup a request misses, or has beyond it, as a ratio of at least 1.
 static double apart(const Outcome& o) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a step's time, a bar for each method, at the smallest, a middle and the largest batch of the first setup.
+// The parts of a step's time, a bar for each method, at the smallest, a middle and the largest batch of the first
+// setup.
 #pragma once
 #include <vector>
 

@@ -12,18 +12,26 @@ const drawn = (name, attributes = {}, ...inside) => {
   return e;
 };
 const distinct = (values) => [...new Set(values)];
-const plain = (m) => m.label === "autoregressive";
+const replaced = (list, index, value) => list.map((old, i) => (i === index ? value : old));
 
-// The chosen values: an index for each axis but the methods, and the method by its label, acceptance and draft length.
-const labels = distinct(grid.methods.filter((m) => !plain(m)).map((m) => m.label));
-const chosen = {axes: grid.axes.map(() => 0), label: labels[0], acceptance: 0, k: 0, along: ""};
-const acceptances = () => distinct(grid.methods.filter((m) => m.label === chosen.label).map((m) => m.acceptance));
-const lengths = () => distinct(of_label().map((m) => m.k));
-const of_label = () => {
+// The chosen values: an index for each axis but the methods, and the method by its group, acceptance and draft length.
+// A group has the methods that differ in nothing else; plain decoding has none.
+const groups = distinct(grid.methods.filter((m) => m.group !== null).map((m) => m.group));
+const chosen = {axes: grid.axes.map(() => 0), group: groups[0], acceptance: 0, k: 0, along: ""};
+const in_group = (group = chosen.group) => grid.methods.filter((m) => m.group === group);
+const label_of = (group) => in_group(group)[0].label;
+const acceptances = () => distinct(in_group().map((m) => m.acceptance));
+const of_group = () => {
   const all = acceptances(), one = all[Math.min(chosen.acceptance, all.length - 1)];
-  return grid.methods.filter((m) => m.label === chosen.label && m.acceptance === one);
+  return in_group().filter((m) => m.acceptance === one);
 };
-const method = () => of_label()[Math.min(chosen.k, of_label().length - 1)];
+const lengths = () => of_group().map((m) => m.k);
+const method = () => of_group()[Math.min(chosen.k, of_group().length - 1)];
+// Groups that share a label have a number behind it.
+function name_of_group(group) {
+  const same = groups.filter((other) => label_of(other) === label_of(group));
+  return label_of(group) + (same.length > 1 ? " (" + (same.indexOf(group) + 1) + ")" : "");
+}
 const methods_axis = grid.axes.findIndex((a) => a.name === "method");
 const axis_named = (name) => grid.axes.findIndex((a) => a.name === name);
 // The number of a point: the last axis varies fastest.
@@ -47,7 +55,8 @@ const left = 60, top_ = 10, width = 402, height = 220;
 function figure_of(title, values, high, inside, names = []) {
   const svg = drawn("svg", {viewBox: "0 0 480 " + high, role: "img", "aria-label": title}, ...inside);
   const keys = names.map(([style, name]) => made("li", {class: style},
-    drawn("svg", {viewBox: "0 0 22 12", class: "key"}, drawn("line", {class: "key", x1: 0, y1: 6, x2: 22, y2: 6})), name));
+    drawn("svg", {viewBox: "0 0 22 12", class: "key"}, drawn("line", {class: "key", x1: 0, y1: 6, x2: 22, y2: 6})),
+    name));
   const all = made("figure", {}, made("figcaption", {}, title, made("span", {}, values)), svg,
     made("ul", {class: "names"}, ...keys));
   label(svg);
@@ -55,12 +64,13 @@ function figure_of(title, values, high, inside, names = []) {
 }
 const words = (x, y, anchor, text) => drawn("text", {x, y, "text-anchor": anchor}, text);
 // The look of a series: that which it has in the page's other charts, if all have one.
-const looks = new Map([...document.querySelectorAll("figure .names li")].map((e) => [e.textContent.trim(), e.className]));
-const named = (m) => m.label + (m.k === null ? "" : ", k " + m.k);
+const names = [...document.querySelectorAll("figure .names li")];
+const looks = new Map(names.map((e) => [e.textContent.trim(), e.className]));
+const named = (m) => name_of_group(m.group) + (m.k === null ? "" : ", k " + m.k);
 const style_of = (i) => "c" + (i % 8) + " d" + (Math.floor(i / 8) % 3);
 function style_of_method(m) {
   const look = (one) => looks.get(named(one)) ?? looks.get(named(one) + ", " + one.acceptance);
-  return of_label().every(look) ? look(m) : style_of(of_label().indexOf(m));
+  return of_group().every(look) ? look(m) : style_of(of_group().indexOf(m));
 }
 
 // `series`: names, styles and points {x, y, low, high, tip}. `level`: a dashed line and its name.
@@ -95,7 +105,7 @@ function chart(title, values, x_title, series, level) {
     const band = s.points.filter((p) => p.low !== undefined);
     if (band.length > 1)
       group.append(drawn("polygon", {points: [...band.map((p) => place(p, p.high)),
-        ...band.toReversed().map((p) => place(p, p.low))].join(" ")}));
+        ...[...band].reverse().map((p) => place(p, p.low))].join(" ")}));
     if (s.points.length > 1) group.append(drawn("polyline", {points: s.points.map((p) => place(p, p.y)).join(" ")}));
     for (const p of s.points)
       group.append(drawn("circle", {cx: px(p.x), cy: py(p.y), r: s.bold ? 5 : 3.5}, drawn("title", {}, p.tip)));
@@ -106,14 +116,14 @@ function chart(title, values, x_title, series, level) {
 
 // Where each value of the axis lies, with the point there of a method.
 function along(of) {
-  if (chosen.along === "draft length k") return of_label().map((m) => [m.k, point_at(chosen.axes, m)]);
+  if (chosen.along === "draft length k") return of_group().map((m) => [m.k, point_at(chosen.axes, m)]);
   const a = axis_named(chosen.along);
-  return grid.axes[a].values.map((v, i) => [v, point_at(chosen.axes.with(a, i), of)]);
+  return grid.axes[a].values.map((v, i) => [v, point_at(replaced(chosen.axes, a, i), of)]);
 }
 function curves(name, low, high) {
-  const over_k = chosen.along === "draft length k", all = over_k ? [method()] : of_label();
+  const over_k = chosen.along === "draft length k", all = over_k ? [method()] : of_group();
   return all.map((m) => {
-    const mine = m === method(), name_of = over_k ? chosen.label : named(m);
+    const mine = m === method(), name_of = over_k ? name_of_group(chosen.group) : named(m);
     const points = along(m).filter(([, n]) => figure(name, n) !== null).map(([x, n]) => {
       const has_band = mine && low && figure(low, n) !== null;
       return {x, y: figure(name, n), ...(has_band ? {low: figure(low, n), high: figure(high, n)} : {}),
@@ -128,74 +138,117 @@ function break_even() {
     points: along(method()).filter(([, n]) => figure(name, n) !== null).map(([x, n]) => ({x, y: figure(name, n),
       tip: name + ": " + shown(name, n) + "\n" + chosen.along + ": " + x}))}));
 }
+// The methods of a cell with their points, and the best of them.
+function cell_at(axes) {
+  const all = of_group().map((m) => [m, point_at(axes, m)]);
+  const runs = all.some(([, n]) => figure("request speedup", n) !== null);
+  return {axes, runs, best: all.find(([, n]) => grid.best[n])};
+}
+function choose_cell({axes, best}) {
+  chosen.axes = axes;
+  if (best) chosen.k = of_group().indexOf(best[0]);
+  const had_focus = explored.querySelector(".map svg") === document.activeElement;
+  show();
+  if (!had_focus) return;
+  explored.querySelector(".map svg").focus();
+  mark(explored.querySelector(".map .chosen"));
+}
+function cell_tip(batch, prompt, best) {
+  const what = best ? (best[0].k === null ? "on" : "best k: " + best[0].k) + "\nrequest speedup: " +
+    shown("request speedup", best[1]) : "speculation is off: no length gains";
+  return "batch " + batch + ", prompt " + prompt + "\n" + what;
+}
 function best_lengths() {
   const b = axis_named("batch size"), p = axis_named("prompt tokens");
-  const batches = grid.axes[b].values, prompts = grid.axes[p].values, high = 30, from = 66;
-  const wide = (480 - from) / batches.length, bottom = high * prompts.length, inside = [];
+  const batches = grid.axes[b].values, prompts = grid.axes[p].values, high = 30, from = 66, above = 22;
+  const wide = (480 - from) / batches.length, bottom = above + high * prompts.length;
+  const inside = [words(0, 14, "start", "prompt tokens")], outlined = [];
   const ks = lengths().filter((k) => k !== null), least = Math.min(...ks), most = Math.max(...ks);
   prompts.forEach((prompt, row) => {
     const y = bottom - high * (row + 1);
     inside.push(words(from - 6, y + 19, "end", String(prompt)));
     batches.forEach((batch, column) => {
-      const axes = chosen.axes.with(b, column).with(p, row), at = of_label().map((m) => [m, point_at(axes, m)]);
-      if (at.every(([, n]) => figure("request speedup", n) === null)) return;
-      const best = at.find(([, n]) => grid.best[n]), x = from + wide * column;
-      const tip = "batch " + batch + ", prompt " + prompt + "\n" + (best
-        ? (best[0].k === null ? "on" : "best k: " + best[0].k) + "\nrequest speedup: " + shown("request speedup", best[1])
-        : "speculation is off: no length gains");
-      const cell = drawn("rect", {class: best ? "cell" : "cell off", x, y, width: wide, height: high,
-        ...(best ? {"fill-opacity": most > least ? 0.25 + (0.55 * (best[0].k - least)) / (most - least) : 0.5} : {})},
-        drawn("title", {}, tip));
-      if (column === chosen.axes[b] && row === chosen.axes[p]) cell.setAttribute("stroke-dasharray", "4 3");
-      cell.addEventListener("click", () => {
-        chosen.axes = axes;
-        if (best) chosen.k = of_label().indexOf(best[0]);
-        show();
-      });
-      inside.push(cell, words(x + wide / 2, y + 19, "middle", best ? String(best[0].k ?? "on") : "off"));
+      const one = cell_at(replaced(replaced(chosen.axes, b, column), p, row)), x = from + wide * column;
+      if (!one.runs) return;
+      const is_chosen = column === chosen.axes[b] && row === chosen.axes[p], best = one.best;
+      const shade = best && most > least ? 0.25 + (0.55 * (best[0].k - least)) / (most - least) : 0.5;
+      const look = "cell" + (best ? "" : " off") + (is_chosen ? " chosen" : "");
+      const dark = best ? {"fill-opacity": shade} : {};
+      const cell = drawn("rect", {class: look, x, y, width: wide, height: high, ...dark},
+        drawn("title", {}, cell_tip(batch, prompt, best)));
+      cell.choose = () => choose_cell(one);
+      cell.addEventListener("click", cell.choose);
+      (is_chosen ? outlined : inside).push(cell,
+        words(x + wide / 2, y + 19, "middle", best ? String(best[0].k ?? "on") : "off"));
     });
   });
   batches.forEach((v, i) => inside.push(words(from + wide * (i + 0.5), bottom + 17, "middle", String(v))));
-  inside.push(words(from + (480 - from) / 2, bottom + 36, "middle", "batch size"));
-  return figure_of("Best k of " + chosen.label, "prompt tokens over batch size, by request speedup; off: no length gains",
+  inside.push(words(from + (480 - from) / 2, bottom + 36, "middle", "batch size"), ...outlined);
+  const map = figure_of("Best k of " + name_of_group(chosen.group), "by request speedup; off: no length gains",
     bottom + 40, inside);
+  map.classList.add("map");
+  map.querySelector("svg").addEventListener("keydown", (e) => {
+    if (e.key === "Enter" && marked?.choose) marked.choose();
+  });
+  return map;
 }
 
+// A control is made once: `refresh` shows what other controls have changed, so that a slider can be dragged. `values`
+// and `index` are functions.
 function slider(name, values, index, choose) {
-  const text = (i) => String(values[i]).replace(/[{}"]/g, "");
-  const input = made("input", {type: "range", min: 0, max: values.length - 1, value: index, "aria-label": name}),
-    value = made("b", {}, text(index));
-  input.setAttribute("aria-valuetext", text(index));
+  const value = made("b"), input = made("input", {type: "range", min: 0, "aria-label": name});
+  const whole = made("label", {"data-name": name}, made("span", {}, name + ": ", value), input);
   input.oninput = () => {
     choose(+input.value);
-    show(name);
+    show();
   };
-  return made("label", {"data-name": name}, made("span", {}, name + ": ", value), input);
+  const refresh = () => {
+    const all = values(), text = String(all[index()]).replace(/[{}"]/g, "");
+    whole.hidden = all.length < 2;
+    input.max = all.length - 1;
+    input.value = index();
+    input.setAttribute("aria-valuetext", text);
+    value.textContent = text;
+  };
+  return {whole, refresh};
 }
-function menu(name, values, value, choose) {
-  const input = made("select", {"aria-label": name}, ...values.map((v) => made("option", {}, v)));
-  input.value = value;
+function menu(name, values, index, choose) {
+  const input = made("select", {"aria-label": name});
+  const whole = made("label", {"data-name": name}, made("span", {}, name), input);
   input.onchange = () => {
-    choose(input.value);
-    show(name);
+    choose(+input.value);
+    show();
   };
-  return made("label", {"data-name": name}, made("span", {}, name), input);
+  let offered = "";
+  const refresh = () => {
+    const all = values();
+    whole.hidden = all.length < 2;
+    if (offered !== all.join("\n")) input.replaceChildren(...all.map((text, i) => made("option", {value: i}, text)));
+    offered = all.join("\n");
+    input.value = index();
+  };
+  return {whole, refresh};
 }
-function controls(places) {
-  const all = [menu("charts along", places, chosen.along, (v) => (chosen.along = v))];
-  if (labels.length > 1)
-    all.push(menu("method", labels, chosen.label, (v) => Object.assign(chosen, {label: v, acceptance: 0, k: 0})));
-  if (acceptances().length > 1)
-    all.push(slider("acceptance", acceptances(), chosen.acceptance, (i) => (chosen.acceptance = i)));
-  if (of_label().length > 1)
-    all.push(slider("draft length k", lengths(), Math.min(chosen.k, lengths().length - 1), (i) => (chosen.k = i)));
+function places() {
+  const all = grid.axes.filter((a) => typeof a.values[0] === "number" && a.values.length > 1 && a.name !== "method")
+    .map((a) => a.name);
+  if (distinct(lengths().filter((k) => k !== null)).length > 1) all.push("draft length k");
+  return all;
+}
+const choose_group = (i) => Object.assign(chosen, {group: groups[i], acceptance: 0, k: 0});
+function all_controls() {
+  const last = (all, i) => Math.min(i, all.length - 1);
+  const all = [
+    menu("charts along", places, () => places().indexOf(chosen.along), (i) => (chosen.along = places()[i])),
+    menu("method", () => groups.map(name_of_group), () => groups.indexOf(chosen.group), choose_group),
+    slider("acceptance", acceptances, () => last(acceptances(), chosen.acceptance), (i) => (chosen.acceptance = i)),
+    slider("draft length k", lengths, () => last(lengths(), chosen.k), (i) => (chosen.k = i))];
   grid.axes.forEach((a, i) => {
-    if (i === methods_axis || a.values.length < 2) return;
-    const choose = (n) => (chosen.axes = chosen.axes.with(i, n));
-    all.push(typeof a.values[0] === "number" ? slider(a.name, a.values, chosen.axes[i], choose)
-      : menu(a.name, a.values, a.values[chosen.axes[i]], (v) => choose(a.values.indexOf(v))));
+    if (i === methods_axis) return;
+    const control = typeof a.values[0] === "number" ? slider : menu;
+    all.push(control(a.name, () => a.values, () => chosen.axes[i], (n) => (chosen.axes = replaced(chosen.axes, i, n))));
   });
-  return made("div", {class: "axes"}, ...all);
+  return all;
 }
 function the_point() {
   const n = point_at(chosen.axes), list = made("dl");
@@ -208,26 +261,41 @@ function the_point() {
   addCopyButton(command);
   return [list, command];
 }
-function show(focus) {
-  const places = grid.axes.filter((a) => typeof a.values[0] === "number" && a.values.length > 1 && a.name !== "method")
-    .map((a) => a.name);
-  if (lengths().filter((k) => k !== null).length > 1) places.push("draft length k");
-  if (!places.includes(chosen.along)) chosen.along = places.includes("batch size") ? "batch size" : places[0];
-  if (!places.length) return;
-  mark(null);
+const controls = all_controls(), charts = made("div", {class: "charts"}), point = made("div");
+function all_charts() {
   const x = chosen.along, one = {at: 1, name: "plain decoding"};
-  explored.replaceChildren(made("h2", {}, "Explorer"), controls(places),
-    made("div", {class: "charts"},
-      chart("Decode speedup", "over plain decoding; the 90 % interval is that of the chosen point's curve", x,
-        curves("decode speedup", "decode speedup, low", "decode speedup, high"), one),
-      chart("Request speedup", "over plain decoding, prompts included", x, curves("request speedup"), one),
-      best_lengths(),
-      chart("Break-even acceptance", "tokens per sequence and step at which decoding is as fast as plain", x, break_even())),
-    made("h3", {}, "The chosen point: " + named(method())), ...the_point());
-  explored.querySelector(`[data-name="${focus}"] :is(input, select)`)?.focus();
+  if (!places().length) return [made("p", {}, "With this method nothing varies along which charts could be drawn.")];
+  return [
+    chart("Decode speedup", "over plain decoding; the 90 % interval is that of the chosen point's curve", x,
+      curves("decode speedup", "decode speedup, low", "decode speedup, high"), one),
+    chart("Request speedup", "over plain decoding, prompts included", x, curves("request speedup"), one),
+    best_lengths(),
+    chart("Break-even acceptance", "tokens per sequence and step at which decoding is as fast as plain", x,
+      break_even())];
 }
-if (labels.length) {
-  chosen.k = Math.max(0, of_label().findIndex((m) => grid.best[point_at(chosen.axes, m)]));
+function show() {
+  if (!places().includes(chosen.along)) chosen.along = places().includes("batch size") ? "batch size" : places()[0];
+  mark(null);
+  for (const control of controls) control.refresh();
+  charts.replaceChildren(...all_charts());
+  point.replaceChildren(made("h3", {}, "The chosen point: " + named(method())), ...the_point());
+}
+// The page's own charts that the explorer replaces, behind a line that opens them.
+function fold_replaced() {
+  const all = [...document.querySelectorAll(".charts.replaced")];
+  if (all.length) explored.after(made("details", {}, made("summary", {}, "The same charts without controls"), ...all));
+}
+function begin() {
+  const usable = groups.find((group) => {
+    chosen.group = group;
+    return places().length > 0;
+  });
+  if (usable === undefined) return;
+  chosen.k = Math.max(0, of_group().findIndex((m) => grid.best[point_at(chosen.axes, m)]));
+  const axes = made("div", {class: "axes"}, ...controls.map((c) => c.whole));
+  explored.append(made("h2", {}, "Explorer"), axes, charts, point);
   explored.hidden = false;
   show();
+  fold_replaced();
 }
+begin();

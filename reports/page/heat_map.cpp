@@ -12,7 +12,7 @@ namespace draftline {
 
 namespace {
 
-constexpr double kMapLeft = 66, kMapBelow = 40, kCellHeight = 30;
+constexpr double kMapLeft = 66, kMapAbove = 22, kMapBelow = 40, kCellHeight = 30;
 
 // Where a choice lies among those of the map, as the opacity of its colour: 0.25 to 0.8, so that text stays readable.
 double shade(int choice, const std::vector<int>& choices) {
@@ -26,8 +26,9 @@ std::string to_html(const HeatMap& m) {
   std::vector<int> choices;
   for (const HeatMap::Cell& c : m.cells)
     if (c.choice) choices.push_back(*c.choice);
-  const double width = (kDrawingWidth - kMapLeft) / to_double(m.x.size()), bottom = kCellHeight * to_double(m.y.size());
-  std::string inside;
+  const double width = (kDrawingWidth - kMapLeft) / to_double(m.x.size()),
+               bottom = kMapAbove + kCellHeight * to_double(m.y.size());
+  std::string inside = svg_words(0, 14, "start", m.y_title);
   for (std::size_t row = 0; row < m.y.size(); ++row) {
     const double y = bottom - kCellHeight * to_double(row + 1), middle = y + kCellHeight / 2 + 4;
     inside += svg_words(kMapLeft - 6, middle, "end", m.y[row]);

@@ -15,6 +15,12 @@ constexpr std::string_view kNothingFromElsewhere =
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
     "script-src 'unsafe-inline'\">\n";
 
+// The option with which a verb writes all rows of its table; "" if none does. Only some verbs have CSV.
+std::string_view format_of_all_rows(std::string_view verb) {
+  if (verb == "calibrate" || verb == "validate") return "";
+  return verb == "advise" || verb == "check" ? "--json" : "--csv";
+}
+
 std::string element(const std::string& name, const std::string& text, const std::string& css = "") {
   return "<" + name + (css.empty() ? "" : " class=\"" + css + "\"") + ">" + html_text(text) + "</" + name + ">\n";
 }
@@ -32,7 +38,7 @@ void HtmlPage::put(const std::string& element) {
 
 void HtmlPage::put_figure(const std::string& figure) {
   if (figure.empty()) return;
-  if (!in_figures_) body_ += "<div class=\"charts\">\n";
+  if (!in_figures_) body_ += replaced_ ? "<div class=\"charts replaced\">\n" : "<div class=\"charts\">\n";
   in_figures_ = true;
   body_ += figure;
 }
@@ -52,9 +58,10 @@ void HtmlPage::say(const std::string& text) {
 void HtmlPage::show(const Table& t) {
   constexpr std::size_t kMostRows = 1000;
   put("<div class=\"wide\" tabindex=\"0\">\n" + t.to_html(kMostRows) + "</div>\n");
-  if (t.rows() > kMostRows)
-    say("The table has the first " + std::to_string(kMostRows) + " of " + std::to_string(t.rows()) +
-        " rows; --csv writes all.");
+  if (t.rows() <= kMostRows) return;
+  const std::string_view all = format_of_all_rows(to_.asked.verb);
+  say("The table has the first " + std::to_string(kMostRows) + " of " + std::to_string(t.rows()) + " rows" +
+      (all.empty() ? "." : "; " + std::string(all) + " writes all."));
 }
 
 void HtmlPage::show(const Chart& c) { put_figure(to_html(c, styles_)); }
@@ -80,6 +87,11 @@ void HtmlPage::explorer(const std::string& grid) {
       grid + "</script>\n");
 }
 
+void HtmlPage::is_replaced_by_explorer(bool is) {
+  if (is != replaced_) put("");
+  replaced_ = is;
+}
+
 std::string HtmlPage::contents() const {
   constexpr std::size_t kLong = 5;  // headings
   if (headings_.size() < kLong) return "";
@@ -93,6 +105,7 @@ std::string HtmlPage::contents() const {
 std::string HtmlPage::provenance() const {
   std::string text = element("p", "draftline " + to_.asked.verb + ", version " + std::string(build_version()) +
                                       ", commit " + std::string(build_commit()));
+  if (files_.empty()) return "<footer>\n" + text + "</footer>\n";
   text += "<details>\n" + element("summary", "input files and their fingerprints") + "<ul>\n";
   for (const auto& [file, fingerprint] : files_)
     text += element("li", input_name(file, to_.asked.data) + " " + to_hex(fingerprint));

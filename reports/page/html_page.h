@@ -14,7 +14,7 @@ class HtmlPage : public Page {
   void heading(const std::string& text) override;
   void subheading(const std::string& text) override;
   void say(const std::string& text) override;  // one that begins with "warning: " looks like one
-  void show(const Table&) override;
+  void show(const Table&) override;            // its first rows, and where all are in a format of the verb
   void show(const Chart&) override;
   void verdict(const std::string& answer, const std::vector<std::string>& more,
                const std::vector<std::string>& doubts) override;
@@ -22,6 +22,7 @@ class HtmlPage : public Page {
   void show(const Bars&) override;
   void show(const HeatMap&) override;
   void explorer(const std::string& grid) override;
+  void is_replaced_by_explorer(bool) override;
   void finish() override;
 
  private:
@@ -36,7 +37,7 @@ class HtmlPage : public Page {
   const InputFiles& files_;
   SeriesStyles styles_, parts_;  // of charts; of bars
   std::string body_;
-  bool in_figures_ = false, explores_ = false;
+  bool in_figures_ = false, replaced_ = false, explores_ = false;
   struct Heading {
     std::string element, text;
   };

@@ -34,6 +34,7 @@ class Page {
   virtual void show(const Bars&) {}
   virtual void show(const HeatMap&) {}
   virtual void explorer(const std::string& /*grid*/) {}  // JSON for explorer.js; only on pages with scripts
+  virtual void is_replaced_by_explorer(bool) {}          // whether the figures that follow are
   virtual void finish() = 0;                             // must be called last; throws OutputError (core/errors)
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a reader's browser adds to a page: labels of marks under the pointer or the keyboard, buttons that copy commands,
-// and the order and choice of rows in long tables. Without scripts a page shows the same charts, commands and tables.
+// What a reader's browser adds to a page: labels of marks under the pointer or the keyboard, buttons that copy
+// commands, and the order and choice of rows in long tables. Without scripts a page shows the same charts, commands and
+// tables.
 "use strict";
 const made = (name, attributes = {}, ...inside) => {
   const e = document.createElement(name);
@@ -53,7 +54,8 @@ function label(svg) {
     if (e.key === "Escape") mark(null);
     if (!step) return;
     e.preventDefault();
-    mark(marks[(marks.indexOf(marked) + step + marks.length) % marks.length]);
+    const from = marks.includes(marked) ? marks.indexOf(marked) : step > 0 ? -1 : 0;
+    mark(marks[(from + step + marks.length) % marks.length]);
   });
 }
 document.querySelectorAll("figure > svg").forEach(label);

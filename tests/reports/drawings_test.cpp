@@ -50,6 +50,7 @@ TEST_CASE("a map has the choice of each cell, grey where nothing is chosen, and 
   HeatMap m;
   m.title = "Best k";
   m.x_title = "batch size";
+  m.y_title = "prompt tokens";
   m.x = {"1", "64"};
   m.y = {"512", "8192"};
   m.cells = {{5, "k 5 at 1, 512"}, {1, "k 1"}, {{}, "no length gains"}, {{}, ""}};
@@ -59,7 +60,8 @@ TEST_CASE("a map has the choice of each cell, grey where nothing is chosen, and 
   CHECK(count_of(html, "class=\"cell off\"") == 1);
   CHECK(count_of(html, ">off</text>") == 1);
   CHECK(values_of(html, "<rect class=\"cell\"", "fill-opacity") == std::vector<double>{0.8, 0.25});  // larger is darker
-  CHECK(values_of(html, "<rect class=\"cell", "y") == std::vector<double>{30, 30, 0});               // from the bottom
+  CHECK(values_of(html, "<rect class=\"cell", "y") == std::vector<double>{52, 52, 22});              // from the bottom
+  CHECK(contains(html, ">prompt tokens</text>"));
   CHECK(contains(html, "<title>no length gains</title>"));
 }
 
@@ -76,15 +78,15 @@ TEST_CASE("a chart as text has each series at its height, and a line at its leve
     lines.push_back(text.substr(at, end - at));
   CHECK(lines.front() == "speedup, over plain");
   CHECK(lines.back() == "a: k 1   b: k 3   *: several");
-  const auto line_with = [&](const std::string& part) {
+  const auto line_with = [&](const std::string& part, const std::string& other = "") {
     for (std::size_t i = 1; i + 1 < lines.size(); ++i)
-      if (contains(lines[i], part)) return i;
+      if (contains(lines[i], part) && contains(lines[i], other)) return i;
     return std::size_t{0};
   };
   REQUIRE(line_with("b") > 0);
-  CHECK(line_with("b") < line_with("*"));       // 3 is above 2, where both lie
-  CHECK(line_with("*") < line_with("----"));    // 2 above the level
-  CHECK(contains(lines[line_with("b")], "3"));  // the mark of the axis
+  CHECK(line_with("b") < line_with("*"));         // 3 is above 2, where both lie
+  CHECK(line_with("*") < line_with("|", "---"));  // 2 above the level, which is no axis
+  CHECK(contains(lines[line_with("b")], "3"));    // the mark of the axis
   for (const std::string& line : lines) CHECK(line.size() <= 40);
   CHECK(to_text(Chart{}, 40).empty());
 }

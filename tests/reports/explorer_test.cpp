@@ -17,13 +17,33 @@ constexpr const char* kGrid = R"({"device": "h100-sxm", "transformer": "llama-3.
     "batch_size": [1, 64, 256], "prompt_tokens": [512, 8192], "output_tokens": 128,
     "method": [{"name": "autoregressive"}, {"name": "eagle3", "draft_length": [1, 3, 8], "acceptance": {"rate": 0.7}}]})";
 
-std::string run_page(const std::string& scenario, Format format, bool kernels = false) {
+std::string run_page(const std::string& scenario, Format format, bool kernels = false, std::size_t from = 0) {
   Sweep sweep(Document::from_text(scenario, "s.json"), std::string(DRAFTLINE_SOURCE_DIR) + "/data");
   std::ostringstream out;
-  RunReport report({out, format, {"run", std::string(DRAFTLINE_SOURCE_DIR) + "/data"}, 100}, sweep.scenario());
-  for (std::size_t i = 0; i < sweep.scenario().points(); ++i) report.add(sweep.at(i, kernels));
+  Asked asked{"run", std::string(DRAFTLINE_SOURCE_DIR) + "/data"};
+  asked.options.from = from;
+  RunReport report({out, format, asked, 100}, sweep.scenario());
+  for (std::size_t i = from; i < sweep.scenario().points(); ++i) report.add(sweep.at(i, kernels));
   report.finish();
   return out.str();
+}
+
+std::string with(const std::string& members) {
+  return R"({"transformer": "llama-3.1-8b", "engine": "vllm", )" + members + "}";
+}
+
+// A grid with inline drafters of these names, which differ in their layers.
+std::string with_drafters(const std::vector<std::string>& names) {
+  nlohmann::json methods = nlohmann::json::array();
+  for (const std::string& name : names) {
+    const nlohmann::json draft{{"name", name},         {"layers", 2 + 2 * methods.size()},
+                               {"hidden", 1024},       {"heads", 16},
+                               {"kv_heads", 8},        {"intermediate", 4096},
+                               {"vocabulary", 128'256}};
+    methods.push_back(
+        {{"name", "draft_model"}, {"draft", draft}, {"draft_length", {1, 3}}, {"acceptance", {{"rate", 0.9}}}});
+  }
+  return with(R"("device": "h100-sxm", "batch_size": [1, 8], "method": )" + methods.dump());
 }
 
 nlohmann::json grid_of(const std::string& page) {
@@ -32,6 +52,8 @@ nlohmann::json grid_of(const std::string& page) {
   if (from == std::string::npos) return nullptr;
   return nlohmann::json::parse(page.substr(from + kBegin.size(), page.find("</script>", from) - from - kBegin.size()));
 }
+
+bool explores(const std::string& members) { return !grid_of(run_page(with(members), Format::html)).is_null(); }
 
 }  // namespace
 
@@ -65,16 +87,43 @@ TEST_CASE("an explorer has the figures of JSON with the digits of the table, and
 }
 
 TEST_CASE("an explorer's data end only at the end of its element, and a list of one axis has none") {
-  const std::string evil = R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm",
-      "name": "</script><b>", "batch_size": [1, 64], "method": {"name": "draft_model", "draft": "llama-3.2-1b",
-      "draft_length": [1, 3], "acceptance": {"rate": 0.7}}})";
-  const std::string page = run_page(evil, Format::html);
+  const std::string page = run_page(with_drafters({"</script><b>"}), Format::html);
   CHECK(count_of(page, "</script>") == 2);
   CHECK(badly_nested(without_scripts(page)) == "");
-  CHECK(grid_of(run_page(R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm",
-      "batch_size": [1, 64], "method": "autoregressive"})",
-                         Format::html))
-            .is_null());
+  CHECK(contains(grid_of(page).at("methods")[0].at("label").get<std::string>(), "</script><b>"));
+  CHECK(!explores(R"("device": "h100-sxm", "batch_size": [1, 64], "method": {"name": "autoregressive"})"));
+}
+
+TEST_CASE("an explorer needs a method that speculates and a number to draw along; else each setup has its charts") {
+  const std::string devices = R"("device": ["h100-sxm", "h200"], )", eagle3 = R"({"name": "eagle3", "draft_length": )",
+                    rate = R"(, "acceptance": {"rate": 0.7}})", plain = R"({"name": "autoregressive"})";
+  const std::string one_length = devices + R"("batch_size": 4, "method": [)" + plain + ", " + eagle3 + "3" + rate + "]";
+  CHECK(!explores(one_length));
+  for (const char* device : {"h100-sxm", "h200"})
+    CHECK(contains(run_page(with(one_length), Format::html), std::string("\"Decode speedup: device ") + device));
+  const std::string no_drafts = devices + R"("batch_size": [1, 64], "method": )" + plain;
+  CHECK(!explores(no_drafts));
+  CHECK(contains(run_page(with(no_drafts), Format::html), "of a sequence: device h200\""));
+  CHECK(explores(devices + R"("batch_size": 4, "method": )" + eagle3 + "[1, 3]" + rate));
+  CHECK(explores(devices + R"("batch_size": [1, 64], "method": )" + eagle3 + "3" + rate));
+}
+
+TEST_CASE("drafters that share a name are groups of their own, each with its best lengths") {
+  const auto grid = grid_of(run_page(with_drafters({"mine", "mine"}), Format::html));
+  const auto& methods = grid.at("methods");
+  REQUIRE(methods.size() == 4);
+  CHECK(methods[0].at("label") == methods[2].at("label"));
+  CHECK(methods[0].at("group") == methods[1].at("group"));
+  CHECK(methods[0].at("group") != methods[2].at("group"));
+  CHECK(grid.at("best").size() == 4);                                                    // of two groups at two batches
+  CHECK(grid_of(run_page(kGrid, Format::html)).at("methods")[0].at("group").is_null());  // plain decoding has none
+}
+
+TEST_CASE("a report that begins at a later point has no explorer") {
+  CHECK(!grid_of(run_page(kGrid, Format::html)).is_null());
+  const std::string later = run_page(kGrid, Format::html, false, 6);
+  CHECK(grid_of(later).is_null());
+  CHECK(contains(later, "aria-label=\"Decode speedup"));
 }
 
 TEST_CASE("a grid of 20,000 points is a page below 3 MB") {
@@ -89,11 +138,14 @@ TEST_CASE("a grid of 20,000 points is a page below 3 MB") {
   const std::string page = run_page(grid, Format::html);
   CHECK(grid_of(page).at("figures").at("step").at("values").size() == 20'000);
   CHECK(page.size() < 3'000'000);
+  CHECK(contains(page, "These charts show the first setup"));
 }
 
 TEST_CASE("a page of run has the best lengths without scripts, and the parts of a step as bars that add up to it") {
   const std::string page = run_page(kGrid, Format::html);
   CHECK(contains(page, "aria-label=\"Best k of eagle3\""));
+  for (const char* prompt : {"512", "8192"})
+    CHECK(contains(page, std::string("aria-label=\"Decode speedup: prompt ") + prompt));
   CHECK(contains(page, "aria-label=\"Time of a step, batch 1\""));
   CHECK(contains(page, "aria-label=\"Time of a step, batch 256\""));
   const auto results = nlohmann::json::parse(run_page(kGrid, Format::json)).at("results");
@@ -124,6 +176,15 @@ TEST_CASE(
   }
   CHECK(flops / bytes == Approx(r.at("arithmetic_intensity").at("value").get<double>()).epsilon(1e-3));
   CHECK(count_of(page, " of them: ") == static_cast<int>(products));
+}
+
+TEST_CASE("the roof of a card without BF16 is that of FP16") {
+  const std::string page =
+      run_page(R"({"device": "t4", "transformer": "llama-3.2-1b", "engine": "vllm", "batch_size": 8,
+      "prompt_tokens": 512, "output_tokens": 128, "method": {"name": "autoregressive"}})",
+               Format::html, true);
+  CHECK(contains(page, "<title>limits of t4\n"));
+  CHECK(contains(page, ": 65.0 TFLOP/s</title>"));
 }
 
 }  // namespace draftline
