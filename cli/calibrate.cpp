@@ -71,20 +71,27 @@ int calibrate_engine(const CalibrateOptions& o, const Common& common) {
   return calibrate_served(served, common.data);
 }
 
-// Compares this calibration with one device, or two devices with each other; without a device, with itself. `m`: null for tables.
+Device fitted_device(const CalibrateOptions& o, const CalibratedDevice& calibrated) {
+  const Document d = Document::from_text(text_of(calibrated.device), "calibration.json");
+  return read_device(d.root(), o.data / "devices");
+}
+
+// `m`: null for tables.
+std::vector<ComparedPoint> compared_points(const CalibrateOptions& o, const Measured* m,
+                                           const CalibratedDevice& calibrated, const Device& first,
+                                           const Device& second) {
+  return m ? compare_devices(*m, first, second) : compare_devices(calibrated.times, o.measured, first, second);
+}
+
+// Compares this calibration with one device, or two devices with each other.
 Comparison compare(const CalibrateOptions& o, const Measured* m, const CalibratedDevice& calibrated) {
   const auto named = [&](const std::string& name) {
     return device_of(named_or_file(name, o.data / "devices"), o.data / "devices");
   };
-  const auto ours = [&] {
-    const Document d = Document::from_text(text_of(calibrated.device), "calibration.json");
-    return read_device(d.root(), o.data / "devices");
-  };
-  const std::string this_one = "this calibration, fitted to these points";
   const bool two = o.compare.size() == 2;
-  Comparison c{two ? o.compare[0] : this_one, o.compare.empty() ? this_one : o.compare.back(), {}};
-  const Device first = two ? named(o.compare[0]) : ours(), second = o.compare.empty() ? first : named(c.second);
-  c.points = m ? compare_devices(*m, first, second) : compare_devices(calibrated.times, o.measured, first, second);
+  Comparison c{two ? o.compare[0] : "this calibration, fitted to these points", o.compare.back(), {}};
+  const Device first = two ? named(o.compare[0]) : fitted_device(o, calibrated);
+  c.points = compared_points(o, m, calibrated, first, named(c.second));
   if (c.points.empty()) throw InputErrors("--compare: there is no measured point that both devices can predict");
   return c;
 }
@@ -135,8 +142,9 @@ int calibrate(CalibrateOptions o, const Common& common) {
       o.compare.empty() ? std::nullopt : std::optional(compare(o, tables ? nullptr : &m, r));
   std::ostringstream page;
   if (!o.html.empty()) {
-    const Comparison c = compared ? *compared : compare(o, tables ? nullptr : &m, r);
-    write_calibration_page({page, Format::html, {.verb = "calibrate", .data = o.data}}, r, c.points, c.second);
+    const Device ours = fitted_device(o, r);
+    write_calibration_page({page, Format::html, {.verb = "calibrate", .data = o.data}}, r,
+                           compared_points(o, tables ? nullptr : &m, r, ours, ours));
   }
   const std::string device = device_text(o, measured, r);
   const std::string engine = o.engine_out.empty() ? std::string() : engine_text(o, measured, r);

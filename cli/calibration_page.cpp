@@ -28,14 +28,14 @@ std::string shape_of(const ComparedPoint& p) {
 
 }  // namespace
 
-void write_calibration_page(const Output& to, const CalibratedDevice& device, const std::vector<ComparedPoint>& points,
-                            const std::string& second) {
+void write_calibration_page(const Output& to, const CalibratedDevice& device,
+                            const std::vector<ComparedPoint>& points) {
   const InputFiles none;
   const auto page = new_page(to, "draftline calibrate", none);
   Chart common;
   common.title = "Predicted over measured";
   common.x = {"measured time of a kernel", true, time_text};
-  common.y = {"predictions of " + second};
+  common.y = {"predictions of this calibration, fitted to these points"};
   common.level = 1;
   common.level_name = "as measured";
   ChartSet charts(std::move(common));

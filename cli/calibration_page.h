@@ -2,7 +2,6 @@
 // The report of `draftline calibrate` as a page: the errors of the fits on held-out shapes, and each measured kernel
 // against its prediction.
 #pragma once
-#include <string>
 #include <vector>
 
 #include "model/calibration/calibrated_files.h"
@@ -11,8 +10,7 @@
 
 namespace draftline::cli {
 
-// `points`: with predictions of the device called `second` as the second.
-void write_calibration_page(const Output&, const CalibratedDevice&, const std::vector<ComparedPoint>& points,
-                            const std::string& second);
+// `points`: with this calibration's predictions as the second.
+void write_calibration_page(const Output&, const CalibratedDevice&, const std::vector<ComparedPoint>& points);
 
 }  // namespace draftline::cli

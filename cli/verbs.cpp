@@ -16,6 +16,14 @@ struct VerbOptions {
   FormatOptions formats;
 };
 
+// Refuses options for text beside a format on standard output that has no place for them; files may have any format.
+void refuse_printed(const VerbOptions& o) {
+  const Format printed = o.printed.formats.printed;
+  const std::string name = printed == Format::csv ? "--csv" : printed == Format::html ? "--html" : "--json";
+  if (o.question.options.kernels && printed == Format::csv) throw CLI::ExcludesError("--explain", name);
+  if (o.printed.plot && printed != Format::table) throw CLI::ExcludesError("--plot", name);
+}
+
 // Takes the formats, and a word that an option of theirs took from the verb: `run --json s.json`.
 void settle(VerbOptions& o, const CLI::App& verb) {
   const bool papers = o.question.verb == "papers";
@@ -27,6 +35,7 @@ void settle(VerbOptions& o, const CLI::App& verb) {
   if (!papers && o.question.file.empty()) o.question.file = o.formats.take_back();
   if (!papers && o.question.file.empty()) throw CLI::RequiredError("scenario");
   o.printed.formats = o.formats.chosen();
+  refuse_printed(o);
 }
 
 // A verb with a scenario, or with papers, and its formats.
@@ -77,12 +86,8 @@ void add_run(CLI::App& app, Action& chosen) {
   verb.add_scenario("a scenario file; any value in it may be a list (see scenarios/)");
   verb.add_formats("one JSON document, written point by point,");
   verb.add_dry_run();
-  verb.app.add_flag("--explain", verb.q().options.kernels, "also the kernels of a step, their work and their times")
-      ->excludes("--csv");
-  verb.app.add_flag("--plot", verb.how().plot, "also a chart of the speedup over the batch size, as text")
-      ->excludes("--json")
-      ->excludes("--csv")
-      ->excludes("--html");
+  verb.app.add_flag("--explain", verb.q().options.kernels, "also the kernels of a step, their work and their times");
+  verb.app.add_flag("--plot", verb.how().plot, "also a chart of the speedup over the batch size, as text");
   verb.add_jobs();
   verb.add_from();
   add_seed(verb.app, verb.q().seed, "accepted as in simulate; steady-state predictions use no random numbers");

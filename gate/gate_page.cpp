@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gate/gate_page.h"
 
+#include <limits>
+
 #include "gate/change_table.h"
 #include "reports/page/chart_set.h"
 #include "reports/page/page.h"
@@ -31,13 +33,14 @@ ChartSet moved(const std::vector<Checked>& pins) {
 }  // namespace
 
 void write_gate_page(const Output& to, const GateReport& r) {
-  constexpr std::size_t kAllRows = 10'000;
+  constexpr std::size_t kAllRows = std::numeric_limits<std::size_t>::max();  // the page shows the first of them
   const InputFiles none;
   const auto page = new_page(to, "draftline check", none);
   std::vector<std::string> failures;
   for (const Checked& pin : r.pins)
     if (pin.failure) failures.push_back("warning: " + pin.question + ": " + *pin.failure);
-  page->verdict(r.fine() ? "No predictions changed." : "Predictions changed.", {headline_of(r)}, failures);
+  if (!r.pins.empty())
+    page->verdict(r.fine() ? "No predictions changed." : "Predictions changed.", {headline_of(r)}, failures);
   const ChartSet charts = moved(r.pins);
   for (const Chart& chart : charts.charts(false)) page->show(chart);
   page->say(charts.left_out());

@@ -166,4 +166,28 @@ TEST_CASE("calibrate's help teaches which tables it takes") {
     CHECK(contains(r.out, part));
 }
 
+TEST_CASE("a page of calibrate shows this calibration's predictions, whatever it is compared with") {
+  const Program draftline;
+  fs::copy(kSource / "tests/fixtures/tables", draftline.path("tables"));
+  draftline.write("my-gpu.json", datasheet());
+  const std::string fits = "calibrate tables --device ./my-gpu.json" + kOwn + "--out out.json ";
+  REQUIRE(draftline(fits + "--html alone.html").code == 0);
+  REQUIRE(draftline(fits + "--html beside.html --compare rtx-4090").code == 0);
+  const std::string alone = draftline.read("alone.html");
+  CHECK(contains(alone, "predictions of this calibration, fitted to these points"));
+  CHECK(contains(alone, "Errors of the fits"));
+  CHECK(!contains(alone, "input files and their fingerprints"));  // the page lists none
+  CHECK(alone == draftline.read("beside.html"));
+}
+
+TEST_CASE("a page of calibrate needs no point that a device can predict") {
+  const Program draftline;
+  write_sums(draftline);
+  const Ran r = draftline("calibrate tables --device cards/my-gpu.json" + kOwn + "--out out.json --html page.html");
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  CHECK(!contains(draftline.read("page.html"), "<figure>"));
+  CHECK(contains(draftline.read("page.html"), "Errors of the fits"));
+}
+
 }  // namespace draftline

@@ -119,6 +119,23 @@ TEST_CASE("one run writes several formats, equal to those on standard output") {
   CHECK(draftline.read("c.csv").starts_with("paper,"));
 }
 
+TEST_CASE("kernels and a chart as text exclude formats on standard output that have no place for them, but no files") {
+  const Program draftline;
+  draftline.write("s.json", kSettingsScenario);
+  CHECK(draftline("run s.json --json a.json --csv b.csv --explain").code == 0);
+  CHECK(contains(draftline.read("a.json"), "\"kernels\""));
+  const Ran plotted = draftline("run s.json --plot --html p.html --json a.json");
+  CHECK(plotted.code == 0);
+  CHECK(plotted.out == draftline("run s.json --plot").out);
+  CHECK(plotted.out != draftline("run s.json").out);
+  CHECK(contains(draftline("run s.json --explain --csv").err, "--explain excludes --csv"));
+  for (const std::string format : {"--csv", "--json", "--html"}) {
+    const Ran r = draftline("run s.json --plot " + format);
+    CHECK(r.code == 2);
+    CHECK(contains(r.err, "--plot excludes " + format));
+  }
+}
+
 TEST_CASE("a word behind --json is the scenario where that is missing; no input is overwritten") {
   const Program draftline;
   draftline.write("s.json", kSettingsScenario);

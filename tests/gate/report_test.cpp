@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "gate/change_table.h"
+#include "gate/gate_page.h"
 #include "tests/gate/rig.h"
 
 using namespace draftline;
@@ -244,6 +245,27 @@ TEST_CASE("anchors report and never fail") {
   CHECK(contains(text, "25.0 %"));
   CHECK(contains(text, "1 of 2"));
   CHECK(contains(gate_markdown(r), "### Predictions compared with measurements"));
+}
+
+TEST_CASE("a page of a check has a verdict on pins, none without any, and names the format with all rows") {
+  const auto page = [](const GateReport& r) {
+    std::ostringstream out;
+    write_gate_page({out, Format::html, {.verb = "check", .data = {}}}, r);
+    return out.str();
+  };
+  Anchored anchor;
+  anchor.group = "measured";
+  anchor.errors = summarize({0.2, 0.3});
+  const std::string anchors = page({{}, {anchor}}), two = page(two_pins());
+  CHECK(contains(anchors, "Predictions compared with measurements"));
+  CHECK(!contains(anchors, "as approved."));
+  CHECK(!contains(anchors, "class=\"verdict\""));
+  CHECK(contains(two, "Predictions changed."));
+  CHECK(!contains(two, "<details>"));  // no input file is listed
+  std::vector<Change> many;
+  for (int i = 0; i < 1200; ++i) many.push_back(moved("1", "figure_" + std::to_string(i) + "x", 1.0, 2.0));
+  const std::string long_page = page({{pin("run big.json", std::move(many))}, {}});
+  CHECK(contains(long_page, "The table has the first 1000 of 1200 rows; --json writes all."));
 }
 
 TEST_CASE("shortened texts keep whole characters") {
