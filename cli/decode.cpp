@@ -5,6 +5,7 @@
 #include <chrono>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "cli/decode_options.h"
 #include "cli/decode_report.h"
@@ -39,11 +40,25 @@ MethodSpec method_asked(const std::string& text) {
   return read_method(Document::from_text(object ? text : nlohmann::json{{"name", text}}.dump(), "--method"));
 }
 
+// The given prompts as text, each with its place.
+std::vector<std::pair<std::string, std::string>> given_prompts(const DecodeOptions& o) {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const std::string& text : o.prompts) all.emplace_back("--prompt", text);
+  if (o.prompt_file.empty()) return all;
+  const bool from_input = o.prompt_file == "-";
+  std::istringstream lines(from_input ? disk().text_once("/dev/stdin") : disk().text(o.prompt_file));
+  const std::string file = from_input ? "standard input" : o.prompt_file;
+  for (std::string line; std::getline(lines, line);)
+    all.emplace_back(file + ":" + std::to_string(all.size() + 1), line);
+  if (all.empty()) throw InputErrors(file + ": has no prompts");
+  return all;
+}
+
 std::vector<std::vector<int>> read_prompts(const DecodeOptions& o, int vocabulary) {
   std::vector<std::vector<int>> prompts;
-  for (const std::string& text : o.prompts) {
-    prompts.push_back(read_ids(text, vocabulary, "--prompt"));
-    if (prompts.back().empty()) throw InputErrors("--prompt: a prompt must contain at least one token id");
+  for (const auto& [place, text] : given_prompts(o)) {
+    prompts.push_back(read_ids(text, vocabulary, place));
+    if (prompts.back().empty()) throw InputErrors(place + ": a prompt must contain at least one token id");
   }
   if (prompts.empty()) {
     constexpr std::int64_t kMostTokens = 1 << 28;  // 1 GiB of ids

@@ -16,7 +16,10 @@ void add_decode_options(CLI::App& verb, DecodeOptions& o) {
           "the folder of a trained drafter: '{\"name\": \"eagle3\", \"checkpoint\": \"./drafter\"}'")
       ->capture_default_str();
   verb.add_option("--prompt", o.prompts, "token ids, \"1 2 3\"; may be repeated");
-  verb.add_option("--prompts", o.random_prompts, "number of random prompts, without --prompt")
+  verb.add_option("--prompt-file", o.prompt_file,
+                  "a file with a line of token ids for each prompt; - is standard input")
+      ->excludes("--prompt");
+  verb.add_option("--prompts", o.random_prompts, "number of random prompts, without --prompt and --prompt-file")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   verb.add_option("--prompt-tokens", o.prompt_tokens, "length of random prompts")

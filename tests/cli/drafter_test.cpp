@@ -237,4 +237,26 @@ TEST_CASE("a prediction has the widths of the drafter's config.json") {
   CHECK(r.code == 0);  // the last scenario names no checkpoint
 }
 
+TEST_CASE("prompts come from a file or from standard input, a line for each") {
+  const Program draftline;
+  const std::string decode = "decode --transformer '" + kFixtures + "/llama' --new-tokens 4 ";
+  std::string ids;
+  for (int i = 0; i < 100; ++i) ids += std::to_string(i % 90) + " ";
+  draftline.write("prompts", ids + "\n4 5\n");
+  const Ran given = draftline(decode + "--prompt '" + ids + "' --prompt '4 5'"),
+            read = draftline(decode + "--prompt-file prompts"),
+            piped = draftline(decode + "--prompt-file - < prompts", "> out");
+  INFO(read.err << piped.err);
+  CHECK(given.code == 0);
+  CHECK(!given.out.empty());
+  CHECK(read.out == given.out);
+  CHECK(piped.out == given.out);
+  draftline.write("wrong", "1 2\n3 x\n");
+  draftline.write("empty", "");
+  CHECK(contains(draftline(decode + "--prompt-file wrong").err, "wrong:2: word 2 is no token id"));
+  CHECK(contains(draftline(decode + "--prompt-file empty").err, "empty: has no prompts"));
+  CHECK(contains(draftline(decode + "--prompt-file nowhere").err, "nowhere"));
+  CHECK(contains(draftline(decode + "--prompt '1' --prompt-file prompts").err, "excludes"));
+}
+
 }  // namespace draftline
