@@ -18,6 +18,7 @@ class AnswerWriter::Report {
   virtual void add(const Result&) = 0;
   virtual void finish() = 0;
   virtual ServingObserver* observer() { return nullptr; }
+  virtual void show_load(const LoadHistory&) {}
 };
 
 namespace {
@@ -31,6 +32,9 @@ class ByPoint : public AnswerWriter::Report {
   ServingObserver* observer() override {
     if constexpr (requires { report_.observer(); }) return report_.observer();
     else return nullptr;
+  }
+  void show_load(const LoadHistory& load) override {
+    if constexpr (requires { report_.show_load(load); }) report_.show_load(load);
   }
 
  private:
@@ -48,6 +52,12 @@ class AtOnce : public AnswerWriter::Report {
   std::vector<T> all_;
   Write write_;
 };
+template <class T>
+std::vector<T> typed(const std::vector<Result>& results) {
+  std::vector<T> all;
+  for (const Result& one : results) all.push_back(std::get<T>(one));
+  return all;
+}
 template <class T, class Write>
 std::unique_ptr<AnswerWriter::Report> at_once(Write write) {
   return std::make_unique<AtOnce<T, Write>>(write);
@@ -85,6 +95,16 @@ AnswerWriter::Report& AnswerWriter::report() {
 void AnswerWriter::add(const Result& one) { report().add(one); }
 void AnswerWriter::finish() { report().finish(); }
 ServingObserver* AnswerWriter::observer() { return to_.format == Format::html ? report().observer() : nullptr; }
+
+void AnswerWriter::show_load(const LoadHistory& load) { report().show_load(load); }
+
+std::vector<std::string> verdicts_of(const Answer& a) {
+  if (a.results.empty()) return {};
+  if (std::holds_alternative<FleetOption>(a.results.front()))
+    return plan_verdicts(*a.scenario, typed<FleetOption>(a.results));
+  if (std::holds_alternative<Advice>(a.results.front())) return advise_verdicts(*a.scenario, typed<Advice>(a.results));
+  return {};
+}
 
 Asked asked_of(const Question& q, const Data& data) { return {q.verb, data.folder, q.seed, q.options}; }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # DRAFTLINE_PYTHON: the Python package is built where Python's headers and pybind11 are found, but not with sanitizers,
-# with which an interpreter would have to start.
+# because the interpreter would have to load them first.
 set(PYBIND11_FINDPYTHON ON)
 if(NOT DEFINED DRAFTLINE_PYTHON)
   set(found OFF)

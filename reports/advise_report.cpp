@@ -161,6 +161,18 @@ void write_json(const Output& to, const Scenario& s, const std::vector<Advice>& 
 
 }  // namespace
 
+std::vector<std::string> advise_verdicts(const Scenario& s, const std::vector<Advice>& advices) {
+  const auto order = ranking(advices), best = best_of_setups(advices, order);
+  std::vector<std::string> verdicts;
+  for (const std::size_t i : best) {
+    const SetupVerdict verdict = verdict_on_setup(s, advices, order, i);
+    std::string text = (best.size() > 1 ? "On " + setup_text(s, advices[i].point) + ": " : "") + verdict.answer;
+    for (const std::string& gain : verdict.gains) text += " " + gain;
+    verdicts.push_back(std::move(text));
+  }
+  return verdicts;
+}
+
 void write_advice(const Output& to, const Scenario& s, const std::vector<Advice>& advices, Reasons reasons) {
   if (to.format == Format::json) write_json(to, s, advices);
   else if (to.format == Format::html) write_page(to, s, advices);

@@ -4,6 +4,7 @@
 // chart of what requests gain over the batch size.
 #pragma once
 #include <ostream>
+#include <string>
 #include <vector>
 
 #include "reports/output.h"
@@ -17,5 +18,8 @@ enum class Reasons { none, of_best, of_all };
 // Writes the report as text, HTML or JSON. `advices`: in order of the points; fewer than the scenario's if interrupted.
 // Throws OutputError (core/json_writer).
 void write_advice(const Output&, const Scenario&, const std::vector<Advice>& advices, Reasons = Reasons::of_best);
+
+// The verdict on each setup with what it gains, as sentences; of several setups each begins with its own.
+std::vector<std::string> advise_verdicts(const Scenario&, const std::vector<Advice>& advices);
 
 }  // namespace draftline

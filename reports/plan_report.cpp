@@ -292,6 +292,12 @@ void write_page(const Output& to, const Scenario& s, const std::vector<Options>&
 
 }  // namespace
 
+std::vector<std::string> plan_verdicts(const Scenario& s, std::vector<FleetOption> options) {
+  std::vector<std::string> verdicts;
+  for (const Options& of_load : by_load(options, s)) verdicts.push_back(recommendation(of_load, s).front());
+  return verdicts;
+}
+
 void write_plan(const Output& to, const Scenario& s, std::vector<FleetOption> options) {
   std::ostream& out = to.stream;
   const auto loads = by_load(options, s);

@@ -16,6 +16,7 @@ class SimulateReport : public PointReport<ServingOutcome, ServingCharts> {
  public:
   SimulateReport(Output, const Scenario&);  // the scenario must outlive the report
   ServingObserver* observer();              // of the first run of a single point; null: none is needed
+  void show_load(const LoadHistory& load) { charts().history() = load; }  // of this run, observed before
 
  private:
   void note(const ServingOutcome&) override;

@@ -5,14 +5,15 @@
 
 namespace draftline::python {
 
-Answered::Answered(Question q, Data data, Answer a)
-    : question_(std::move(q)), data_(std::move(data)), answer_(std::move(a)) {}
+Answered::Answered(Question q, Data data, Answer a, LoadHistory load)
+    : question_(std::move(q)), data_(std::move(data)), answer_(std::move(a)), load_(std::move(load)) {}
 
 std::string Answered::render(Format format, std::size_t width) const {
   if (format == Format::json) return answer_.document;
   std::ostringstream text;
   AnswerWriter writer({text, format, asked_of(question_, data_), width});
   writer.begin(answer_);
+  if (format == Format::html) writer.show_load(load_);
   for (const Result& one : answer_.results) writer.add(one);
   writer.finish();
   return text.str();
@@ -60,7 +61,7 @@ Answered ask(const Question& q, const Data& data, int threads, Collecting& colle
   ThreadExecutor executor(threads, [&collecting] { return collecting.stopped(); });
   Answer a = answer(q, data, executor, collecting);
   if (collecting.stopped()) throw Abandoned();
-  return {q, data, collecting.whole(std::move(a))};
+  return {q, data, collecting.whole(std::move(a)), collecting.load()};
 }
 
 }  // namespace draftline::python

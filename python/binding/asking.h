@@ -15,10 +15,11 @@ namespace draftline::python {
 
 class Answered {
  public:
-  Answered(Question, Data, Answer);
+  Answered(Question, Data, Answer, LoadHistory);
   Answered(Answered&&) = default;  // results are not copied
   Answered(const Answered&) = delete;
   const Answer& answer() const { return answer_; }
+  std::vector<std::string> verdicts() const { return verdicts_of(answer_); }
   // As `draftline VERB --html`, --csv and without an option print it; `width`: of a table, 0: no limit.
   std::string render(Format, std::size_t width) const;
 
@@ -26,6 +27,7 @@ class Answered {
   Question question_;
   Data data_;
   Answer answer_;
+  LoadHistory load_;  // of the first run of "simulate" with a single point; else empty
 };
 
 // Shared by the thread that computes an answer and the thread that waits for it.
@@ -38,6 +40,7 @@ class Collecting : public Listener {
   void on_progress(std::size_t done, std::size_t of) override;
   void on_result(Result&&) override;
   bool stopped() override { return stops_; }
+  ServingObserver* observer() override { return &load_; }
 
   void stop() { stops_ = true; }
   struct Progress {
@@ -47,6 +50,7 @@ class Collecting : public Listener {
   Progress progress() const;
   std::vector<std::string> notes() const;
   Answer whole(Answer);  // with results and document, once all are collected
+  const LoadHistory& load() const { return load_; }
 
  private:
   mutable std::mutex mutex_;
@@ -56,6 +60,7 @@ class Collecting : public Listener {
   std::ostringstream text_;
   AnswerWriter writer_;
   std::vector<Result> results_;
+  LoadHistory load_;
 };
 
 // Thrown in the computing thread after stop(), by verbs that do not poll stopped().

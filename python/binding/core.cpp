@@ -81,7 +81,9 @@ void translate(std::exception_ptr thrown) {
     raise("InputError", messages);
   } catch (const DeviceError& e) { raise("DeviceError", py::str(on_a_line(e.what()))); } catch (const OutputError& e) {
     raise("OutputError", py::str(on_a_line(e.what())));
-  } catch (const Bug& e) { raise("Bug", py::str(on_a_line(e.what()))); }
+  } catch (const py::builtin_exception&) { throw; } catch (const std::bad_alloc&) {
+    throw;  // pybind11 raises MemoryError
+  } catch (const std::exception& e) { raise("Bug", py::str(on_a_line(e.what()))); }
 }
 
 void add_question(py::module_& m) {
@@ -118,6 +120,12 @@ void add_answer(py::module_& m) {
                                std::optional<std::string> why = a.answer().obstacle;
                                if (why) why = on_a_line(*why);
                                return why;
+                             })
+      .def_property_readonly("verdicts",
+                             [](const Answered& a) {
+                               std::vector<std::string> all = a.verdicts();
+                               for (std::string& one : all) one = on_a_line(one);
+                               return all;
                              })
       .def("render", &Answered::render, py::arg("format"), py::arg("width"), py::call_guard<py::gil_scoped_release>());
   m.def(

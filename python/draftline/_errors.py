@@ -21,7 +21,10 @@ class Mistake(NamedTuple):
 
 def _mistake(message: str) -> Mistake:
     placed = re.match(r"(?P<file>.*?)#(?P<pointer>[^:]*): (?P<text>.*)", message, re.DOTALL)
-    return Mistake(*placed.groups()) if placed else Mistake("", "", message)
+    if placed:
+        return Mistake(*placed.groups())
+    named = re.match(r"(?P<file>[^#:]*\.[A-Za-z]\w*|scenario): (?P<text>.*)", message, re.DOTALL)
+    return Mistake(named["file"], "", named["text"]) if named else Mistake("", "", message)
 
 
 class InputError(Error, ValueError):

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import warnings
 from pathlib import Path
 from typing import Any, NoReturn, Sequence, Union
 
-from ._errors import Bug, DeviceError, DraftlineWarning, InputError
+from ._errors import Bug, DeviceError, DraftlineWarning, InputError, OutputError
 from ._result import Document
 
 PROGRAM = Path(__file__).parent / "bin" / "draftline"
@@ -32,6 +33,11 @@ def _positional(file: File) -> str:
     return os.path.join(".", name) if name.startswith("-") else name
 
 
+def _word(value: Any) -> str:
+    is_file = isinstance(value, os.PathLike) or (isinstance(value, str) and os.path.exists(value))
+    return _positional(value) if is_file else str(value)
+
+
 def _option(name: str, value: Any) -> list[str]:
     flag = "--" + name.replace("_", "-")
     if value is None or value is False:
@@ -41,16 +47,18 @@ def _option(name: str, value: Any) -> list[str]:
     if isinstance(value, dict):
         value = json.dumps(value)
     if isinstance(value, (list, tuple)):
-        return [flag, *(_positional(one) if isinstance(one, (str, os.PathLike)) else str(one) for one in value)]
+        words = [_word(one) for one in value]
+        dashed = any(word.startswith("-") for word in words)
+        return [f"{flag}={word}" for word in words] if dashed else [flag, *words]
     return [f"{flag}={os.fspath(value) if isinstance(value, os.PathLike) else value}"]
 
 
-def _run(command: list[str]) -> tuple[int, str, str]:
-    """Exit code, output and messages. The process ends with this call, also after Ctrl-C."""
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+def _run(command: list[str], given: str) -> tuple[int, str, str]:
+    """Exit code, output and messages with `given` as the input. The process ends with this call, also after Ctrl-C."""
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           encoding="utf-8") as process:
         try:
-            printed, said = process.communicate()
+            printed, said = process.communicate(given)
         except BaseException:
             process.kill()
             process.wait()
@@ -58,22 +66,27 @@ def _run(command: list[str]) -> tuple[int, str, str]:
     return process.returncode, printed, said
 
 
-def _ask(verb: str, arguments: Sequence[str], options: dict[str, Any]) -> Document:
+def _failure(verb: str, code: int, said: str) -> Exception:
+    lines = [line for line in said.splitlines() if line and not line.startswith("Run with --help")]
+    if code == _INPUT:
+        return InputError(lines)
+    if code == _DEVICE:
+        unwritable = re.search(r"can(?:no|')t be written", said)
+        return (OutputError if unwritable else DeviceError)("\n".join(lines))
+    return Bug(f"{verb} ended with {code}: {said.strip()}")
+
+
+def _ask(verb: str, arguments: Sequence[str], options: dict[str, Any], given: str = "") -> Document:
     command = [os.fspath(PROGRAM), verb, *arguments]
     for name, value in options.items():
         command += _option(name, value)
-    code, printed, said = _run([*command, "--json"])
+    code, printed, said = _run([*command, "--json"], given)
     if code in (-signal.SIGINT, 128 + signal.SIGINT):
         raise KeyboardInterrupt
-    if code == _INPUT and not printed:
-        raise InputError(said.splitlines())
-    if code == _DEVICE:
-        raise DeviceError(said.strip())
-    if code not in (_FINE, _MISSED, _INPUT):
-        raise Bug(f"{verb} ended with {code}: {said.strip()}")
-    if code == _FINE:
-        for note in said.splitlines():
-            warnings.warn(note, DraftlineWarning, stacklevel=3)
+    if code not in (_FINE, _MISSED) and not (code == _INPUT and printed):
+        raise _failure(verb, code, said)
+    for note in said.splitlines():
+        warnings.warn(note, DraftlineWarning, stacklevel=3)
     return Document(printed, missed=code != _FINE)
 
 
@@ -124,12 +137,13 @@ def _tokenizer_of(transformer: File) -> Any:
     return Tokenizer.from_file(os.fspath(file))
 
 
-def decode(transformer: File, prompts: Sequence[Sequence[int] | str], **options: Any) -> Decoded:
+def decode(transformer: File, prompts: Sequence[Union[Sequence[int], str]], **options: Any) -> Decoded:
     """Decodes prompts, lists of token ids or texts, with any method. `method` is a name or a dictionary as in a
     scenario."""
     tokenizer: Any = _tokenizer_of(transformer) if any(isinstance(prompt, str) for prompt in prompts) else None
-    arguments = [f"--transformer={os.fspath(transformer)}"]
+    lines = []
     for prompt in prompts:
         ids = tokenizer.encode(prompt).ids if isinstance(prompt, str) else prompt
-        arguments.append("--prompt=" + " ".join(str(int(one)) for one in ids))
-    return Decoded(_ask("decode", arguments, options).json, tokenizer)
+        lines.append(" ".join(str(int(one)) for one in ids) + "\n")
+    arguments = [f"--transformer={os.fspath(transformer)}", "--prompt-file=-"]
+    return Decoded(_ask("decode", arguments, options, "".join(lines)).json, tokenizer)

@@ -47,12 +47,11 @@ class Result(Document):
 
     @cached_property
     def verdict(self) -> str | None:
-        """The conclusion in a sentence. That of run and simulate is the advice about their scenario; papers have none."""
+        """The conclusion in a sentence, a line for each workload or setup. For run and simulate it is the advice about
+        their scenario; papers have none."""
         if self.verb in ("run", "simulate"):
             return self._advised(self._scenario).verdict
-        if self.verb == "plan":
-            return self.text().splitlines()[1]
-        return _advice(self.to_dict()["verdicts"]) if self.verb == "advise" else None
+        return "\n".join(self._answer.verdicts) or None
 
     def to_pandas(self) -> pandas.DataFrame:
         """A row per point, option, batch or cell. `attrs` has the "units" and "kinds" of the columns."""
@@ -63,7 +62,7 @@ class Result(Document):
         return self._answer.render(_core.Format.table, width)
 
     def csv(self) -> str:
-        """The program's CSV; that of advise does not exist."""
+        """The program's CSV; advise has none."""
         if self.verb == "advise":
             raise ValueError("advise has no CSV: use to_pandas()")
         return self._answer.render(_core.Format.csv, 0)
@@ -82,13 +81,3 @@ class Result(Document):
 
     def __repr__(self) -> str:
         return f"<draftline.Result of {self.verb}: {self.points} points>"
-
-
-def _advice(verdicts: list[dict[str, Any]]) -> str:
-    sentences = []
-    for one in verdicts:
-        setup = one["inputs"]
-        where = f"{setup['device']}, {setup['transformer']}: " if len(verdicts) > 1 else ""
-        said = where + one["verdict"] + "."
-        sentences.append(" ".join(filter(None, [said[0].upper() + said[1:], one.get("gains")])))
-    return "\n".join(sentences)

@@ -28,7 +28,9 @@ def scenario(name: str) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Numbers and arrays of numpy, and paths, as JSON has them."""
+    """Numbers and arrays of numpy, other mappings than dictionaries, and paths, as JSON has them."""
+    if isinstance(value, Mapping):
+        return dict(value)
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, os.PathLike):

@@ -2,7 +2,11 @@
 """Answers equal the program's, byte for byte."""
 
 import json
+import tempfile
 import unittest
+import warnings
+from pathlib import Path
+from unittest import mock
 
 import draftline
 from program import SCENARIOS, program, question, quietly, served
@@ -54,6 +58,15 @@ class Answers(unittest.TestCase):
         self.assertTrue(result._repr_html_().startswith("<iframe srcdoc="))
         self.assertNotIn("<svg", result._repr_html_())  # escaped inside the attribute
 
+    def test_a_page_of_a_single_simulation_has_its_load_over_time(self):
+        with tempfile.TemporaryDirectory() as folder:
+            one = served(40, method={"name": "autoregressive"})
+            file = Path(folder) / "s.json"
+            file.write_text(json.dumps(one))
+            page = quietly(draftline.simulate, file).html()
+            self.assertIn("Over time", page)
+            self.assertEqual(page, program("simulate", str(file), "--html").stdout)
+
     def test_a_verdict_is_a_sentence(self):
         printed = program("advise", str(SCENARIOS / "when_to_switch_off.json"), "--no-load").stdout.splitlines()
         verdict = draftline.run("when_to_switch_off").verdict
@@ -61,6 +74,35 @@ class Answers(unittest.TestCase):
         self.assertEqual(draftline.advise("when_to_switch_off", load=False).verdict, verdict)
         self.assertRegex(quietly(draftline.plan, "cheapest_fleet").verdict, r"^Recommended: \d+ x ")
         self.assertIsNone(draftline.papers(["s3d"]).verdict)
+
+    def test_a_verdict_has_a_line_for_each_setup_and_workload(self):
+        setups = draftline.advise(question(tensor_parallel=[1, 2]), load=False).verdict.splitlines()
+        self.assertEqual(len(setups), 2)
+        self.assertRegex(setups[0], r"^On (2 x )?h100-sxm, .*: [A-Z]")
+        self.assertNotEqual(setups[0].split(": ")[0], setups[1].split(": ")[0])
+        loads = served(30, question="Which fleet?")
+        loads["workload"]["arrivals"]["rate"] = ["2 /s", "4 /s"]
+        verdicts = quietly(draftline.plan, loads, max_devices=8).verdict.splitlines()
+        self.assertEqual(len(verdicts), 2)
+        for verdict, rate in zip(verdicts, ("2 /s", "4 /s")):
+            self.assertRegex(verdict, rf"^Recommended: \d+ x .*rate {rate}")
+
+    def test_a_verdict_of_run_repeats_no_warning_and_keeps_the_options(self):
+        with warnings.catch_warnings(record=True) as all_of_them:
+            warnings.simplefilter("always")
+            result = draftline.run(question(engine="vllm-0.12"), jobs=2, seed=3)
+            self.assertEqual(len(all_of_them), 1)
+            asked = []
+            ask = draftline._questions._core.ask
+
+            def spy(question, data, jobs, *rest):
+                asked.append((question.verb, question.seed, jobs))
+                return ask(question, data, jobs, *rest)
+
+            with mock.patch.object(draftline._questions._core, "ask", spy):
+                self.assertTrue(result.verdict)
+            self.assertEqual(asked, [("advise", 3, 2)])
+            self.assertEqual(len(all_of_them), 1)
 
     def test_a_plan_without_a_fleet_is_missed(self):
         slow = served(30)

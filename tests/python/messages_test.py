@@ -4,12 +4,15 @@
 import os
 import pickle
 import signal
+import sys
 import tempfile
 import threading
 import time
+import types
 import unittest
 import warnings
 from pathlib import Path
+from unittest import mock
 
 import draftline
 from program import question, quietly, served
@@ -35,13 +38,28 @@ class Mistakes(unittest.TestCase):
         self.assertEqual(raised.exception.mistakes[0][:2], ("scenario", "/batch_size"))
 
     def test_a_missing_file_and_an_unknown_paper_are_mistakes(self):
-        self.assertRaisesRegex(draftline.InputError, "nowhere.json", draftline.run, "nowhere.json")
+        with self.assertRaises(draftline.InputError) as raised:
+            draftline.run("nowhere.json")
+        self.assertEqual([m[:2] for m in raised.exception.mistakes], [("nowhere.json", "")])
         self.assertRaisesRegex(draftline.InputError, "^nobody: is none of ", draftline.papers, ["nobody"])
         self.assertRaisesRegex(KeyError, "is none of", draftline.scenario, "nothing")
 
     def test_points_of_which_none_fits_are_a_mistake(self):
         self.assertRaisesRegex(draftline.InputError, "no point can run", draftline.run, question(batch_size=60000))
         self.assertRaisesRegex(draftline.InputError, "has a \"workload\"", draftline.run, served(30))
+
+    def test_the_place_of_a_mistake_is_told_from_its_text(self):
+        expected = {"a b.json#/x/0: wrong: so": ("a b.json", "/x/0", "wrong: so"), "scenario: no": ("scenario", "", "no"),
+                    "s.json: has 5 points": ("s.json", "", "has 5 points"), "x 0.5: no": ("", "", "x 0.5: no"),
+                    "--tolerance: must be": ("", "", "--tolerance: must be")}
+        self.assertEqual([tuple(m) for m in draftline.InputError(list(expected)).mistakes], list(expected.values()))
+
+    def test_any_mapping_is_a_scenario(self):
+        frozen = types.MappingProxyType(question(method=types.MappingProxyType({"name": "autoregressive"})))
+        self.assertEqual(draftline.run(frozen).json, draftline.run(question(method={"name": "autoregressive"})).json)
+
+    def test_what_no_input_explains_is_a_bug(self):
+        self.assertRaises(draftline.Bug, draftline.run, question(), data="x" * 5000)
 
     def test_a_name_cannot_steer_a_terminal(self):
         with self.assertRaises(draftline.InputError) as raised:
@@ -51,7 +69,7 @@ class Mistakes(unittest.TestCase):
     def test_what_is_no_scenario_and_no_option_is_refused(self):
         self.assertRaises(TypeError, draftline.run, question(batch_size={1, 2}))
         self.assertRaises(ValueError, draftline.run, question(batch_size=float("nan")))
-        self.assertRaisesRegex(TypeError, "no option 'thread'", draftline.run, question(), thread=2)
+        self.assertRaisesRegex(TypeError, "argument 'thread'", draftline.run, question(), thread=2)
         self.assertRaises(ValueError, draftline.run, question(), jobs=0)
         self.assertRaises(ValueError, draftline.plan, served(30), max_devices=0)
         self.assertRaises(TypeError, draftline.simulate, served(30), seed=-1)
@@ -86,6 +104,11 @@ class Progress(unittest.TestCase):
         start = time.monotonic()
         self.assertRaisesRegex(LookupError, "enough", draftline.simulate, served(2_000_000), progress=fails)
         self.assertLess(time.monotonic() - start, 20)
+
+
+    def test_a_bar_needs_tqdm(self):
+        with mock.patch.dict(sys.modules, {"tqdm": None, "tqdm.auto": None}):
+            self.assertRaisesRegex(ImportError, "pip install tqdm", draftline.run, question(), progress=True)
 
 
 class Interrupts(unittest.TestCase):

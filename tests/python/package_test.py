@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package around the answers: verbs of the program, examples, the recipe's commands, and the time of an import."""
 
+import inspect
 import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import typing
 import unittest
 from pathlib import Path
 
@@ -38,7 +40,33 @@ class Verbs(unittest.TestCase):
         moved = draftline.check(against=answer)
         self.assertTrue(moved.missed)
         self.assertIn("step_time", moved.json)
-        self.assertRaisesRegex(draftline.InputError, "no such option|not expected", draftline.check, colour="red")
+        with self.assertRaisesRegex(draftline.InputError, "no such option|not expected") as raised:
+            draftline.check(colour="red")
+        self.assertNotIn("--help", str(raised.exception))
+
+    def test_an_output_that_cannot_be_written_is_no_device_error(self):
+        draftline.run(question()).save(self.folder / "answer.json")
+        with self.assertRaises(draftline.OutputError):
+            draftline.check(against=self.folder / "answer.json", html="/dev/full")
+
+    def test_notes_of_an_answer_that_missed_are_warnings(self):
+        scenario = self.folder / "s.json"
+        scenario.write_text(json.dumps(question()))
+        quietly(draftline.check, scenarios=self.folder, approve=True)
+        scenario.write_text(json.dumps(question(prompt_tokens=300)))
+        with self.assertWarnsRegex(draftline.DraftlineWarning, "If these changes are intended"):
+            self.assertTrue(draftline.check(scenarios=self.folder).missed)
+
+    def test_words_of_an_option_that_begin_with_a_dash(self):
+        from draftline import _program
+
+        folder = Path.cwd()
+        os.chdir(self.folder)
+        self.addCleanup(os.chdir, folder)
+        Path("-a.json").touch()
+        self.assertEqual(_program._option("against", ["-a.json", "b.json"]), ["--against", "./-a.json", "b.json"])
+        self.assertEqual(_program._option("end_of_text", [-1, 2]), ["--end-of-text=-1", "--end-of-text=2"])
+        self.assertEqual(_program._option("prompt", ["-x"]), ["--prompt=-x"])
 
     def test_decode_takes_and_gives_tokens(self):
         options = {"new_tokens": 5, "method": {"name": "prompt_lookup", "draft_length": 2}}
@@ -49,6 +77,16 @@ class Verbs(unittest.TestCase):
         self.assertRaisesRegex(ValueError, "token ids", lambda: decoded.texts)
         self.assertRaisesRegex(draftline.InputError, "tokenizer.json: no such file", draftline.decode, FIXTURES / "llama", ["a"])
         self.assertRaises(draftline.InputError, draftline.decode, FIXTURES / "llama", [[10**6]])
+
+    def test_a_prompt_may_be_longer_than_a_command_line(self):
+        network = self.folder / "long"
+        network.mkdir()
+        os.symlink(FIXTURES / "llama" / "model.safetensors", network / "model.safetensors")
+        config = json.loads((FIXTURES / "llama" / "config.json").read_text())
+        (network / "config.json").write_text(json.dumps({**config, "max_position_embeddings": 100}))
+        with self.assertRaises(draftline.InputError) as raised:  # by the network, not by the system
+            draftline.decode(network, [[95] * 70_000], new_tokens=1)
+        self.assertIn("70", str(raised.exception))
 
     def test_decode_takes_text_where_tokenizers_is_installed(self):
         try:
@@ -99,6 +137,14 @@ class Package(unittest.TestCase):
     def test_an_import_takes_less_than_300_ms(self):
         timed = "import time; start = time.perf_counter(); import draftline; print(time.perf_counter() - start)"
         self.assertLess(min(float(python("-c", timed).stdout) for _ in range(5)), 0.3)
+
+    def test_functions_name_their_options(self):
+        for function in draftline.run, draftline.simulate, draftline.plan, draftline.advise, draftline.papers:
+            for option in "seed", "jobs", "progress", "data":
+                self.assertIn(option, inspect.signature(function).parameters)
+            self.assertIs(typing.get_type_hints(function)["return"], draftline.Result)
+        for function in draftline.check, draftline.calibrate, draftline.calibrate_served, draftline.decode:
+            self.assertIn("return", typing.get_type_hints(function))
 
     def test_functions_have_types(self):
         self.assertTrue((PACKAGE / "py.typed").exists())
