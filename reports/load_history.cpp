@@ -2,6 +2,7 @@
 #include "reports/load_history.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/clock.h"
 #include "core/quantity_text.h"
@@ -10,6 +11,10 @@
 namespace draftline {
 
 static constexpr std::int64_t kMoments = 120;  // of a chart, at most
+
+static std::string count_text(double v) {
+  return v == std::floor(v) ? std::to_string(std::llround(v)) : significant(v);
+}
 
 void LoadHistory::Most::take(const Most& other) {
   waiting = std::max(waiting, other.waiting);
@@ -50,7 +55,7 @@ Chart LoadHistory::chart(const std::string& title, const std::string& values, st
   Chart c;
   c.title = title;
   c.x = {"time", false, [](double s) { return to_text(Seconds{s}); }};
-  c.y = {values, false, to_digits<5>};
+  c.y = {values, false, count_text};
   Series line{servers_ > 1 ? "all servers" : "the server", {}};
   for (const auto& [i, value] : sum) {
     ChartPoint p{to_seconds(std::max(first_, i * width_)).value, to_double(value)};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/int_indexed.h"
 #include "core/quantity_text.h"
 #include "reports/page/html.h"
 #include "reports/page/label_places.h"
@@ -18,6 +19,7 @@ namespace {
 constexpr double kLeft = 60, kTop = 10, kRight = 18, kWidth = kDrawingWidth - kLeft - kRight, kHeight = 220,
                  kBelow = 44;
 constexpr double kGapOfX = 38, kGapOfY = 18;      // at least, between marks of an axis: the room of their texts
+constexpr double kWidthOfLetter = 7;              // of these texts, about
 constexpr std::size_t kColours = 8, kDashes = 3;  // of html_page; further series are dashed
 
 bool drawable(const ChartAxis& axis, double v) { return std::isfinite(v) && (!axis.logarithmic || v > 0); }
@@ -50,7 +52,7 @@ class Drawing {
   Drawing(const Chart& c, const std::vector<std::string>& styles)
       : chart_(c),
         styles_(styles),
-        x_(c.x.logarithmic, values_of_x(), kLeft, kLeft + kWidth, c.x.few_values, kGapOfX),
+        x_(c.x.logarithmic, values_of_x(), kLeft, kLeft + kWidth, c.x.few_values, gap_of_x()),
         y_(c.y.logarithmic, values_of_y(), kTop + kHeight, kTop, c.y.few_values, kGapOfY) {}
 
   std::string svg() const {
@@ -71,6 +73,13 @@ class Drawing {
     for (const Chart::Limit& limit : chart_.limits)
       if (drawable(chart_.x, limit.x)) values.push_back(limit.x);
     return values;
+  }
+  // The room of the longest text: "100 ms" needs more than "128".
+  double gap_of_x() const {
+    double gap = kGapOfX;
+    for (const double v : values_of_x())
+      gap = std::max(gap, kWidthOfLetter * to_double(mark_text(chart_.x, v).size() + 1));
+    return gap;
   }
   std::vector<double> values_of_y() const {
     std::vector<double> values;

@@ -180,14 +180,4 @@ TEST_CASE("a page of calibrate shows this calibration's predictions, whatever it
   CHECK(alone == draftline.read("beside.html"));
 }
 
-TEST_CASE("a page of calibrate needs no point that a device can predict") {
-  const Program draftline;
-  write_sums(draftline);
-  const Ran r = draftline("calibrate tables --device cards/my-gpu.json" + kOwn + "--out out.json --html page.html");
-  INFO(r.err);
-  REQUIRE(r.code == 0);
-  CHECK(!contains(draftline.read("page.html"), "<figure>"));
-  CHECK(contains(draftline.read("page.html"), "Errors of the fits"));
-}
-
 }  // namespace draftline

@@ -58,9 +58,6 @@ class Mistakes(unittest.TestCase):
         frozen = types.MappingProxyType(question(method=types.MappingProxyType({"name": "autoregressive"})))
         self.assertEqual(draftline.run(frozen).json, draftline.run(question(method={"name": "autoregressive"})).json)
 
-    def test_what_no_input_explains_is_a_bug(self):
-        self.assertRaises(draftline.Bug, draftline.run, question(), data="x" * 5000)
-
     def test_a_name_cannot_steer_a_terminal(self):
         with self.assertRaises(draftline.InputError) as raised:
             draftline.run(question(device="\x1b[2Jh100"))
