@@ -46,6 +46,8 @@ void add_advise(CLI::App&, Action& chosen);
 void add_plan(CLI::App&, Action& chosen);
 void add_check(CLI::App&, Action& chosen);
 void add_validate(CLI::App&, Action& chosen);
+void add_completion(CLI::App&, Action& chosen);
+void add_man(CLI::App&, Action& chosen);
 
 // The exit code of a sweep after `done` of `points` points: 0 if all are done; otherwise that of the signal, after a
 // message on standard error that explains how to continue.

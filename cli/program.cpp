@@ -166,6 +166,8 @@ int run(int argc, const char* const* argv, Launched l) {
   add_validate(app, chosen);
   add_check(app, chosen);
   add_list(app, chosen);
+  add_completion(app, chosen);
+  add_man(app, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -6,6 +6,17 @@ file(REMOVE_RECURSE ${FOLDER})
 set(installed ${FOLDER}/installed)
 execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${installed} OUTPUT_QUIET
   COMMAND_ERROR_IS_FATAL ANY)
+foreach(file share/man/man1/draftline.1 share/bash-completion/completions/draftline
+    share/zsh/site-functions/_draftline share/fish/vendor_completions.d/draftline.fish
+    share/doc/draftline/docs/tutorial.md share/doc/draftline/README.md share/draftline/scenarios/best_tree.json)
+  if(NOT EXISTS ${installed}/${file})
+    message(FATAL_ERROR "${file} was not installed")
+  endif()
+endforeach()
+file(READ ${installed}/share/man/man1/draftline.1 manual)
+if(NOT manual MATCHES "\n.SS plan\n.*max.-devices")
+  message(FATAL_ERROR "the manual page lacks an option of plan:\n${manual}")
+endif()
 execute_process(COMMAND ${CMAKE_COMMAND} -G ${GENERATOR} -S ${EXAMPLES} -B ${FOLDER}/build
   -D CMAKE_PREFIX_PATH=${installed} -D CMAKE_CXX_COMPILER=${COMPILER} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${CMAKE_COMMAND} --build ${FOLDER}/build OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Completion scripts of bash, zsh and fish, from the verbs and options that --help has.
+#include <array>
+#include <iostream>
+#include <sstream>
+
+#include "cli/command.h"
+#include "cli/program_words.h"
+
+namespace draftline::cli {
+
+namespace {
+
+constexpr std::array<std::string_view, 3> kShells{"bash", "zsh", "fish"};
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+// Text between single quotes of a shell; `inside`: what stands for a single quote there.
+std::string quoted(const std::string& text, std::string_view inside = R"('\'')") {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string(inside) : std::string(1, c);
+  return out + "'";
+}
+
+std::vector<std::string> names_of(const VerbWords& verb) {
+  std::vector<std::string> names;
+  for (const OptionWords& o : verb.options)
+    if (!o.positional) names.insert(names.end(), o.names.begin(), o.names.end());
+  return names;
+}
+
+std::vector<std::string> positional_choices(const VerbWords& verb) {
+  std::vector<std::string> choices;
+  for (const OptionWords& o : verb.options)
+    if (o.positional) choices.insert(choices.end(), o.choices.begin(), o.choices.end());
+  return choices;
+}
+
+// Files are completed where a word may be anything.
+std::string bash_script(const CLI::App& program) {
+  std::ostringstream out;
+  std::vector<std::string> verbs;
+  for (const VerbWords& v : verbs_of(program)) verbs.push_back(v.name);
+  out << "# bash completion of draftline\n_draftline() {\n  local word=${COMP_WORDS[COMP_CWORD]} verb='' at=1\n"
+      << "  local before=${COMP_WORDS[COMP_CWORD-1]} words=''\n"
+      << "  while ((at < COMP_CWORD)); do\n    case ${COMP_WORDS[at]} in\n      --data) ((at += 1)) ;;\n      -*) ;;\n"
+      << "      *) verb=${COMP_WORDS[at]}; break ;;\n    esac\n    ((at += 1))\n  done\n  case $verb in\n    '')\n"
+      << "      if [[ $word == -* ]]; then words=" << quoted(joined(names_of(words_of(program)))) << "\n"
+      << "      elif [[ $before != --data ]]; then words=" << quoted(joined(verbs)) << "; fi ;;\n";
+  for (const VerbWords& v : verbs_of(program)) {
+    out << "    " << v.name << ")\n      case $before in\n";
+    for (const OptionWords& o : v.options)
+      if (!o.choices.empty() && !o.positional)
+        out << "        " << o.longest() << ") words=" << quoted(joined(o.choices)) << " ;;\n";
+    out << "        *)\n          if [[ $word == -* ]]; then words=" << quoted(joined(names_of(v))) << "\n";
+    out << "          else words=" << quoted(joined(positional_choices(v))) << "; fi ;;\n      esac ;;\n";
+  }
+  out << "  esac\n  if [[ -n $words ]]; then COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
+      << "  else compopt -o filenames; COMPREPLY=($(compgen -f -- \"$word\")); fi\n}\n"
+      << "complete -F _draftline draftline\n";
+  return out.str();
+}
+
+// A colon and brackets end parts of a specification of _arguments.
+std::string escaped_for_zsh(const std::string& text) {
+  std::string out;
+  for (const char c : text) out += (c == ':' || c == '[' || c == ']' ? "\\" : "") + std::string(1, c);
+  return out;
+}
+
+std::string zsh_value(const OptionWords& o) {
+  return o.choices.empty() ? ":value:_files" : ":value:(" + joined(o.choices) + ")";
+}
+
+std::string zsh_script(const CLI::App& program) {
+  std::ostringstream out;
+  out << "#compdef draftline\n_draftline() {\n  local -a verbs\n  verbs=(\n";
+  for (const VerbWords& v : verbs_of(program)) out << "    " << quoted(v.name + ":" + escaped_for_zsh(v.about)) << "\n";
+  out << "  )\n  if ((CURRENT == 2)) && [[ $words[2] != -* ]]; then\n    _describe verb verbs\n    return\n  fi\n"
+      << "  local verb=$words[2]\n  case $verb in\n";
+  for (const VerbWords& v : verbs_of(program)) {
+    out << "    " << v.name << ")\n      shift words\n      ((CURRENT -= 1))\n      _arguments";
+    for (const OptionWords& o : v.options) {
+      if (o.positional) continue;
+      for (const std::string& name : o.names)
+        out << " \\\n        "
+            << quoted(name + "[" + escaped_for_zsh(o.about) + "]" + (o.takes_value ? zsh_value(o) : ""));
+    }
+    const auto choices = positional_choices(v);
+    out << " \\\n        " << quoted(choices.empty() ? "*:file:_files" : "*:word:(" + joined(choices) + ")") << " ;;\n";
+  }
+  out << "    *) _arguments";
+  for (const OptionWords& o : words_of(program).options)
+    out << " \\\n        "
+        << quoted(o.longest() + "[" + escaped_for_zsh(o.about) + "]" + (o.takes_value ? zsh_value(o) : ""));
+  out << " ;;\n  esac\n}\nif [[ $funcstack[1] == _draftline ]]; then _draftline; else compdef _draftline draftline; "
+         "fi\n";
+  return out.str();
+}
+
+std::string fish_options(const VerbWords& verb, const std::string& condition) {
+  std::string out;
+  for (const OptionWords& o : verb.options) {
+    if (o.positional && o.choices.empty()) continue;
+    out += "complete -c draftline -n " + quoted(condition, "\\'");
+    for (const std::string& name : o.names)
+      if (!o.positional) out += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+    if (o.takes_value && !o.positional) out += " -r";
+    if (!o.choices.empty()) out += " -f -a " + quoted(joined(o.choices), "\\'");
+    out += " -d " + quoted(o.about, "\\'") + "\n";
+  }
+  return out;
+}
+
+std::string fish_script(const CLI::App& program) {
+  std::string out = "# fish completion of draftline\n";
+  for (const VerbWords& v : verbs_of(program))
+    out += "complete -c draftline -n __fish_use_subcommand -f -a " + v.name + " -d " + quoted(v.about, "\\'") + "\n";
+  out += fish_options(words_of(program), "__fish_use_subcommand");
+  for (const VerbWords& v : verbs_of(program)) out += fish_options(v, "__fish_seen_subcommand_from " + v.name);
+  return out;
+}
+
+}  // namespace
+
+void add_completion(CLI::App& app, Action& chosen) {
+  auto* verb = app.add_subcommand("completion", "print the completion script of a shell");
+  auto shell = std::make_shared<std::string>();
+  verb->add_option("shell", *shell, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember(std::vector<std::string>(kShells.begin(), kShells.end())));
+  verb->callback([shell, &app, &chosen] {
+    chosen = {
+        AcrossRanks::first_alone, [shell, &app](const Common&) {
+          std::cout << (*shell == "bash" ? bash_script(app) : *shell == "zsh" ? zsh_script(app) : fish_script(app));
+          return kFine;
+        }};
+  });
+}
+
+}  // namespace draftline::cli

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Completions of shells and the manual page have every verb and option of --help.
+#include <regex>
+#include <set>
+
+#include "tests/cli/program.h"
+
+namespace draftline {
+
+namespace {
+
+// The long options that --help of a verb names in its list.
+std::set<std::string> options_of(const Program& draftline, const std::string& verb) {
+  const std::string help = draftline(verb + " --help").out;
+  static const std::regex option(R"(\n  (?:-[a-z],)?(--[a-z-]+))");
+  std::set<std::string> all;
+  for (std::sregex_iterator i(help.begin(), help.end(), option), end; i != end; ++i) all.insert((*i)[1]);
+  return all;
+}
+
+std::vector<std::string> verbs_of(const Program& draftline) {
+  const std::string help = draftline("--help").out;
+  static const std::regex verb(R"(\n  ([a-z]+) )");
+  std::vector<std::string> all;
+  const auto from = help.begin() + help.find("Subcommands:");
+  for (std::sregex_iterator i(from, help.end(), verb), end; i != end; ++i) all.push_back((*i)[1]);
+  return all;
+}
+
+std::string without_escapes(std::string page) {
+  std::string out;
+  for (const char c : page)
+    if (c != '\\') out += c;
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("completions and the manual page have every verb and each of its options") {
+  const Program draftline;
+  const std::string bash = draftline("completion bash").out, zsh = draftline("completion zsh").out,
+                    fish = draftline("completion fish").out, man = without_escapes(draftline("man").out);
+  const auto verbs = verbs_of(draftline);
+  REQUIRE(verbs.size() > 10);
+  for (const std::string& verb : verbs) {
+    INFO(verb);
+    CHECK(contains(bash, "\n    " + verb + ")\n"));
+    CHECK(contains(zsh, "\n    " + verb + ")\n"));
+    CHECK(contains(fish, " -a " + verb + " -d "));
+    CHECK(contains(man, "\n.SS " + verb + "\n"));
+    const auto options = options_of(draftline, verb);
+    CHECK(options.contains("--help"));
+    for (const std::string& option : options) {
+      INFO(option);
+      CHECK(contains(bash, option));
+      CHECK(contains(zsh, option + "["));
+      CHECK(contains(fish, "__fish_seen_subcommand_from " + verb + "'"));
+      CHECK(contains(fish, " -l " + option.substr(2) + " "));
+      CHECK(contains(man, option));
+    }
+  }
+  CHECK(draftline("completion csh").code == 2);
+  CHECK(draftline("completion").code == 2);
+}
+
+TEST_CASE("bash completes verbs, options, and the words that an option accepts") {
+  const Program draftline;
+  draftline.write("draftline.bash", draftline("completion bash").out);
+  const auto completed = [&](const std::string& words, int at) {
+    draftline.write("ask.sh", "compopt() { :; }\n. ./draftline.bash\nCOMP_WORDS=(" + words +
+                                  ")\nCOMP_CWORD=" + std::to_string(at) + "\n_draftline\necho \"${COMPREPLY[@]}\"\n");
+    const std::string command = "cd '" + draftline.path("") + "' && bash ask.sh > completed";
+    REQUIRE(std::system(command.c_str()) == 0);
+    std::ifstream in(draftline.path("completed"));
+    std::string line;
+    std::getline(in, line);
+    return line;
+  };
+  CHECK(completed("draftline adv", 1) == "advise");
+  CHECK(completed("draftline --data", 1) == "--data");
+  CHECK(completed("draftline plan s.json --max", 3) == "--max-devices");
+  CHECK(completed("draftline list tr", 2) == "transformers");
+  CHECK(completed("draftline decode --device c", 3) == "cpu cuda");
+  CHECK(completed("draftline --data d run --exp", 4) == "--explain");
+  CHECK(completed("draftline run ask", 2) == "ask.sh");
+}
+
+TEST_CASE("--headroom is a percentage") {
+  const Program draftline;
+  for (const char* wrong : {"0.2", "20", "901%", "x%", "20%%", "nan%", "1e9%"}) {
+    INFO(wrong);
+    const Ran r = draftline("plan s.json --headroom " + std::string(wrong));
+    CHECK(r.code == 2);
+    CHECK(contains(r.err, "is not a percentage from 0% to 900%, such as 20%"));
+  }
+}
+
+}  // namespace draftline

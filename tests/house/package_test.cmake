@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -D BUILD=folder -D FOLDER=scratch -P: makes the Debian packages of what was built, unpacks them, and demands that
+# the program answers from there, that the packages name what they need, and that each file is in one of them.
+cmake_minimum_required(VERSION 3.25)
+find_program(shlibdeps dpkg-shlibdeps)
+if(NOT shlibdeps)
+  message("skipped: dpkg-shlibdeps is missing")
+  return()
+endif()
+file(REMOVE_RECURSE ${FOLDER})
+execute_process(COMMAND ${CMAKE_CPACK_COMMAND} --config ${BUILD}/CPackConfig.cmake -B ${FOLDER} OUTPUT_QUIET
+  COMMAND_ERROR_IS_FATAL ANY)
+file(GLOB packages ${FOLDER}/*.deb)
+list(LENGTH packages number)
+if(NOT number EQUAL 2)
+  message(FATAL_ERROR "expected draftline and draftline-dev, got: ${packages}")
+endif()
+set(seen)
+foreach(package IN LISTS packages)
+  execute_process(COMMAND dpkg-deb --field ${package} Package Depends OUTPUT_VARIABLE fields
+    COMMAND_ERROR_IS_FATAL ANY)
+  if(package MATCHES "/draftline_" AND NOT fields MATCHES "Package: draftline\n.*libtbb")
+    message(FATAL_ERROR "${package} does not need oneTBB's library: ${fields}")
+  endif()
+  execute_process(COMMAND dpkg-deb --fsys-tarfile ${package} COMMAND tar --list OUTPUT_VARIABLE list
+    COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCHALL "[^\n]*[^/\n]\n" files "${list}")
+  foreach(file IN LISTS files)
+    if(file IN_LIST seen)
+      message(FATAL_ERROR "both packages have ${file}")
+    endif()
+  endforeach()
+  list(APPEND seen ${files})
+  execute_process(COMMAND dpkg-deb --extract ${package} ${FOLDER}/root COMMAND_ERROR_IS_FATAL ANY)
+endforeach()
+execute_process(COMMAND ${FOLDER}/root/usr/bin/draftline run ${FOLDER}/root/usr/share/draftline/scenarios/best_tree.json
+  OUTPUT_VARIABLE answer COMMAND_ERROR_IS_FATAL ANY)
+if(NOT answer MATCHES "speedup")
+  message(FATAL_ERROR "the packaged program answered:\n${answer}")
+endif()
