@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -104,7 +105,9 @@ class Plans {
   void check() const {}
   const Scenario& scenario() const { return sweep_.scenario(); }
   std::size_t size() const { return scenario().points(); }
-  One at(std::size_t i) { return smallest_fleet(sweep_, i, *prices_, q_.options.most_devices, q_.seed); }
+  One at(std::size_t i) {
+    return smallest_fleet(sweep_, i, *prices_, q_.options.most_devices, q_.seed, q_.options.headroom);
+  }
 
  private:
   ServingSweep sweep_;
@@ -137,7 +140,7 @@ std::uint64_t option_id(const Question& q) {
   Fingerprint all;
   const AskedOptions& o = q.options;
   for (const std::uint64_t one : {q.seed, std::uint64_t{o.from}, std::uint64_t{o.kernels}, std::uint64_t{o.oracle},
-                                  std::uint64_t{o.load}, at(o.most_devices)})
+                                  std::uint64_t{o.load}, at(o.most_devices), std::bit_cast<std::uint64_t>(o.headroom)})
     all.add(one);
   return all.value();
 }

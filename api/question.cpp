@@ -57,6 +57,10 @@ Question question_of(const Document& document) {
     constexpr std::int64_t kMostPoints = std::int64_t{1} << 40;
     if (const auto from = in.find("from")) q.options.from = at(from->long_integer(0, kMostPoints));
     if (const auto most = in.find("max_devices")) q.options.most_devices = most->positive_int(100'000);
+    if (q.verb == "plan") {
+      const auto headroom = in.find("headroom");  // older programs had none
+      q.options.headroom = headroom ? headroom->number(0, kMostHeadroom) : 0;
+    }
     in.done();
     return q;
   });

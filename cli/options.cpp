@@ -2,6 +2,7 @@
 #include "cli/options.h"
 
 #include <charconv>
+#include <cmath>
 #include <locale>
 #include <sstream>
 
@@ -44,6 +45,24 @@ CLI::Option* add_seed(CLI::App& verb, std::uint64_t& seed, const std::string& ab
             return "value " + printable(text, 100) + " is not a whole number from 0 to 18446744073709551615";
           },
           ""));
+}
+
+CLI::Option* add_headroom(CLI::App& verb, double& headroom) {
+  const auto read = [&headroom](const std::string& text) {
+    const char* end = text.data() + text.size();
+    double value = 0;
+    auto [rest, error] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
+    while (rest != end && *rest == ' ') ++rest;
+    const bool is_percentage = (rest != end && *rest == '%' && rest + 1 == end) || (rest == end && value == 0);
+    if (error != std::errc() || !is_percentage || !(value >= 0 && value <= 100 * kMostHeadroom))
+      throw CLI::ValidationError("--headroom", "value " + printable(text, 100) + " is not a percentage from 0% to " +
+                                                   std::to_string(std::lround(100 * kMostHeadroom)) + "%, such as 20%");
+    headroom = value / 100;
+  };
+  return verb.add_option_function<std::string>(
+      "--headroom", read,
+      "additional load, in percent of the workload's, under which fleets must meet the targets too; default\n"
+      "10%, above the median error of the latencies of served rows (docs/explanation/accuracy.md)");
 }
 
 // Whether two paths are the same file; files that do not exist are compared by path. Pipes and devices never are, as

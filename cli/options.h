@@ -19,6 +19,9 @@ CLI::Validator between(double least, double most);
 // Adds --seed, a whole number of 64 bits. Unlike CLI11 2.1 it rejects -1.
 CLI::Option* add_seed(CLI::App& verb, std::uint64_t& seed, const std::string& about);
 
+// Adds --headroom of plans, a percentage, which sets a share of the load.
+CLI::Option* add_headroom(CLI::App& verb, double& headroom);
+
 struct OutputFile {
   std::string_view option;
   std::filesystem::path file;  // empty: the option was not given

@@ -123,6 +123,7 @@ void add_plan(CLI::App& app, Action& chosen) {
   verb.add_formats("one JSON document");
   verb.app.add_option("--max-devices", verb.q().options.most_devices, "limit on the devices of a fleet; default 1024")
       ->check(CLI::Range(1, 100'000));
+  add_headroom(verb.app, verb.q().options.headroom);
   verb.add_jobs();
   add_seed(verb.app, verb.q().seed, "seed of arrivals, lengths and acceptance");
   verb.choose(AcrossRanks::shares, chosen);

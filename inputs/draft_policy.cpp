@@ -81,12 +81,15 @@ DraftPolicy read_draft_policy(const Reader& in) {
   return p;
 }
 
-void check_drafts(const DraftPolicy& p, int draft_length, bool chain) {
+std::vector<PlacedMistake> mistakes_of_drafts(const DraftPolicy& p, int draft_length, bool chain) {
+  std::vector<PlacedMistake> all;
   if (p.kind == DraftPolicy::Kind::confidence && !chain)
-    p.place->fail("requires a method that drafts a chain, but the method drafts a tree or whole windows");
+    all.push_back({*p.place, "requires a method that drafts a chain, but the method drafts a tree or whole windows"});
   for (const DraftPolicy::Rule& r : p.rules)
     if (r.place && r.drafts > draft_length)
-      r.place->fail("must be at most " + std::to_string(draft_length) + ", got " + std::to_string(*r.drafts));
+      all.push_back(
+          {*r.place, "must be at most " + std::to_string(draft_length) + ", got " + std::to_string(*r.drafts)});
+  return all;
 }
 
 }  // namespace draftline

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inputs/serving_choice.h"
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "inputs/axes.h"
@@ -65,17 +67,34 @@ void read_fleet(const Reader& in, ServingChoice& c) {
   }
 }
 
+// The share of "p95" or "p99.9", and 0 of "mean"; none for other texts.
+std::optional<double> share_of(std::string_view statistic) {
+  if (statistic == "mean") return 0;
+  if (statistic.size() < 2 || statistic[0] != 'p' || statistic[1] < '1' || statistic[1] > '9') return std::nullopt;
+  double percent = 0;
+  const char* const end = statistic.data() + statistic.size();
+  const auto [rest, error] = std::from_chars(statistic.data() + 1, end, percent, std::chars_format::fixed);
+  if (error != std::errc() || rest != end || percent >= 100) return std::nullopt;
+  return percent / 100;
+}
+
+// "ttft_p95": a latency and its mean or any percentile.
 LatencyTargets read_latency_targets(const Reader& in) {
-  using Of = LatencyTargets::Target::Of;
+  using Target = LatencyTargets::Target;
+  using Of = Target::Of;
   constexpr NamedValues<Of, 3> kLatencies{{{"ttft", Of::ttft}, {"tpot", Of::tpot}, {"e2e", Of::e2e}}};
-  constexpr NamedValues<double, 5> kStatistics{
-      {{"_mean", 0}, {"_p50", 0.5}, {"_p90", 0.9}, {"_p95", 0.95}, {"_p99", 0.99}}};
+  in.suggest({"ttft_mean", "ttft_p50", "ttft_p90", "ttft_p95", "ttft_p99", "tpot_mean", "tpot_p50", "tpot_p90",
+              "tpot_p95", "tpot_p99", "e2e_mean", "e2e_p50", "e2e_p90", "e2e_p95", "e2e_p99"});
   LatencyTargets all;
-  for (const auto& [latency, of] : kLatencies)
-    for (const auto& [statistic, share] : kStatistics) {
-      const std::string key = std::string(latency) + std::string(statistic);
-      if (const auto limit = in.find(key)) all.targets.push_back({of, share, limit->quantity<Seconds>(), key});
-    }
+  for (const auto& [key, unread] : in.unread_entries()) {
+    const std::size_t bar = key.find('_');
+    if (bar == std::string::npos) continue;
+    const auto of = value_named(kLatencies, std::string_view(key).substr(0, bar));
+    const auto share = share_of(std::string_view(key).substr(bar + 1));
+    if (of && share) all.targets.push_back({*of, *share, in.at(key).quantity<Seconds>(), key});
+  }
+  std::ranges::stable_sort(
+      all.targets, [](const Target& a, const Target& b) { return a.of != b.of ? a.of < b.of : a.share < b.share; });
   in.done();
   return all;
 }

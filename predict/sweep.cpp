@@ -56,31 +56,65 @@ Setup Sweep::setup(const Point& p) const {
           .shared_prefix = s.shared_prefix.value_or(SharedPrefix{})};
 }
 
+std::optional<Mistake> Sweep::mistake(const Point& p) {
+  Setup s = setup(p);
+  s.parallel = {};  // undivided, so that messages have the sizes that the user knows
+  return draftline::mistake(recordings_, s, scenario_.method(p));
+}
+
 void Sweep::validate() {
   const Reader root = scenario_.document.root();
-  for (const Parallelism& p : scenario_.parallel) validate(p);
+  refuse_sharing();
   for (const MethodChoice& m : scenario_.methods) refuse_undividable(m);
   if (root.failed()) scenario_.document.finish();
-  Point p{};
-  for (p.transformer = 0; p.transformer < scenario_.transformers.size(); ++p.transformer)
-    for (p.method = 0; p.method < scenario_.methods.size(); ++p.method) {
-      const MethodChoice* last = nullptr;
-      for (p.engine = 0; p.engine < scenario_.engines.size(); ++p.engine) {
-        const MethodChoice& m = scenario_.method(p);
-        Setup s = setup(p);
-        s.parallel = {};  // undivided, so that messages have the sizes that the user knows
-        if (last == nullptr || !(last->spec == m.spec))
-          if (const auto mistake = draftline::mistake(recordings_, s, m)) note(*m.in, *mistake);
-        last = &m;
-      }
-    }
+  for (std::size_t method = 0; method < scenario_.methods.size(); ++method) validate_method(method);
   scenario_.document.finish();
 }
 
-// What no device and no network of the scenario can do is a mistake, noted at the key, or at the element of its list;
-// what some of them can't do is skipped with its reason.
-void Sweep::validate(const Parallelism& p) {
-  if (p == Parallelism{}) return;
+// A mistake on every network is noted; on some of several networks, the points with these are skipped.
+void Sweep::validate_method(std::size_t method) {
+  std::vector<std::pair<Reader, Mistake>> found;
+  std::size_t wrong = 0;
+  Point p{};
+  p.method = method;
+  for (p.transformer = 0; p.transformer < scenario_.transformers.size(); ++p.transformer) {
+    const MethodChoice* last = nullptr;
+    const std::size_t before = found.size();
+    for (p.engine = 0; p.engine < scenario_.engines.size(); ++p.engine) {
+      const MethodChoice& m = scenario_.method(p);
+      if (last == nullptr || !(last->spec == m.spec))
+        if (const auto why = mistake(p)) found.emplace_back(*m.in, *why);
+      last = &m;
+    }
+    wrong += found.size() > before ? 1 : 0;
+  }
+  if (wrong < scenario_.transformers.size()) return;
+  for (const auto& [in, why] : found) note(in, why);
+}
+
+// Sharing that no device and no network of the scenario can do is a mistake, noted at the key, unless it is one of
+// several values of which others can run: then, as where only some devices or networks can't, points are skipped.
+void Sweep::refuse_sharing() {
+  std::vector<std::pair<const Parallelism*, std::string>> refused;
+  for (const Parallelism& p : scenario_.parallel)
+    if (const auto why = refused_everywhere(p)) refused.emplace_back(&p, *why);
+  if (refused.size() < scenario_.parallel.size()) return;
+  for (const auto& [p, why] : refused) place_of(*p).fail(why);
+}
+
+std::optional<std::string> Sweep::refused_everywhere(const Parallelism& p) const {
+  std::optional<std::string> first;
+  for (const auto& device : scenario_.devices)
+    for (const auto& transformer : scenario_.transformers) {
+      const auto why = refuses_sharing(*device, *transformer, p);
+      if (!why) return std::nullopt;
+      if (!first) first = why;
+    }
+  return first;
+}
+
+// The key, or the element of its list, that divides the network so.
+Reader Sweep::place_of(const Parallelism& p) const {
   const Reader root = scenario_.document.root();
   const auto at = [&](const char* key, int value) {
     const Reader in = root.at(key);
@@ -89,18 +123,8 @@ void Sweep::validate(const Parallelism& p) {
         if (item.positive_int() == value) return item;
     return in;
   };
-  const bool replicated = p.attention_replicas > 1;
-  const Reader in = replicated      ? at("data_parallel_attention", p.attention_replicas)
-                    : p.devices > 1 ? at("tensor_parallel", p.devices)
-                                    : root.at("expert_parallel");
-  std::optional<std::string> first;
-  for (const auto& device : scenario_.devices)
-    for (const auto& transformer : scenario_.transformers) {
-      const auto why = refuses_sharing(*device, *transformer, p);
-      if (!why) return;
-      if (!first) first = why;
-    }
-  in.fail(*first);
+  if (p.attention_replicas > 1) return at("data_parallel_attention", p.attention_replicas);
+  return p.devices > 1 ? at("tensor_parallel", p.devices) : root.at("expert_parallel");
 }
 
 // A draft network is built undivided where mistakes are looked for: whether it can be divided is asked of its shape.
@@ -122,9 +146,11 @@ Outcome Sweep::at(std::size_t index, bool with_kernels) {
   all_lengths.prompt = all_lengths.output = all_lengths.batch = 0;
   if (predicted_ != all_lengths) {
     predicted_.reset();
-    predictor_.emplace(pricer_, s, m);
+    refused_ = scenario_.transformers.size() > 1 ? mistake(p) : std::nullopt;  // else validate() has noted it
+    if (!refused_) predictor_.emplace(pricer_, s, m);
     predicted_ = all_lengths;
   }
+  if (refused_) return {p, refused_->text};
   Outcome o{p, predictor_->at(s.batch_size, s.prompt_tokens, s.output_tokens)};
   if (with_kernels && std::holds_alternative<Prediction>(o.result)) o.kernels = kernel_times(pricer_, s, m);
   return o;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/files.h"
+#include "core/mistake.h"
 #include "inputs/scenario.h"
 #include "predict/kernel_times.h"
 #include "predict/prediction.h"
@@ -31,8 +32,10 @@ class Sweep {
       : Sweep(Document::from_file(scenario, *data.files), data) {}
   const Scenario& scenario() const { return scenario_; }
 
-  // Builds every method on every transformer once. Throws InputErrors with all mistakes.
+  // Builds every method on every transformer once. Throws InputErrors with all mistakes. Values of lists that only some
+  // combinations can have are no mistakes: the other points are skipped with their reasons.
   void validate();
+  std::optional<Mistake> mistake(const Point&);              // of the point's method with its network
   Outcome at(std::size_t index, bool with_kernels = false);  // of the point point_at(scenario, index)
   Setup setup(const Point&) const;
   Recordings& recordings() { return recordings_; }
@@ -41,7 +44,10 @@ class Sweep {
  private:
   Decoder::FindTransformer finder();  // by name or file
   Decoder::FindDrafter drafter_finder();
-  void validate(const Parallelism&);
+  void validate_method(std::size_t method);
+  void refuse_sharing();
+  std::optional<std::string> refused_everywhere(const Parallelism&) const;
+  Reader place_of(const Parallelism&) const;
   void refuse_undividable(const MethodChoice&);
   Catalogue catalogue_;
   Scenario scenario_;
@@ -51,6 +57,7 @@ class Sweep {
   // Of the last point. Neighbouring points differ only in batch size and lengths.
   std::optional<Point> predicted_;
   std::optional<Predictor> predictor_;
+  std::optional<Mistake> refused_;
 };
 
 }  // namespace draftline

@@ -12,6 +12,8 @@ namespace draftline {
 enum class Format { table, markdown, html, csv, json };
 inline bool for_people(Format f) { return f == Format::table || f == Format::markdown || f == Format::html; }
 
+inline constexpr double kMostHeadroom = 9;  // of a plan, as a share of the load
+
 // The options of a verb that change its answer.
 struct AskedOptions {
   std::size_t from = 0;     // run, simulate: the first point
@@ -20,6 +22,7 @@ struct AskedOptions {
   bool intervals = true;    // simulate: also run with steps at the ends of their 90 % interval
   bool load = true;         // advise: also find the load up to which speculation pays
   int most_devices = 1024;  // plan: the largest fleet
+  double headroom = 0.1;    // plan: additional load, as a share, under which fleets must meet the targets
 };
 
 // The question of a report. JSON documents contain it, so that `draftline check` can recompute the answer.

@@ -1,11 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/plan_figures.h"
 
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <string>
+
+#include "reports/latency_statistics.h"
 
 namespace draftline {
 
-Figures<PlannedFleet> plan_figures(bool priced) {
+namespace {
+
+// A statistic of a latency: the mean over the replications, with its interval.
+auto statistic_of(FleetRun::Latency FleetRun::*latency, Seconds FleetRun::Latency::*statistic) {
+  return [=](const FleetRun& r) { return (r.*latency.*statistic).value; };
+}
+
+// TTFT, TPOT and end-to-end latency. Tables show what targets limit, and else the 99th percentile or the mean.
+void add_latencies(Figures<PlannedFleet>& to, const LatencyTargets& targets) {
+  using Of = LatencyTargets::Target::Of;
+  using L = FleetRun::Latency;
+  struct Latency {
+    Of of;
+    const char *path, *title, *meaning;
+    FleetRun::Latency FleetRun::*figures;
+  };
+  constexpr std::array<Latency, 3> kLatencies{{{Of::ttft, "ttft", "TTFT", "time to first token, ", &FleetRun::ttft},
+                                               {Of::tpot, "tpot", "TPOT", "time per output token, ", &FleetRun::tpot},
+                                               {Of::e2e, "e2e", "e2e", "end-to-end latency, ", &FleetRun::e2e}}};
+  const std::map<std::string, Seconds L::*> usual{
+      {"mean", &L::mean}, {"p50", &L::p50}, {"p90", &L::p90}, {"p95", &L::p95}, {"p99", &L::p99}};
+  for (const Latency& l : kLatencies) {
+    const auto statistics = statistics_of(l.of, targets);
+    const bool any_limited = std::ranges::any_of(statistics, &LatencyStatistic::limited);
+    for (const LatencyStatistic& s : statistics) {
+      const bool is_e2e_mean = l.of == Of::e2e && s.share == 0,
+                 shown = s.limited || is_e2e_mean || (!any_limited && l.of != Of::e2e && s.name == "p99");
+      const auto index =
+          std::ranges::find_if(targets.targets, [&](const auto& t) { return t.of == l.of && t.share == s.share; });
+      const std::function<double(const FleetRun&)> figure =
+          usual.contains(s.name)
+              ? std::function<double(const FleetRun&)>(statistic_of(l.figures, usual.at(s.name)))
+              : [i = at(index - targets.targets.begin())](const FleetRun& r) { return r.limited.at(i).value; };
+      const std::string name = std::string(l.path) + "_" + s.name;
+      Figure<PlannedFleet> f{name,
+                             name + "_s",
+                             !shown        ? ""
+                             : is_e2e_mean ? l.title
+                                           : std::string(l.title) + " " + s.name,
+                             "s",
+                             FigureKind::predicted,
+                             [figure](const PlannedFleet& p) {
+                               if (!p.meets_targets()) return Reading();
+                               const Estimate e = estimate(p.option.runs, figure);
+                               return Reading(e.value, e.interval);
+                             },
+                             l.meaning + s.meaning()};
+      f.column.detail = !s.limited;
+      to.push_back(std::move(f));
+    }
+  }
+}
+
+bool is_missed(const FleetOption& o, const LatencyTargets::Target& t) {
+  return std::ranges::find(o.missed, t.name, &MissedTarget::name) != o.missed.end();
+}
+
+}  // namespace
+
+Figures<PlannedFleet> plan_figures(bool priced, const LatencyTargets& targets) {
   using P = const PlannedFleet&;
   constexpr auto predicted = FigureKind::predicted;
   const auto of = [](auto get) {  // of a fleet that meets the targets
@@ -19,6 +85,23 @@ Figures<PlannedFleet> plan_figures(bool priced) {
   };
   const auto comes_in_nodes = [](const Scenario& s) {
     return s.serving->prices.usual_devices_per_node || !s.serving->prices.devices_per_node.empty();
+  };
+  const auto met = [targets](P p) {
+    if (p.option.obstacle && p.option.missed.empty()) return Reading();
+    auto each = std::make_shared<nlohmann::json>(nlohmann::json::object());
+    for (const auto& t : targets.targets) (*each)[t.name] = !is_missed(p.option, t);
+    return Reading(Reading::Tree(std::move(each)));
+  };
+  const auto verdict = [](P p) {
+    if (p.meets_targets()) return Reading(std::string("met"));
+    std::string text = p.option.missed.empty() ? "" : "missed";
+    for (const MissedTarget& m : p.option.missed) text += " " + m.name;
+    return text.empty() ? Reading() : Reading(text);
+  };
+  const auto excess = [](P p) {
+    std::optional<double> most;
+    for (const MissedTarget& m : p.option.missed) most = std::max(most.value_or(0), m.excess());
+    return Reading(most);
   };
   using O = const FleetOption&;
   using std::literals::operator""sv;
@@ -65,12 +148,17 @@ Figures<PlannedFleet> plan_figures(bool priced) {
        "not, or if the error is unknown"},
       {"throughput", "", "", "tokens/s", predicted, mean(&FleetRun::throughput),
        "output tokens of the load"},
-      {"ttft_p99", "ttft_p99_s", "TTFT p99", "s", predicted, mean(&FleetRun::ttft_p99),
-       "time to first token, 99th percentile", {.detail = true}},
-      {"tpot_p99", "tpot_p99_s", "TPOT p99", "s", predicted, mean(&FleetRun::tpot_p99),
-       "time per output token, 99th percentile", {.detail = true}},
-      {"e2e_mean", "e2e_mean_s", "e2e", "s", predicted, mean(&FleetRun::e2e_mean),
-       "end-to-end latency, mean", {.detail = true}},
+      // clang-format on
+  };
+  add_latencies(all, targets);
+  const Figures<PlannedFleet> others{
+      // clang-format off
+      {"", "targets", "targets", "", {}, verdict,
+       "`met` if every replication meets every limit of `slo`; else `missed` and the limits that are not met, by the "
+       "largest fleet or without load", {.detail = true}},
+      {"targets", "", "", "", {}, met, "for each latency target, by its name, whether it is met; absent if no server can run"},
+      {"missed_by", "missed_by", "", "", {}, excess,
+       "the largest value of a missed target over its limit, less 1; absent if all are met"},
       {"", "", "Pareto", "", {}, [](P p) { return p.pareto ? Reading("*"sv) : Reading(); },
        "`*` if no other option is both cheaper and faster"},
       {"why", "why", "why", "", {}, [](P p) { return p.why; },
@@ -83,6 +171,7 @@ Figures<PlannedFleet> plan_figures(bool priced) {
        "whether no other option that meets the targets is both cheaper and faster", {}, kPinned},
       // clang-format on
   };
+  all.insert(all.end(), others.begin(), others.end());
   return all;
 }
 

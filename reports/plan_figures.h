@@ -18,7 +18,7 @@ struct PlannedFleet {
   bool meets_targets() const { return !option.obstacle; }
 };
 
-// `priced`: whether the scenario has prices; otherwise the cost is the number of devices.
-Figures<PlannedFleet> plan_figures(bool priced = true);
+// `priced`: whether the scenario has prices; otherwise the cost is the number of devices. `targets`: the scenario's.
+Figures<PlannedFleet> plan_figures(bool priced = true, const LatencyTargets& targets = {});
 
 }  // namespace draftline

@@ -30,12 +30,12 @@ std::string why_not(const FleetOption& o, Options options, bool dominated) {
   if (o.obstacle) return *o.obstacle;
   if (o.is_bound) return "a bound: it uses future acceptance";
   if (&o == &best) return "recommended";
-  if (o.cost > best.cost) {
-    std::string text = significant(o.cost / best.cost, 3) + " x cost";
-    if (!dominated) text += ", " + significant(slowness(best) / slowness(o), 3) + " x speed";
-    return text;
-  }
-  return "equal cost, " + significant(slowness(best) / slowness(o), 3) + " x speed";
+  const double cost = o.cost / best.cost, speed = slowness(best) / slowness(o);
+  const std::string dearer = cost == 1  ? "equal cost"
+                             : cost < 2 ? percent(cost - 1) + " dearer"
+                                        : significant(cost, 3) + " x as dear";
+  if (dominated && cost > 1) return dearer;
+  return dearer + ", requests take " + significant(1 / speed, 3) + " x as long";
 }
 
 // A fleet that replications alone would recommend: the option's index, and its replicas.
@@ -110,7 +110,7 @@ void write_recommended(JsonWriter& w, const std::vector<Options>& loads) {
 
 void write_json(const Output& to, const Scenario& s, const std::vector<Options>& loads) {
   const PointInputs inputs(s, Format::json);
-  const auto figures = plan_figures(has_prices(s));
+  const auto figures = plan_figures(has_prices(s), s.serving->targets);
   std::vector<PlannedFleet> all;
   std::optional<std::size_t> replications;
   for (const Options& options : loads) {
@@ -184,13 +184,15 @@ std::string nodes_of(const FleetOption& o) {
 }
 
 // The table has means over the replications, of which the targets must hold in each.
-std::string worst_run(const FleetOption& o) {
-  const auto worst = [&](Seconds FleetRun::*figure) {
-    const auto longer = [&](const FleetRun& a, const FleetRun& b) { return a.*figure < b.*figure; };
-    return to_text((*std::ranges::max_element(o.runs, longer)).*figure);
-  };
-  return "The worst simulation has a TTFT p99 of " + worst(&FleetRun::ttft_p99) + " and a TPOT p99 of " +
-         worst(&FleetRun::tpot_p99) + ".";
+std::string worst_run(const FleetOption& o, const LatencyTargets& targets) {
+  std::string text = "The worst simulation has";
+  for (std::size_t i = 0; i < targets.targets.size(); ++i) {
+    const LatencyTargets::Target& t = targets.targets[i];
+    Seconds worst;
+    for (const FleetRun& run : o.runs) worst = std::max(worst, run.limited.at(i));
+    text += (i == 0 ? " " : ", ") + t.name + " " + to_text(worst) + " (limit " + to_text(t.limit) + ")";
+  }
+  return text + ".";
 }
 
 // What the fleet does if its steps are as long as the errors of their kernels allow; "" if these are not known.
@@ -204,7 +206,7 @@ std::string slow_steps(const FleetOption& o) {
 }
 
 // The recommendation, what it bears beyond the load, and how far chance decided: a line each.
-std::vector<std::string> recommendation(Options options, const Scenario& s) {
+std::vector<std::string> recommendation(Options options, const Scenario& s, double headroom) {
   const FleetOption& best = options.front();
   if (!any_meets(options)) return {"No option meets the targets" + load_text(best, s) + "."};
   std::string chosen = "Recommended: " + name_of(best, best.replicas, s) + nodes_of(best);
@@ -215,6 +217,9 @@ std::vector<std::string> recommendation(Options options, const Scenario& s) {
   bears += has_prices(s) ? significant(best.cost_with_spare, 4) + " per hour"
                          : std::to_string(std::lround(best.cost_with_spare)) + " devices";
   std::vector<std::string> lines{chosen + ".", bears + "."};
+  if (headroom > 0)
+    lines.push_back("Every fleet meets the targets also at " + to_text((1 + headroom) * best.load) + ", " +
+                    percent(headroom) + " above the load (--headroom).");
   if (const std::string slow = slow_steps(best); !slow.empty()) lines.push_back(slow);
   for (const std::string& line : lines_of(best.caveats)) lines.push_back(line);
   const auto votes = votes_of(options);
@@ -232,7 +237,7 @@ std::vector<std::string> recommendation(Options options, const Scenario& s) {
       lines.push_back("  " + std::to_string(count) + " of " + std::to_string(runs) + " simulations alone recommend " +
                       name_of(options[vote.option], vote.replicas, s));
   }
-  lines.push_back(worst_run(best));
+  lines.push_back(worst_run(best, s.serving->targets));
   if (s.transformers.size() > 1 || s.precisions.size() > 1)
     lines.push_back("The quality of the texts of different networks and formats is not considered.");
   return lines;
@@ -251,7 +256,7 @@ ChartSet fleet_charts(const std::vector<Options>& loads, const Scenario& s) {
     load.erase(0, load.find_first_not_of(' '));
     const auto all = planned(options);
     const auto point_of = [&](const FleetOption& o) {
-      const Estimate e2e = estimate(o.runs, [](const FleetRun& run) { return run.e2e_mean.value; });
+      const Estimate e2e = estimate(o.runs, [](const FleetRun& run) { return run.e2e.mean.value; });
       return ChartPoint{o.cost, e2e.value, e2e.interval, name_of(o, o.replicas, s)};
     };
     const bool several = std::ranges::count_if(all, [](const PlannedFleet& f) { return f.pareto; }) > 1;
@@ -276,7 +281,7 @@ void write_page(const Output& to, const Scenario& s, const std::vector<Options>&
                 const RowNotes& notes) {
   const auto page = page_of(to, s);
   for (const Options& of_load : loads) {
-    const std::vector<std::string> sentences = recommendation(of_load, s);
+    const std::vector<std::string> sentences = recommendation(of_load, s, to.asked.options.headroom);
     const auto more = sentences.begin() + 1, doubts = more + (sentences.size() > 1 ? 1 : 0);
     page->verdict(sentences.front(), {more, doubts}, {doubts, sentences.end()});
   }
@@ -304,7 +309,7 @@ void write_plan(const Output& to, const Scenario& s, std::vector<FleetOption> op
   if (to.format == Format::json) return write_json(to, s, loads);
 
   const PointInputs inputs(s, to.format);
-  const auto columns = columns_of(plan_figures(), s, to.format);
+  const auto columns = columns_of(plan_figures(true, s.serving->targets), s, to.format);
   std::vector<Table::Column> titles = inputs.titles();
   add_titles(titles, columns);
   titles.emplace_back("notes", "", false, true);

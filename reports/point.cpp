@@ -130,6 +130,7 @@ void begin_document(JsonWriter& w, int schema_version, const Asked& asked, const
     if (!o.intervals) w.member("no_intervals", true);
     if (!o.load) w.member("no_load", true);
     if (o.most_devices != usual.most_devices) w.member("max_devices", o.most_devices);
+    if (asked.verb == "plan") w.member("headroom", o.headroom);
     w.member("scenario", root.json());
   });
   w.key("resolved");

@@ -59,13 +59,25 @@ ServingCharts::ServingCharts(const Scenario& s)
     : scenario_(s), axis_(axis_of(*s.serving)), differing_(s, Format::html), latencies_(s.serving->targets) {
   for (const std::string& axis : s.serving->axes) differing_.leave_out(axis);
   for (const char* of_series : {"", "draft_length", "acceptance", "random_weights"}) differing_.leave_out(of_series);
-  add_chart("Time per output token", "TPOT p99", "tpot/p99");
-  add_chart("Time to first token", "TTFT p99", "ttft/p99");
+  add_latency("Time per output token", "tpot", Target::Of::tpot);
+  add_latency("Time to first token", "ttft", Target::Of::ttft);
+  if (std::ranges::find(s.serving->targets.targets, Target::Of::e2e, &Target::of) != s.serving->targets.targets.end())
+    add_latency("End-to-end latency", "e2e", Target::Of::e2e);
   if (has_targets(s)) add_chart("Goodput", "requests/s within the targets", "goodput");
   else if (axis_) add_chart("Throughput", "output tokens/s", "throughput");
 }
 
-void ServingCharts::add_chart(const std::string& title, const std::string& what, const std::string& path) {
+// What the first target of the latency limits; p99 without a target.
+void ServingCharts::add_latency(const std::string& title, const std::string& latency, Target::Of of) {
+  const auto& targets = scenario_.serving->targets.targets;
+  const auto limit = std::ranges::find(targets, of, &Target::of);
+  const std::string statistic = limit == targets.end() ? "p99" : limit->name.substr(limit->name.find('_') + 1);
+  std::string name = latency == "e2e" ? "e2e" : latency == "ttft" ? "TTFT" : "TPOT";
+  add_chart(title, name + " " + statistic, latency + "/" + statistic, limit == targets.end() ? nullptr : &*limit);
+}
+
+void ServingCharts::add_chart(const std::string& title, const std::string& what, const std::string& path,
+                              const Target* limit) {
   const Serving& serving = *scenario_.serving;
   Chart c;
   c.title = title;
@@ -76,13 +88,11 @@ void ServingCharts::add_chart(const std::string& title, const std::string& what,
            to_digits<5>, true};
   }
   const bool is_time = path.find('/') != std::string::npos;
-  c.y = {what, path == "ttft/p99", is_time ? as_time : to_digits<5>};
-  for (const LatencyTargets::Target& t : serving.targets.targets)
-    if (is_time && path == std::string(t.of == LatencyTargets::Target::Of::ttft ? "ttft" : "tpot") + "/p99" &&
-        t.of != LatencyTargets::Target::Of::e2e && t.share == 0.99) {
-      c.level = t.limit.value;
-      c.level_name = t.name;
-    }
+  c.y = {what, path.starts_with("ttft/"), is_time ? as_time : to_digits<5>};
+  if (limit) {
+    c.level = limit->limit.value;
+    c.level_name = limit->name;
+  }
   drawn_.push_back({path, ChartSet(std::move(c))});
 }
 
@@ -105,7 +115,7 @@ std::string ServingCharts::setup_of(const Point& p) const {
 
 void ServingCharts::add(const ServingOutcome& o) {
   if (!std::holds_alternative<ServingResult>(o.result)) return;
-  const Figures<ServingOutcome> figures = simulate_figures();
+  const Figures<ServingOutcome> figures = simulate_figures(scenario_.serving->targets);
   const auto reading = [&](const std::string& path) { return figure_at(figures, path).get(o); };
   const auto value = [](const Reading& r) {
     const double* v = std::get_if<double>(&r.value);

@@ -29,7 +29,10 @@ class ServingCharts {
     std::string path;
     ChartSet charts;
   };
-  void add_chart(const std::string& title, const std::string& what, const std::string& path);
+  using Target = LatencyTargets::Target;
+  void add_latency(const std::string& title, const std::string& latency, Target::Of);
+  void add_chart(const std::string& title, const std::string& what, const std::string& path,
+                 const Target* limit = nullptr);
   std::string series_of(const Point&) const;
   std::string setup_of(const Point&) const;
 

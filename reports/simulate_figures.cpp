@@ -5,6 +5,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "reports/latency_statistics.h"
+
 namespace draftline {
 
 // Functions that get figures of a result; an empty Reading if the point was skipped.
@@ -106,8 +108,56 @@ Reading oracle_gap(Result r, const ServingFigures& oracle) {
   return std::isfinite(gap) ? Reading(gap) : Reading();
 }
 
+// A latency with its statistics, which are members of one object in JSON.
+struct LatencyFigures {
+  std::string path, name, meaning;
+  Latency histogram;
+  std::vector<LatencyStatistic> statistics;
+  std::string title = "";  // of the mean in tables
+  bool shows_p99 = false;  // in tables, though no target limits it
+  bool in_csv = true;
+};
+
+Figure<ServingOutcome> statistic_of(const LatencyFigures& l, const LatencyStatistic& s) {
+  const bool is_mean = s.share == 0, is_e2e = l.path == "e2e", shown = s.limited || (l.shows_p99 && s.name == "p99");
+  const std::function<Reading(const ServingOutcome&)> get =
+      is_mean ? std::function<Reading(const ServingOutcome&)>(mean(l.histogram)) : quantile(l.histogram, s.share);
+  Figure<ServingOutcome> f{l.path + "/" + s.name,
+                           l.in_csv ? l.path + "_" + s.name + "_s" : "",
+                           is_mean  ? l.title
+                           : !shown ? ""
+                           : is_e2e ? "e2e " + s.name
+                                    : s.name,
+                           "s",
+                           FigureKind::predicted,
+                           get,
+                           (is_mean ? l.meaning : l.name) + ": " + s.meaning()};
+  f.column.detail = is_mean && is_e2e && !s.limited;
+  return f;
+}
+
 }  // namespace
 }  // namespace served
+
+// TTFT, TPOT and end-to-end latency with the percentiles that targets limit; the others of simulations.
+static void add_latencies(Figures<ServingOutcome>& to, const LatencyTargets& targets) {
+  using S = ServingFigures;
+  using Of = LatencyTargets::Target::Of;
+  const std::vector<served::LatencyFigures> all{
+      {"ttft", "TTFT", "time to first token, from the arrival on", &S::ttft, statistics_of(Of::ttft, targets), "TTFT",
+       true},
+      {"tpot", "TPOT", "time per output token, (last - first token) / (output tokens - 1) of a request", &S::tpot,
+       statistics_of(Of::tpot, targets), "TPOT", true},
+      {"inter_token_latency", "inter-token latency",
+       "gap between two emissions of a sequence (a step that emits several tokens counts once)", &S::inter_token,
+       usual_statistics(), "", false, false},
+      {"e2e", "end-to-end latency", "end-to-end latency, from arrival to last token", &S::e2e,
+       statistics_of(Of::e2e, targets), "e2e"},
+      {"queueing", "queueing time", "queueing time, from arrival to admission", &S::queueing, usual_statistics(), "",
+       false, false}};
+  for (const auto& latency : all)
+    for (const LatencyStatistic& s : latency.statistics) to.push_back(served::statistic_of(latency, s));
+}
 
 std::vector<OverSteps> means_over_steps(const ServingOutcome& o) {
   using S = ServingFigures;
@@ -143,14 +193,20 @@ Figures<ServingOutcome> simulate_figures(const LatencyTargets& targets) {
   using Run = served::Run;
   using F = const ServingFigures&;
   using S = ServingFigures;
-  using served::of, served::mean, served::quantile, served::count, served::oracle, served::over_steps,
-      served::mean_over_steps, served::p99_over_steps, served::end_of;
+  using served::of, served::mean, served::count, served::oracle, served::over_steps, served::mean_over_steps,
+      served::p99_over_steps, served::end_of;
   constexpr auto predicted = FigureKind::predicted;
   const auto met = [targets](R r) {
     auto each = std::make_shared<nlohmann::json>(nlohmann::json::object());
     for (const auto& t : targets.targets)
       (*each)[t.name] = std::ranges::all_of(r.runs, [&](Run run) { return run.figures.meets(t); });
     return Reading::Tree(std::move(each));
+  };
+  const auto verdict = [targets](R r) {
+    std::string missed;
+    for (const auto& t : targets.targets)
+      if (!std::ranges::all_of(r.runs, [&](Run run) { return run.figures.meets(t); })) missed += " " + t.name;
+    return Reading(missed.empty() ? std::string("met") : "missed" + missed);
   };
   Figures<ServingOutcome> all{
       // clang-format off
@@ -161,33 +217,11 @@ Figures<ServingOutcome> simulate_figures(const LatencyTargets& targets) {
        mean([](R, Run r) { return r.figures.goodput().value; }),
        "requests per second that meet every limit of `slo`",
        {.show_if = has_targets, .in_csv_if = has_targets}},
-      {"ttft/mean", "ttft_mean_s", "TTFT", "s", predicted, mean(&S::ttft),
-       "time to first token, from the arrival on: mean"},
-      {"ttft/p50", "ttft_p50_s", "", "s", predicted, quantile(&S::ttft, 0.5), "TTFT: median"},
-      {"ttft/p90", "ttft_p90_s", "", "s", predicted, quantile(&S::ttft, 0.9), "TTFT: 90th percentile"},
-      {"ttft/p99", "ttft_p99_s", "p99", "s", predicted, quantile(&S::ttft, 0.99), "TTFT: 99th percentile"},
-      {"tpot/mean", "tpot_mean_s", "TPOT", "s", predicted, mean(&S::tpot),
-       "time per output token, (last - first token) / (output tokens - 1) of a request: mean"},
-      {"tpot/p50", "tpot_p50_s", "", "s", predicted, quantile(&S::tpot, 0.5), "TPOT: median"},
-      {"tpot/p90", "tpot_p90_s", "", "s", predicted, quantile(&S::tpot, 0.9), "TPOT: 90th percentile"},
-      {"tpot/p99", "tpot_p99_s", "p99", "s", predicted, quantile(&S::tpot, 0.99), "TPOT: 99th percentile"},
-      {"inter_token_latency/mean", "", "", "s", predicted, mean(&S::inter_token),
-       "gap between two emissions of a sequence (a step that emits several tokens counts once): mean"},
-      {"inter_token_latency/p50", "", "", "s", predicted, quantile(&S::inter_token, 0.5),
-       "inter-token latency: median"},
-      {"inter_token_latency/p90", "", "", "s", predicted, quantile(&S::inter_token, 0.9),
-       "inter-token latency: 90th percentile"},
-      {"inter_token_latency/p99", "", "", "s", predicted, quantile(&S::inter_token, 0.99),
-       "inter-token latency: 99th percentile"},
-      {"e2e/mean", "e2e_mean_s", "e2e", "s", predicted, mean(&S::e2e),
-       "end-to-end latency, from arrival to last token: mean", {.detail = true}},
-      {"e2e/p50", "e2e_p50_s", "", "s", predicted, quantile(&S::e2e, 0.5), "end-to-end latency: median"},
-      {"e2e/p90", "e2e_p90_s", "", "s", predicted, quantile(&S::e2e, 0.9), "end-to-end latency: 90th percentile"},
-      {"e2e/p99", "e2e_p99_s", "", "s", predicted, quantile(&S::e2e, 0.99), "end-to-end latency: 99th percentile"},
-      {"queueing/mean", "", "", "s", predicted, mean(&S::queueing), "queueing time, from arrival to admission: mean"},
-      {"queueing/p50", "", "", "s", predicted, quantile(&S::queueing, 0.5), "queueing time: median"},
-      {"queueing/p90", "", "", "s", predicted, quantile(&S::queueing, 0.9), "queueing time: 90th percentile"},
-      {"queueing/p99", "", "", "s", predicted, quantile(&S::queueing, 0.99), "queueing time: 99th percentile"},
+      // clang-format on
+  };
+  add_latencies(all, targets);
+  const Figures<ServingOutcome> others{
+      // clang-format off
       {"acceptance_length", "acceptance_length", "tok/step", "tokens", predicted,
        mean([](R, Run r) { return r.figures.acceptance_length(); }),
        "mean acceptance length: tokens that a sequence emitted per step", {.detail = true}},
@@ -261,6 +295,9 @@ Figures<ServingOutcome> simulate_figures(const LatencyTargets& targets) {
       {"batch_limit", "", "", "", {}, of([](R r) { return r.batch_limit; }), "sequences that a step can hold",
        {}, kPinned},
       {"targets", "", "", "", {}, of(met), "for each latency target, by its name, whether every replication meets it"},
+      {"", "targets", "targets", "", {}, of(verdict),
+       "`met` if every replication meets every limit of `slo`; else `missed` and the limits that are not met",
+       {.show_if = has_targets, .in_csv_if = has_targets}},
       {"oracle/tpot_mean", "", "", "s", predicted,
        oracle([](R, F o) { return o.tpot.count() == 0 ? Reading() : Reading(o.tpot.mean()); }),
        "mean TPOT under an oracle that knows how many drafts each step would accept"},
@@ -282,6 +319,7 @@ Figures<ServingOutcome> simulate_figures(const LatencyTargets& targets) {
        "the reason why the point cannot run", {}, kPinned},
       // clang-format on
   };
+  all.insert(all.end(), others.begin(), others.end());
   return all;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "sim/fleet_cost.h"
@@ -69,81 +70,92 @@ std::optional<int> replicas_if_slower(double slower, int enough, int replication
 
 }  // namespace
 
-void check_plannable(const Scenario& s) {
-  const Reader root = s.document.root();
-  if (s.serving->targets.targets.empty()) root.fail("\"slo\" is required: {\"ttft_p99\": \"500 ms\", ..}");
-  if (const auto& axes = s.serving->axes; std::ranges::find(axes, "replicas") != axes.end())
-    root.at("replicas").fail("a plan finds the number of replicas: remove the list");
-  for (const ServingChoice& c : s.serving->choices)
-    if (c.prefill_tensor_parallel) {
-      root.at("disaggregation").fail("plans have equal servers: remove \"tensor_parallel\", or simulate");
-      break;
-    }
-  for (const ServingChoice& c : s.serving->choices)
-    if (mean_rate(c.workload) <= 0) {
-      root.at("workload").fail("a plan requires arrivals with a rate");
-      break;
-    }
-  s.document.finish();
+namespace {
+
+// What a plan can't have, and its key.
+struct Unplannable {
+  const char* key;
+  const char* why;
+};
+std::optional<Unplannable> unplannable(const ServingChoice& c) {
+  if (c.prefill_tensor_parallel)
+    return Unplannable{"disaggregation", "plans have equal servers: remove \"tensor_parallel\", or simulate"};
+  if (mean_rate(c.workload) <= 0) return Unplannable{"workload", "a plan requires arrivals with a rate"};
+  return std::nullopt;
 }
 
-FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices& prices, int most_devices,
-                           std::uint64_t seed) {
+// The fewest replicas that meet the targets in every replication under both loads; none: even the most do not.
+std::optional<int> smallest_under_both(Trials& asked, Trials& raised, int replications) {
+  std::optional<int> enough = 1;
+  for (std::optional<int> before; enough && enough != before;) {
+    before = enough;
+    enough = raised.smallest_in_all(*enough, replications);
+    if (enough) enough = asked.smallest_in_all(*enough, replications);
+  }
+  return enough;
+}
+
+// Each replication's own smallest fleet, of at most the option's replicas.
+std::vector<ReplicationFleet> fleets_alone(const FleetOption& o, Trials& trials, int replications,
+                                           const std::function<double(int replicas)>& cost_of) {
+  std::vector<ReplicationFleet> all;
+  for (int i = 0; i < replications; ++i) {
+    ReplicationFleet& alone =
+        all.emplace_back(ReplicationFleet{o.replicas, o.cost, trials.at(o.replicas, i)->e2e.mean});
+    for (int fewer = o.replicas - 1; fewer >= 1; --fewer) {
+      const FleetRun* run = trials.at(fewer, i);
+      if (run == nullptr) break;
+      alone = {fewer, cost_of(fewer), run->e2e.mean};
+    }
+  }
+  return all;
+}
+
+// Sets all figures of an option that can run.
+void plan_fleet(FleetOption& option, ServingSweep& sweep, const Prices& prices, int most_devices, std::uint64_t seed,
+                double headroom) {
   const Scenario& scenario = sweep.scenario();
   const LatencyTargets& targets = scenario.serving->targets;
-  FleetOption option;
-  option.point = point_at(scenario, index);
-  option.is_bound = scenario.serving->choices[option.point.serving].policy.kind == DraftPolicy::Kind::oracle;
-  std::unique_ptr<ServingPoint> point;
-  try {
-    point = sweep.prepare(option.point);
-    const ServingRun& run = point->run_without_load(seed, targets);
-    if (const auto why = missed_target(run, point->limits, targets)) {
-      option.obstacle = run.figures.refused > 0 ? *why : "even without load " + *why;
-      return option;
-    }
-  } catch (const InputErrors& e) {
-    option.obstacle = e.what();
-    option.can_run = false;
-    return option;
+  const auto point = sweep.prepare(option.point);
+  const ServingRun& unloaded = point->run_without_load(seed, targets);
+  option.load = {mean_rate(point->workload)};
+  if (const auto why = shortfall(unloaded, point->limits, targets)) {
+    option.obstacle = unloaded.figures.refused > 0 ? *why : "even without load " + *why;
+    option.missed = missed_targets(unloaded, targets);
+    return;
   }
 
   constexpr int kReplications = 3;
   const ServerDevices each = devices_of_server(scenario, option.point);
-  const int most = most_devices / each.all() - point->fleet.prefill_replicas,
+  const int prefillers = point->fleet.prefill_replicas, most = most_devices / each.all() - prefillers,
             replications = scenario.serving->replications.value_or(kReplications);
-  Trials trials(*point, targets, seed, most);
-  const std::optional<int> first = trials.smallest(1, 0), enough = trials.smallest_in_all(1, replications);
+  Trials asked(*point, targets, seed, most), raised(*point, targets, seed, most, 1 + headroom);
+  const std::optional<int> enough = smallest_under_both(asked, raised, replications);
   if (!enough) {
-    option.obstacle =
-        "more than " + std::to_string(most_devices) + " devices are needed" + trials.last_miss(each.all());
-    return option;
+    Trials::Miss miss = raised.last_miss(each.all());
+    if (miss.text.empty()) miss = asked.last_miss(each.all());
+    option.obstacle = "more than " + std::to_string(most_devices) + " devices are needed" + miss.text;
+    option.missed = std::move(miss.targets);
+    return;
   }
+  const auto cost_of = [&](int servers) { return cost_of_fleet(servers, each, prices); };
   option.replicas = *enough;
-  const int servers = option.replicas + point->fleet.prefill_replicas;
+  const int servers = option.replicas + prefillers, spare = prefillers > 0 ? 2 : 1;
   option.devices_of_replica = each.all();
   option.devices = servers * option.devices_of_replica;
-  const FleetCost cost = cost_of_fleet(servers, each, prices);
-  option.nodes = cost.nodes;
-  option.cost = cost.per_hour;
-  const int spare = point->fleet.prefill_replicas > 0 ? 2 : 1;
-  option.cost_with_spare = cost_of_fleet(servers + spare, each, prices).per_hour;
-  for (int i = 0; i < replications; ++i) {
-    option.runs.push_back(*trials.at(option.replicas, i));
-    ReplicationFleet alone{option.replicas, option.cost, option.runs.back().e2e_mean};
-    const int least = i == 0 ? *first : 1;
-    for (int fewer = option.replicas - 1; fewer >= least; --fewer) {
-      const FleetRun* run = trials.at(fewer, i);
-      if (run == nullptr) break;
-      alone = {fewer, cost_of_fleet(fewer + point->fleet.prefill_replicas, each, prices).per_hour, run->e2e_mean};
-    }
-    option.alone.push_back(alone);
-  }
-  option.load = {mean_rate(point->workload)};
-  const std::vector<int> nearest = trials.nearest_first(option.replicas, replications);
+  option.nodes = cost_of(servers).nodes;
+  option.cost = cost_of(servers).per_hour;
+  option.cost_with_spare = cost_of(servers + spare).per_hour;
+  for (int i = 0; i < replications; ++i) option.runs.push_back(*asked.at(option.replicas, i));
+  option.alone =
+      fleets_alone(option, raised, replications, [&](int replicas) { return cost_of(replicas + prefillers).per_hour; });
+
+  const std::vector<int> nearest = raised.nearest_first(option.replicas, replications);
   point->fleet.replicas = option.replicas;
+  const Workload load = std::exchange(point->workload, at_rate(point->workload, 1 + headroom));
   const Capacity capacity =
-      capacity_of(*point, seed, nearest, trials.margin(option.replicas, nearest.front()), targets);
+      capacity_of(*point, seed, nearest, raised.margin(option.replicas, nearest.front()), targets);
+  point->workload = load;
   option.capacity = capacity.rate;
   option.capacity_at_least = capacity.at_least;
   const double in_flight = (option.load * mean_e2e(option)) / (option.replicas * point->fleet.stages);
@@ -153,11 +165,45 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
   if (option.slowest_step)
     option.replicas_if_slowest =
         replicas_if_slower(*option.slowest_step, option.replicas, replications, *point, targets, seed);
+}
+
+}  // namespace
+
+void check_plannable(const Scenario& s) {
+  const Reader root = s.document.root();
+  if (s.serving->targets.targets.empty()) root.fail("\"slo\" is required: {\"ttft_p99\": \"500 ms\", ..}");
+  if (const auto& axes = s.serving->axes; std::ranges::find(axes, "replicas") != axes.end())
+    root.at("replicas").fail("a plan finds the number of replicas: remove the list");
+  if (std::ranges::all_of(s.serving->choices, [](const ServingChoice& c) { return unplannable(c).has_value(); })) {
+    const auto first = *unplannable(s.serving->choices.front());
+    root.at(first.key).fail(first.why);
+  }
+  s.document.finish();
+}
+
+FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices& prices, int most_devices,
+                           std::uint64_t seed, double headroom) {
+  const Scenario& scenario = sweep.scenario();
+  FleetOption option;
+  option.point = point_at(scenario, index);
+  const ServingChoice& choice = scenario.serving->choices[option.point.serving];
+  option.is_bound = choice.policy.kind == DraftPolicy::Kind::oracle;
+  try {
+    if (const auto not_planned = unplannable(choice)) throw InputErrors(not_planned->why);
+    plan_fleet(option, sweep, prices, most_devices, seed, headroom);
+  } catch (const InputErrors& e) {
+    FleetOption none;
+    none.point = option.point;
+    none.is_bound = option.is_bound;
+    none.obstacle = e.what();
+    none.can_run = false;
+    return none;
+  }
   return option;
 }
 
 Seconds mean_e2e(const FleetOption& o) {
-  return {estimate(o.runs, [](const FleetRun& run) { return run.e2e_mean.value; }).value};
+  return {estimate(o.runs, [](const FleetRun& run) { return run.e2e.mean.value; }).value};
 }
 
 bool dominated(const FleetOption& o, std::span<const FleetOption> all) {

@@ -21,10 +21,12 @@ struct ReplicationFleet {
 
 struct FleetOption {
   Point point;
-  std::optional<std::string> obstacle;  // why no fleet meets the targets; then only `point` and `can_run` are set
-  bool can_run = true;                  // whether a server can start: it fits its devices
-  bool is_bound = false;                // its policy uses the future outcomes (the oracle): an upper bound for others
-  int replicas = 0, devices = 0;        // the smallest fleet; devices include those of prefill servers and drafters
+  // Why no fleet meets the targets; then only `point`, `can_run`, `load` and `missed` are set.
+  std::optional<std::string> obstacle;
+  std::vector<MissedTarget> missed;  // by the largest fleet, or by a server without load
+  bool can_run = true;               // whether a server can start: it fits its devices
+  bool is_bound = false;             // its policy uses the future outcomes (the oracle): an upper bound for others
+  int replicas = 0, devices = 0;     // the smallest fleet; devices include those of prefill servers and drafters
   int devices_of_replica = 0;
   std::optional<int> nodes;    // nodes of the devices, if they are bought in whole nodes
   double cost = 0;             // price per hour, of whole nodes; the number of devices if no prices are known
@@ -46,14 +48,15 @@ struct FleetOption {
 };
 Seconds mean_e2e(const FleetOption&);  // mean end-to-end latency over the replications; at least one
 
-// Throws InputErrors unless the scenario has latency targets and arrivals with a rate.
+// Throws InputErrors unless the scenario has latency targets, and some choice of its lists can be planned.
 void check_plannable(const Scenario&);
 
 // The smallest fleet, of at most `most_devices` devices, with which the scenario's point `index` meets the targets in
-// every replication (three, unless the scenario gives their number), found by doubling and bisection over simulations.
-// All options use the same seeds. If there is no such fleet, `obstacle` contains the reason.
-// Throws InputErrors if a simulation does (Fleet::run).
-FleetOption smallest_fleet(ServingSweep&, std::size_t index, const Prices&, int most_devices, std::uint64_t seed);
+// every replication (three, unless the scenario gives their number), under its load and under 1 + `headroom` times its
+// load, found by doubling and bisection over simulations. All options use the same seeds. If there is no such fleet,
+// `obstacle` contains the reason.
+FleetOption smallest_fleet(ServingSweep&, std::size_t index, const Prices&, int most_devices, std::uint64_t seed,
+                           double headroom = 0);
 
 // Whether another option, not a bound, is neither more expensive nor slower (mean end-to-end latency) and is better in
 // at least one of these. The option must have runs.

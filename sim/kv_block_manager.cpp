@@ -45,9 +45,17 @@ bool KvBlockManager::extend(RunningBatch& running, Blocks wanted) {
   return true;
 }
 
+const std::vector<int>& KvBlockManager::blocks_by_tokens(int most) {
+  for (int tokens = count(blocks_by_tokens_); tokens <= most; ++tokens) blocks_by_tokens_.push_back(blocks_for(tokens));
+  return blocks_by_tokens_;
+}
+
 bool KvBlockManager::extend(RunningBatch& running, int tokens) {
-  if (!limits_.kept.all_alike())
-    return extend(running, [&](int length) { return blocks_for(std::int64_t{length} + tokens); });
+  if (!limits_.kept.all_alike() && !running.empty()) {
+    const int longest = *std::ranges::max_element(running.lengths());
+    return extend(running,
+                  [from = blocks_by_tokens(longest + tokens).data() + tokens](int length) { return from[length]; });
+  }
   return extend(running,
                 [add = tokens + block_size_ - 1, shift = shift_](int length) { return (length + add) >> shift; });
 }

@@ -4,6 +4,7 @@
 // evicted when their space is allocated.
 #pragma once
 #include <utility>
+#include <vector>
 
 #include "sim/demand.h"
 #include "sim/drafting.h"
@@ -57,7 +58,8 @@ class KvBlockManager {
   // What of a prefix is in the cache, and the tokens of it that the engine finds.
   std::pair<PrefixCache::Match, int> found(PrefixCache::Blocks) const;
   template <class Blocks>
-  bool extend(RunningBatch&, Blocks wanted);  // wanted(length): the blocks of a sequence
+  bool extend(RunningBatch&, Blocks wanted);           // wanted(length): the blocks of a sequence
+  const std::vector<int>& blocks_by_tokens(int most);  // blocks_for() of 0 to `most` tokens, and maybe of more
 
   const SchedulerLimits limits_;
   const int block_size_, shift_;
@@ -68,6 +70,7 @@ class KvBlockManager {
   Demand demand_;
   PrefixCache prefixes_;
   Ticks swap_time_ = 0;
+  std::vector<int> blocks_by_tokens_;  // where layers keep different parts of a text
 };
 
 }  // namespace draftline

@@ -190,6 +190,7 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   point->watcher = watcher_;
   Setup& setup = point->setup = sweep_.setup(p);
   if (const auto why = refuses_sharing(*setup.device, *setup.transformer, setup.parallel)) throw InputErrors(*why);
+  if (const auto why = refuses_serving(sweep_, p)) throw InputErrors(*why);
   point->workload = workload_of(choice, method, setup);
   point->workload.drawn = &drawn_;
   refuse_long_texts(point->workload, *setup.transformer);

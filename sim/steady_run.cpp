@@ -2,18 +2,30 @@
 #include "sim/steady_run.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "sim/serving.h"
 
 namespace draftline {
 
-std::optional<std::string> missed_target(const ServingRun& r, const SchedulerLimits& limits,
-                                         const LatencyTargets& targets) {
-  if (r.figures.refused > 0) return refusals(r.figures, limits);
+std::vector<MissedTarget> missed_targets(const ServingRun& r, const LatencyTargets& targets) {
+  std::vector<MissedTarget> missed;
   for (const LatencyTargets::Target& t : targets.targets)
-    if (!r.figures.meets(t)) return t.name + " " + to_text(r.figures.value_of(t)) + " > " + to_text(t.limit);
-  return r.diverges ? std::optional<std::string>("the queue grows") : std::nullopt;
+    if (!r.figures.meets(t)) missed.push_back({t.name, r.figures.value_of(t), t.limit});
+  return missed;
+}
+
+std::optional<std::string> shortfall(const ServingRun& r, const SchedulerLimits& limits,
+                                     const LatencyTargets& targets) {
+  if (r.figures.refused > 0) return refusals(r.figures, limits);
+  std::string text;
+  for (const MissedTarget& m : missed_targets(r, targets)) {
+    text += (text.empty() ? "" : ", ") + m.name + " " + to_text(m.value) + " > " + to_text(m.limit);
+    text += " (" + std::to_string(std::llround(100 * m.excess())) + " % over)";
+  }
+  if (text.empty() && r.diverges) return "the queue grows";
+  return text.empty() ? std::nullopt : std::optional(text);
 }
 
 double margin_of(const ServingRun& r, const LatencyTargets& targets) {
@@ -22,9 +34,14 @@ double margin_of(const ServingRun& r, const LatencyTargets& targets) {
   return least;
 }
 
-static FleetRun figures_of(const ServingFigures& f, double rate) {
+static FleetRun figures_of(const ServingFigures& f, double rate, const LatencyTargets& targets) {
   const double output = to_double(f.output_tokens) / to_double(f.requests);
-  return {{output * rate}, f.ttft.quantile(0.99), f.tpot.quantile(0.99), f.e2e.mean()};
+  const auto latency = [](const Histogram& h) {
+    return FleetRun::Latency{h.mean(), h.quantile(0.5), h.quantile(0.9), h.quantile(0.95), h.quantile(0.99)};
+  };
+  FleetRun out{{output * rate}, latency(f.ttft), latency(f.tpot), latency(f.e2e), {}};
+  for (const LatencyTargets::Target& t : targets.targets) out.limited.push_back(f.value_of(t));
+  return out;
 }
 
 // The requests that a run needs for figures of the steady state. In fewer, the time in which servers fill weighs
@@ -43,7 +60,7 @@ static SteadyRun simulate(ServingPoint& point, std::uint64_t seed, const Latency
   SteadyRun out;
   for (bool settled = false; !settled;) {
     const ServingRun run = point.run_while_targets_hold(seed, targets);
-    const bool meets = !run.cut_short && !missed_target(run, point.limits, targets);
+    const bool meets = !run.cut_short && !shortfall(run, point.limits, targets);
     out.requests = workload.requests;
     out.steady = fills_servers(workload, run);
     out.demand.add(run.demand);
@@ -51,7 +68,7 @@ static SteadyRun simulate(ServingPoint& point, std::uint64_t seed, const Latency
     settled = !meets || (simulated >= enough && !run.unsettled && !run.fills) || is_recorded(workload) ||
               workload.requests >= kMostRequests;
     if (settled) {
-      if (meets) out.figures = figures_of(run.figures, mean_rate(workload));
+      if (meets) out.figures = figures_of(run.figures, mean_rate(workload), targets);
       if (!run.cut_short && !run.diverges) out.margin = margin_of(run, targets);
     } else if (simulated < enough) {  // by a part more, as latencies and so the requests in flight grow
       workload.requests = to_int64(std::max(1.5 * simulated, 1.25 * enough));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sim/fleet.h"
 
@@ -11,16 +12,28 @@ namespace draftline {
 
 struct ServingPoint;
 
-// The first target that a run misses, as text. A run with refused requests misses them.
-std::optional<std::string> missed_target(const ServingRun&, const SchedulerLimits&, const LatencyTargets&);
+struct MissedTarget {
+  std::string name;  // "tpot_p95"
+  Seconds value, limit;
+  double excess() const { return value / limit - 1; }
+};
+// The targets that a run misses.
+std::vector<MissedTarget> missed_targets(const ServingRun&, const LatencyTargets&);
+// What a run misses, as text: its targets and by how much, or a queue that grows. A run with refused requests misses
+// all targets. None: the run meets them.
+std::optional<std::string> shortfall(const ServingRun&, const SchedulerLimits&, const LatencyTargets&);
 
 // The least limit / value over the targets: 1 at the limit.
 double margin_of(const ServingRun&, const LatencyTargets&);
 
 // The figures of one run that are stored for a fleet. Histograms of a thousand options would need a gigabyte.
 struct FleetRun {
+  struct Latency {
+    Seconds mean, p50, p90, p95, p99;
+  };
   PerSecond throughput;  // output tokens/s of the load, which the fleet serves fully
-  Seconds ttft_p99, tpot_p99, e2e_mean;
+  Latency ttft, tpot, e2e;
+  std::vector<Seconds> limited;  // the figure that each latency target limits
 };
 
 // A run long enough for figures of the steady state. It is repeated with more requests if its arrivals end before the

@@ -6,10 +6,29 @@
 
 namespace draftline {
 
+namespace {
+
+// Another workload of a point while it lives.
+class WorkloadChange {
+ public:
+  WorkloadChange(ServingPoint& point, Workload other)
+      : point_(point), asked_(std::exchange(point.workload, std::move(other))) {}
+  ~WorkloadChange() { point_.workload = asked_; }
+  WorkloadChange(const WorkloadChange&) = delete;
+  WorkloadChange& operator=(const WorkloadChange&) = delete;
+
+ private:
+  ServingPoint& point_;
+  const Workload asked_;
+};
+
+}  // namespace
+
 const FleetRun* Trials::at(int replicas, int replication) {
   const auto [known, fresh] = runs_.try_emplace({replicas, replication});
   if (fresh) {
     point_.fleet.replicas = replicas;
+    const WorkloadChange loaded(point_, at_rate(point_.workload, load_));
     known->second = steady_run(point_, seed_of_replication(seed_, replication), targets_);
   }
   const SteadyRun& trial = known->second;
@@ -49,20 +68,23 @@ std::vector<int> Trials::nearest_first(int replicas, int replications) const {
   return order;
 }
 
-std::string Trials::last_miss(int each) {
-  if (!missed_) return "";
+Trials::Miss Trials::last_miss(int each) {
+  if (!missed_) return {};
   const auto [replicas, replication, requests] = *missed_;
   point_.fleet.replicas = replicas;
-  const std::int64_t asked = std::exchange(point_.workload.requests, requests);
+  Workload loaded = at_rate(point_.workload, load_);
+  loaded.requests = requests;
+  const WorkloadChange change(point_, loaded);
   const ServingRun whole = point_.run(seed_of_replication(seed_, replication), targets_);
-  point_.workload.requests = asked;
   const int prompts = point_.fleet.prefill_replicas;
-  const std::string why = missed_target(whole, point_.limits, targets_).value_or("");
+  const std::string why = shortfall(whole, point_.limits, targets_).value_or("");
   // What happens until the first token is the prefill servers' doing, however many others decode.
   const bool by_prompts = prompts > 0 && (whole.by_prompts || why.starts_with("ttft"));
-  return "; with " + std::to_string((replicas + prompts) * each) +
-         (prompts > 0 ? ", " + std::to_string(prompts * each) + " of them for prompts, " : ", ") + why +
-         (by_prompts ? ": more \"prefill_replicas\" are needed" : "");
+  std::string text = "; with " + std::to_string((replicas + prompts) * each);
+  if (prompts > 0) text += ", " + std::to_string(prompts * each) + " of them for prompts";
+  if (load_ != 1) text += " at " + to_text(PerSecond{mean_rate(loaded)});
+  return {text + ", " + why + (by_prompts ? ": more \"prefill_replicas\" are needed" : ""),
+          missed_targets(whole, targets_)};
 }
 
 }  // namespace draftline

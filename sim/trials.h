@@ -14,9 +14,10 @@ namespace draftline {
 // Runs each replication of the workload on each fleet of one point at most once.
 class Trials {
  public:
-  // Trials of fleets of at most `most` replicas. The point and the targets must outlive the trials.
-  Trials(ServingPoint& point, const LatencyTargets& targets, std::uint64_t seed, int most)
-      : point_(point), targets_(targets), seed_(seed), most_(most) {}
+  // Trials of fleets of at most `most` replicas, under `load` times the workload's rate. The point and the targets must
+  // outlive the trials.
+  Trials(ServingPoint& point, const LatencyTargets& targets, std::uint64_t seed, int most, double load = 1)
+      : point_(point), targets_(targets), seed_(seed), most_(most), load_(load) {}
 
   // The result of a replication on `replicas` replicas; null if they miss a target. Valid as long as the trials.
   const FleetRun* at(int replicas, int replication);
@@ -29,11 +30,15 @@ class Trials {
   double margin(int replicas, int replication) const;  // of a replication that meets the targets
   // The replications in ascending order of their margin; all must meet the targets.
   std::vector<int> nearest_first(int replicas, int replications) const;
-  // The last target that a fleet missed, as text; "" if no fleet missed one. `each`: devices per server.
-  std::string last_miss(int each);
+  // What the last fleet missed that was too small; `each`: devices per server.
+  struct Miss {
+    std::string text;  // "; with 4, tpot_p95 43.7 ms > 40.0 ms (9 % over)"; "" if no fleet was too small
+    std::vector<MissedTarget> targets;
+  };
+  Miss last_miss(int each);
 
  private:
-  struct Miss {
+  struct TooSmall {
     int replicas, replication;
     std::int64_t requests;
   };
@@ -41,8 +46,9 @@ class Trials {
   const LatencyTargets& targets_;
   const std::uint64_t seed_;
   const int most_;
+  const double load_;
   std::map<std::pair<int, int>, SteadyRun> runs_;  // by replicas and replication
-  std::optional<Miss> missed_;
+  std::optional<TooSmall> missed_;
 };
 
 }  // namespace draftline

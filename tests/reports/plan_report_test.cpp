@@ -23,6 +23,12 @@ ServingSweep sweep_with(const std::string& more) {
           std::string(DRAFTLINE_SOURCE_DIR) + "/data"};
 }
 
+// A run whose requests all have these latencies; `limited`: what the scenario's targets limit.
+FleetRun run_of(PerSecond throughput, Seconds ttft, Seconds tpot, Seconds e2e, std::vector<Seconds> limited) {
+  const auto all = [](Seconds t) { return FleetRun::Latency{t, t, t, t, t}; };
+  return {throughput, all(ttft), all(tpot), all(e2e), std::move(limited)};
+}
+
 Output to(std::ostringstream& out, Format format) {
   return {out, format, {"plan", std::string(DRAFTLINE_SOURCE_DIR) + "/data"}, 120};
 }
@@ -38,7 +44,7 @@ TEST_CASE("replications that need fewer replicas are told, though they recommend
     o.load = {20}, o.capacity = {5};
     for (const int n : replicas) {
       o.alone.push_back({n, 2.0 * n, Seconds{1}});
-      o.runs.push_back({{100}, Seconds{0.1 * n}, Seconds{0.01 / n}, {1}});
+      o.runs.push_back(run_of({100}, Seconds{0.1 * n}, Seconds{0.01 / n}, {1}, {Seconds{0.1 * n}}));
     }
     std::ostringstream out;
     write_plan(to(out, format), sweep.scenario(), {o});
@@ -51,7 +57,7 @@ TEST_CASE("replications that need fewer replicas are told, though they recommend
                  "depends on chance:\n  1 of 3 simulations alone recommend 4 x h100-sxm, autoregressive\n"
                  "  2 of 3 simulations alone recommend 5 x h100-sxm, autoregressive\n"));
   CHECK(contains(text, "Recommended: 5 x h100-sxm, autoregressive"));
-  CHECK(contains(text, "The worst simulation has a TTFT p99 of 500 ms and a TPOT p99 of 2.50 ms.\n"));
+  CHECK(contains(text, "The worst simulation has ttft_p99 500 ms (limit 1.00 s).\n"));
   const auto result = nlohmann::json::parse(planned({5, 4, 5}, Format::json)).at("results")[0];
   CHECK(result.at("recommended_in") == 2);
   CHECK(result.at("recommended") == true);
@@ -65,7 +71,7 @@ TEST_CASE("each option shows what was not measured of it, on pages and in JSON t
     o.cost = replicas;
     o.load = {20}, o.capacity = {20};
     o.alone.push_back({replicas, 1.0 * replicas, Seconds{1}});
-    o.runs.push_back({{100}, Seconds{0.1}, Seconds{0.01}, {1}});
+    o.runs.push_back(run_of({100}, {0.1}, {0.01}, {1}, {{0.1}}));
     o.caveats = std::move(caveats);
     return o;
   };
@@ -113,7 +119,7 @@ TEST_CASE("each workload has a recommendation of its own, and the oracle is none
     o.cost = o.replicas;
     o.capacity = {1.5};
     o.alone.push_back({o.replicas, o.cost, Seconds{1}});
-    o.runs.push_back({{100}, {1}, {1}, {1}});
+    o.runs.push_back(run_of({100}, {1}, {1}, {1}, {{1}}));
     options.push_back(o);
   }
   REQUIRE(options.size() == 6);
@@ -148,7 +154,7 @@ TEST_CASE("a plan says what it takes if steps are as long as kernels' errors all
     o.slowest_step = slowest_step;
     o.replicas_if_slowest = replicas;
     o.alone.push_back({1, 1, Seconds{1}});
-    o.runs.push_back({{100}, {1}, {1}, {1}});
+    o.runs.push_back(run_of({100}, {1}, {1}, {1}, {{1}}));
     std::vector<FleetOption> options{o};
     std::ostringstream text;
     write_plan(to(text, Format::table), sweep.scenario(), options);
@@ -176,7 +182,7 @@ TEST_CASE("a recommendation names the network, the format and the engine where t
   o.cost = 1;
   o.capacity = {3};
   o.alone.push_back({1, 1, Seconds{1}});
-  o.runs.push_back({{100}, {1}, {1}, {1}});
+  o.runs.push_back(run_of({100}, {1}, {1}, {1}, {{1}}));
   std::vector<FleetOption> options{o};
   std::ostringstream text;
   write_plan(to(text, Format::table), sweep.scenario(), options);
@@ -198,7 +204,7 @@ TEST_CASE("a chart names the fleets that no other beats by their devices and dra
     o.cost = o.cost_with_spare = cost;
     o.load = {2}, o.capacity = {2};
     o.alone.push_back({replicas, cost, e2e});
-    o.runs.push_back({{100}, {0.1}, {0.01}, e2e});
+    o.runs.push_back(run_of({100}, {0.1}, {0.01}, e2e, {{0.1}}));
     options.push_back(o);
   };
   add(0, 0, 1, 3, {4});  // an H100 is as cheap as three L40S, and faster with drafts
@@ -210,6 +216,66 @@ TEST_CASE("a chart names the fleets that no other beats by their devices and dra
   CHECK(contains(out.str(), ">2 x l40s, k 4</text>"));
   CHECK(contains(out.str(), ">1 x h100-sxm, k 4</text>"));
   CHECK(count_of(out.str(), "<text class=\"name\"") == 2);
+}
+
+TEST_CASE("targets are shown by their own percentiles, met or missed, in tables, CSV, JSON and on pages") {
+  ServingSweep sweep = sweep_with(R"("slo": {"tpot_p95": "40 ms", "e2e_p97.5": "2 s"}, "prices": {"h100-sxm": 2})");
+  FleetOption good{}, slow{};
+  good.replicas = good.devices = good.devices_of_replica = 1;
+  good.cost = 2;
+  good.load = slow.load = {20}, good.capacity = {30};
+  good.alone.push_back({1, 2, Seconds{1}});
+  good.runs.push_back(run_of({100}, {0.2}, {0.0437}, {1}, {{0.0391}, {1.5}}));
+  good.runs.front().tpot.p95 = {0.0391};
+  slow.obstacle = "even without load tpot_p95 50.0 ms > 40.0 ms (25 % over)";
+  slow.missed = {{"tpot_p95", {0.05}, {0.04}}};
+  const auto text = [&](Format format) {
+    std::ostringstream out;
+    write_plan(to(out, format), sweep.scenario(), {good, slow});
+    return out.str();
+  };
+  for (const Format format : {Format::table, Format::html}) {
+    CHECK(contains(text(format), "39.1 ms"));
+    CHECK(!contains(text(format), "43.7 ms"));  // p99, which no target limits
+    CHECK(contains(text(format), "1.50 s"));
+    CHECK(contains(text(format), "missed tpot_p95"));
+    CHECK(contains(text(format), "25 % over"));
+    CHECK(contains(text(format), "Every fleet meets the targets also at 22.0 /s, 10 % above the load (--headroom)."));
+    CHECK(contains(text(format), "has tpot_p95 39.1 ms (limit 40.0 ms), e2e_p97.5 1.50 s (limit 2.00 s)."));
+  }
+  CHECK(contains(text(Format::table), "TPOT"));
+  const auto document = nlohmann::json::parse(text(Format::json));
+  const auto& results = document.at("results");
+  CHECK(document.at("question").at("headroom") == 0.1);
+  CHECK(results[0].at("tpot_p95").at("value") == 0.0391);
+  CHECK(results[0].at("e2e_p97.5").at("value") == 1.5);
+  CHECK(results[0].at("targets") == nlohmann::json::parse(R"({"tpot_p95": true, "e2e_p97.5": true})"));
+  CHECK(results[1].at("targets") == nlohmann::json::parse(R"({"tpot_p95": false, "e2e_p97.5": true})"));
+  CHECK(results[1].at("missed_by").get<double>() == Approx(0.25));
+  const std::string csv = text(Format::csv);
+  CHECK(contains(csv, ",tpot_p95_s,"));
+  CHECK(contains(csv, ",e2e_p97.5_s,"));
+  CHECK(contains(csv, ",missed tpot_p95,"));
+}
+
+TEST_CASE("simulate shows the percentile that a target limits, and whether it is met") {
+  ServingSweep sweep = sweep_with(R"("slo": {"ttft_p95": "1 us", "tpot_p50": "1 s"})");
+  const auto text = [&](Format format) {
+    std::ostringstream out;
+    SimulateReport report(to(out, format), sweep.scenario());
+    report.add(sweep.at(0, {}));
+    report.finish();
+    return out.str();
+  };
+  const auto d = nlohmann::json::parse(text(Format::json));
+  CHECK(d.at("ttft").at("p95").at("value") <= d.at("ttft").at("p99").at("value"));
+  CHECK(d.at("targets") == nlohmann::json::parse(R"({"ttft_p95": false, "tpot_p50": true})"));
+  CHECK(contains(text(Format::table), "missed ttft_p95"));
+  CHECK(contains(text(Format::csv), ",missed ttft_p95"));
+  const std::string page = text(Format::html);
+  CHECK(contains(page, "TTFT p95"));
+  CHECK(contains(page, "TPOT p50"));
+  CHECK(contains(page, "missed ttft_p95"));
 }
 
 TEST_CASE("a target is met if it is met in every replication") {

@@ -16,7 +16,8 @@ namespace draftline {
 
 namespace {
 
-FleetOption fleet_of(const std::string& workload, const std::string& targets, const std::string& arrivals = "") {
+FleetOption fleet_of(const std::string& workload, const std::string& targets, const std::string& arrivals = "",
+                     double headroom = 0) {
   const FreshFolder folder;
   std::ofstream(folder.path() / "slow_first.csv") << "num_prefill_tokens,num_decode_tokens\n30000,2\n" + [] {
     std::string rows;
@@ -28,7 +29,7 @@ FleetOption fleet_of(const std::string& workload, const std::string& targets, co
   std::ofstream(file) << with(R"("workload": )" + workload + R"(, "slo": )" + targets);
   ServingSweep sweep(file, kData);
   sweep.validate();
-  return smallest_fleet(sweep, 0, sweep.scenario().serving->prices, 64, 1);
+  return smallest_fleet(sweep, 0, sweep.scenario().serving->prices, 64, 1, headroom);
 }
 
 }  // namespace
@@ -83,7 +84,7 @@ TEST_CASE("steps as long as kernels' errors allow take more replicas, or too lon
   CHECK(*busy.replicas_if_slowest > busy.replicas);
   CHECK(*busy.replicas_if_slowest <= std::ceil(busy.replicas * *busy.slowest_step) + 1);
   // Near the time of a step alone no replicas help, however much load they bear.
-  const FleetOption tight = at("0.1", to_text(1.04 * idle.runs.front().tpot_p99));
+  const FleetOption tight = at("0.1", to_text(1.04 * idle.runs.front().tpot.p99));
   REQUIRE(tight.replicas == 1);
   CHECK(tight.headroom() > *tight.slowest_step - 1);
   CHECK(!tight.replicas_if_slowest);
@@ -96,7 +97,7 @@ TEST_CASE("steps that take longer leave the latency of a link as it is") {
                     R"({"ttft_p99": ")" + ttft + R"("}, "replications": 1,
                         "disaggregation": {"prefill_replicas": 3, "bandwidth": "25 GB/s", "latency": "500 ms"})");
   };
-  const FleetOption far = of(to_text(1.05 * of("2 s").runs.front().ttft_p99));
+  const FleetOption far = of(to_text(1.05 * of("2 s").runs.front().ttft.p99));
   REQUIRE(far.slowest_step);
   REQUIRE(*far.slowest_step > 1.06);  // which the whole latency would not bear
   CHECK(far.replicas_if_slowest == far.replicas);
@@ -296,6 +297,91 @@ TEST_CASE("whole nodes are paid for, and replicas that fit share them") {
   // A replica of three stages does not share a node of four; one of three does not fit nodes of two.
   CHECK(cost(R"("pipeline_parallel": 3, "devices_per_node": 4)") == std::tuple(Nodes(1), 4.0, 8.0));
   CHECK(cost(R"("pipeline_parallel": 3, "devices_per_node": {"h100-sxm": 2})") == std::tuple(Nodes(2), 4.0, 8.0));
+}
+
+TEST_CASE("a fleet with headroom meets the targets at the load with it, and its latencies are those of the load") {
+  const std::string load = R"({"arrivals": {"process": "poisson", "rate": "60 /s"}, "requests": 2000,
+                               "lengths": {"prompt": 800, "output": 250}})",
+                    targets = R"({"ttft_p99": "60 ms", "tpot_p95": "30 ms"}, "replications": 2)";
+  const FleetOption none = fleet_of(load, targets), half = fleet_of(load, targets, "", 0.5);
+  REQUIRE(!none.obstacle);
+  REQUIRE(!half.obstacle);
+  CHECK(none.headroom() < 0.5);  // else the headroom changes nothing
+  CHECK(half.headroom() >= 0.5);
+  CHECK(half.replicas > none.replicas);
+  CHECK(half.load.value == Approx(60));
+  REQUIRE(half.runs.front().limited.size() == 2);
+  CHECK(half.runs.front().limited[1] == half.runs.front().tpot.p95);
+  // As many replicas have the same latencies, whatever the headroom.
+  const FleetOption again = fleet_of(load, targets, "", 0.49);
+  REQUIRE(again.replicas == half.replicas);
+  CHECK(again.runs.front().ttft.p99 == half.runs.front().ttft.p99);
+}
+
+TEST_CASE("a fleet that is too small says which targets it misses, by how much and at which load") {
+  const FleetOption o = fleet_of(R"({"arrivals": {"process": "poisson", "rate": "9000 /s"}, "requests": 4000,
+                                     "lengths": {"prompt": 800, "output": 20}})",
+                                 R"({"ttft_p90": "100 ms", "e2e_p95": "300 ms"}, "replications": 1)", "", 0.1);
+  REQUIRE(o.obstacle);
+  CHECK(o.can_run);
+  CHECK(contains(*o.obstacle, "more than 64 devices are needed; with 64 at 9900 /s, ttft_p90 "));
+  CHECK(contains(*o.obstacle, " % over), e2e_p95 "));
+  REQUIRE(o.missed.size() == 2);
+  CHECK(o.missed[0].name == "ttft_p90");
+  CHECK(o.missed[0].excess() > 0);
+  CHECK(o.missed[0].limit == Seconds{0.1});
+}
+
+TEST_CASE("combinations of values that can't be served are options with a reason, unless all are so") {
+  const auto plan = [](const std::string& more) {
+    return Document::from_text(R"({"device": ["h100-sxm", "h100-nvl"], "transformer": "llama-3.1-8b", "engine": "vllm",
+      "slo": {"ttft_p99": "9 s"}, )" +
+                                   more + "}",
+                               "s.json");
+  };
+  const std::string load = R"("workload": {"arrivals": {"process": "poisson", "rate": "1 /s"}, "requests": 20,
+                              "lengths": {"prompt": 200, "output": 20}})",
+                    plain = R"("method": {"name": "autoregressive"}, )",
+                    two = R"("method": [{"name": "eagle3", "draft_length": 2, "acceptance": {"rate": 0.8}},
+                                        {"name": "eagle3", "draft_length": 4, "acceptance": {"rate": 0.8}}], )";
+  const auto reasons = [&](const std::string& more) {
+    ServingSweep sweep(plan(more), kData);
+    sweep.validate();
+    check_plannable(sweep.scenario());
+    std::vector<std::string> all;
+    for (std::size_t i = 0; i < sweep.scenario().points(); ++i) {
+      const FleetOption o = smallest_fleet(sweep, i, sweep.scenario().serving->prices, 8, 0);
+      all.push_back(o.obstacle.value_or(""));
+      CHECK(o.can_run == !o.obstacle.has_value());
+    }
+    return all;
+  };
+  const auto shared = reasons(plain + R"("tensor_parallel": [1, 3], )" + load);
+  REQUIRE(shared.size() == 4);
+  CHECK(shared[0].empty());
+  CHECK(contains(shared[1], "tensor_parallel 3 does not divide"));
+
+  const auto stages = reasons(plain + R"("pipeline_parallel": [1, 2, 40], )" + load);
+  REQUIRE(stages.size() == 6);
+  CHECK(stages[1].empty());
+  CHECK(contains(stages[2], "/pipeline_parallel: more stages than llama-3.1-8b has layers"));
+  CHECK(stages[3].empty());
+  CHECK(contains(stages[4], "/pipeline_parallel: h100-nvl has no link data"));
+
+  const auto lengths = reasons(two + R"("policy": {"draft_length_by_batch_size": {"1": 4, "8": 2}}, )" + load);
+  CHECK(contains(lengths[0], "/policy/draft_length_by_batch_size/1: must be at most 2, got 4"));
+  CHECK(lengths[1].empty());
+
+  const auto arrivals = reasons(plain + R"("workload": {"arrivals": [{"process": "poisson", "rate": "1 /s"},
+      {"process": "closed", "concurrency": 4}], "requests": 20, "lengths": {"prompt": 200, "output": 20}})");
+  CHECK(arrivals[0].empty());
+  CHECK(arrivals[1] == "a plan requires arrivals with a rate");
+
+  const std::string none = mistake_of([&] { reasons(plain + R"("tensor_parallel": [3, 5], )" + load); });
+  CHECK(contains(none, "s.json#/tensor_parallel/0: tensor_parallel 3 does not divide"));
+  CHECK(contains(none, "s.json#/tensor_parallel/1: tensor_parallel 5 does not divide"));
+  CHECK(contains(mistake_of([&] { reasons(plain + R"("pipeline_parallel": 40, )" + load); }),
+                 "s.json#/pipeline_parallel: more stages than llama-3.1-8b has layers"));
 }
 
 }  // namespace draftline

@@ -84,9 +84,9 @@ TEST_CASE("an option of a plan and an advice come back from their bytes") {
   REQUIRE(same.runs.size() == one.runs.size());
   for (std::size_t i = 0; i < one.runs.size(); ++i) {
     CHECK(same.runs[i].throughput == one.runs[i].throughput);
-    CHECK(same.runs[i].ttft_p99 == one.runs[i].ttft_p99);
-    CHECK(same.runs[i].tpot_p99 == one.runs[i].tpot_p99);
-    CHECK(same.runs[i].e2e_mean == one.runs[i].e2e_mean);
+    CHECK(same.runs[i].ttft.p99 == one.runs[i].ttft.p99);
+    CHECK(same.runs[i].tpot.p99 == one.runs[i].tpot.p99);
+    CHECK(same.runs[i].e2e.mean == one.runs[i].e2e.mean);
   }
   CHECK(same.load == one.load);
   REQUIRE(same.alone.size() == one.runs.size());

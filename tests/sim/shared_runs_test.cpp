@@ -194,8 +194,8 @@ TEST_CASE("an option of a plan is what it is alone, whatever was looked at befor
     CHECK(same.replicas_if_slowest == one.replicas_if_slowest);
     REQUIRE(same.runs.size() == one.runs.size());
     for (std::size_t r = 0; r < one.runs.size(); ++r) {
-      CHECK(same.runs[r].ttft_p99 == one.runs[r].ttft_p99);
-      CHECK(same.runs[r].e2e_mean == one.runs[r].e2e_mean);
+      CHECK(same.runs[r].ttft.p99 == one.runs[r].ttft.p99);
+      CHECK(same.runs[r].e2e.mean == one.runs[r].e2e.mean);
       CHECK(same.alone[r].cost == one.alone[r].cost);
     }
     feasible += !one.obstacle;
