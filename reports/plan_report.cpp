@@ -282,7 +282,8 @@ void write_page(const Output& to, const Scenario& s, const std::vector<Options>&
   const auto page = page_of(to, s);
   for (const Options& of_load : loads) {
     const std::vector<std::string> sentences = recommendation(of_load, s, to.asked.options.headroom);
-    const auto more = sentences.begin() + 1, doubts = more + (sentences.size() > 1 ? 1 : 0);
+    const int reserves = sentences.size() == 1 ? 0 : to.asked.options.headroom > 0 ? 2 : 1;
+    const auto more = sentences.begin() + 1, doubts = more + reserves;
     page->verdict(sentences.front(), {more, doubts}, {doubts, sentences.end()});
   }
   const ChartSet charts = fleet_charts(loads, s);
