@@ -19,10 +19,17 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-// Text between single quotes of a shell; `inside`: what stands for a single quote there.
-std::string quoted(const std::string& text, std::string_view inside = R"('\'')") {
+// Text between single quotes of bash or zsh.
+std::string quoted(const std::string& text) {
   std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string(inside) : std::string(1, c);
+  for (const char c : text) out += c == '\'' ? std::string(R"('\'')") : std::string(1, c);
+  return out + "'";
+}
+
+// Text between single quotes of fish, in which a backslash precedes a quote and a backslash.
+std::string quoted_for_fish(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += (c == '\'' || c == '\\' ? "\\" : "") + std::string(1, c);
   return out + "'";
 }
 
@@ -59,8 +66,8 @@ std::string bash_script(const CLI::App& program) {
     out << "        *)\n          if [[ $word == -* ]]; then words=" << quoted(joined(names_of(v))) << "\n";
     out << "          else words=" << quoted(joined(positional_choices(v))) << "; fi ;;\n      esac ;;\n";
   }
-  out << "  esac\n  if [[ -n $words ]]; then COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
-      << "  else compopt -o filenames; COMPREPLY=($(compgen -f -- \"$word\")); fi\n}\n"
+  out << "  esac\n  if [[ -n $words ]]; then mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
+      << "  else compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- \"$word\"); fi\n}\n"
       << "complete -F _draftline draftline\n";
   return out.str();
 }
@@ -76,29 +83,31 @@ std::string zsh_value(const OptionWords& o) {
   return o.choices.empty() ? ":value:_files" : ":value:(" + joined(o.choices) + ")";
 }
 
-std::string zsh_script(const CLI::App& program) {
-  std::ostringstream out;
-  out << "#compdef draftline\n_draftline() {\n  local -a verbs\n  verbs=(\n";
-  for (const VerbWords& v : verbs_of(program)) out << "    " << quoted(v.name + ":" + escaped_for_zsh(v.about)) << "\n";
-  out << "  )\n  if ((CURRENT == 2)) && [[ $words[2] != -* ]]; then\n    _describe verb verbs\n    return\n  fi\n"
-      << "  local verb=$words[2]\n  case $verb in\n";
-  for (const VerbWords& v : verbs_of(program)) {
-    out << "    " << v.name << ")\n      shift words\n      ((CURRENT -= 1))\n      _arguments";
-    for (const OptionWords& o : v.options) {
-      if (o.positional) continue;
-      for (const std::string& name : o.names)
+void add_zsh_options(std::ostream& out, const VerbWords& verb) {
+  for (const OptionWords& o : verb.options)
+    for (const std::string& name : o.names)
+      if (!o.positional)
         out << " \\\n        "
             << quoted(name + "[" + escaped_for_zsh(o.about) + "]" + (o.takes_value ? zsh_value(o) : ""));
-    }
+}
+
+// The words from the verb on are completed as a command of their own, so that options of the program may precede it.
+std::string zsh_script(const CLI::App& program) {
+  std::ostringstream out;
+  out << "#compdef draftline\n_draftline() {\n  local curcontext=$curcontext state\n  local -a line verbs\n  typeset "
+         "-A opt_args\n  verbs=(\n";
+  for (const VerbWords& v : verbs_of(program)) out << "    " << quoted(v.name + ":" + escaped_for_zsh(v.about)) << "\n";
+  out << "  )\n  _arguments -C";
+  add_zsh_options(out, words_of(program));
+  out << " \\\n        '1:verb:->verb' '*::word:->words'\n  case $state in\n    verb) _describe verb verbs; return ;;\n"
+      << "    words) ;;\n    *) return ;;\n  esac\n  case $line[1] in\n";
+  for (const VerbWords& v : verbs_of(program)) {
+    out << "    " << v.name << ")\n      _arguments";
+    add_zsh_options(out, v);
     const auto choices = positional_choices(v);
     out << " \\\n        " << quoted(choices.empty() ? "*:file:_files" : "*:word:(" + joined(choices) + ")") << " ;;\n";
   }
-  out << "    *) _arguments";
-  for (const OptionWords& o : words_of(program).options)
-    out << " \\\n        "
-        << quoted(o.longest() + "[" + escaped_for_zsh(o.about) + "]" + (o.takes_value ? zsh_value(o) : ""));
-  out << " ;;\n  esac\n}\nif [[ $funcstack[1] == _draftline ]]; then _draftline; else compdef _draftline draftline; "
-         "fi\n";
+  out << "  esac\n}\nif [[ $funcstack[1] == _draftline ]]; then _draftline; else compdef _draftline draftline; fi\n";
   return out.str();
 }
 
@@ -106,12 +115,12 @@ std::string fish_options(const VerbWords& verb, const std::string& condition) {
   std::string out;
   for (const OptionWords& o : verb.options) {
     if (o.positional && o.choices.empty()) continue;
-    out += "complete -c draftline -n " + quoted(condition, "\\'");
+    out += "complete -c draftline -n " + quoted_for_fish(condition);
     for (const std::string& name : o.names)
       if (!o.positional) out += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
     if (o.takes_value && !o.positional) out += " -r";
-    if (!o.choices.empty()) out += " -f -a " + quoted(joined(o.choices), "\\'");
-    out += " -d " + quoted(o.about, "\\'") + "\n";
+    if (!o.choices.empty()) out += " -f -a " + quoted_for_fish(joined(o.choices));
+    out += " -d " + quoted_for_fish(o.about) + "\n";
   }
   return out;
 }
@@ -119,7 +128,7 @@ std::string fish_options(const VerbWords& verb, const std::string& condition) {
 std::string fish_script(const CLI::App& program) {
   std::string out = "# fish completion of draftline\n";
   for (const VerbWords& v : verbs_of(program))
-    out += "complete -c draftline -n __fish_use_subcommand -f -a " + v.name + " -d " + quoted(v.about, "\\'") + "\n";
+    out += "complete -c draftline -n __fish_use_subcommand -f -a " + v.name + " -d " + quoted_for_fish(v.about) + "\n";
   out += fish_options(words_of(program), "__fish_use_subcommand");
   for (const VerbWords& v : verbs_of(program)) out += fish_options(v, "__fish_seen_subcommand_from " + v.name);
   return out;

@@ -62,7 +62,7 @@ CLI::Option* add_headroom(CLI::App& verb, double& headroom) {
   return verb.add_option_function<std::string>(
       "--headroom", read,
       "additional load, in percent of the workload's, under which fleets must meet the targets too; default\n"
-      "10%, above the median error of the latencies of served rows (docs/explanation/accuracy.md)");
+      "10%, above the median error of TPOT over served rows (docs/explanation/accuracy.md)");
 }
 
 // Whether two paths are the same file; files that do not exist are compared by path. Pipes and devices never are, as

@@ -32,10 +32,14 @@ install(DIRECTORY data scenarios DESTINATION ${CMAKE_INSTALL_DATADIR}/draftline 
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs COMPONENT program)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
 
-# The program prints its manual page and completions, when it is installed.
+# The built program prints its manual page and completions.
 set(words ${CMAKE_CURRENT_BINARY_DIR}/words)
-install(CODE "set(program \"$<TARGET_FILE:draftline>\")\nset(words \"${words}\")" COMPONENT program)
-install(SCRIPT cmake/write_words.cmake COMPONENT program)
+add_custom_command(
+  OUTPUT ${words}/draftline.1 ${words}/draftline ${words}/_draftline ${words}/draftline.fish
+  COMMAND ${CMAKE_COMMAND} -D program=$<TARGET_FILE:draftline> -D words=${words}
+    -P ${PROJECT_SOURCE_DIR}/cmake/write_words.cmake
+  DEPENDS draftline ${PROJECT_SOURCE_DIR}/cmake/write_words.cmake VERBATIM)
+add_custom_target(draftline_words ALL DEPENDS ${words}/draftline.1)
 install(FILES ${words}/draftline.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)
 install(FILES ${words}/draftline DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT program)
 install(FILES ${words}/_draftline DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT program)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Writes what `program` prints of its options into the folder `words`: a manual page, and a completion of each shell.
+# cmake -D program=FILE -D words=FOLDER -P: writes what `program` prints of its options into the folder `words`: a manual page, and a completion of each shell.
 file(MAKE_DIRECTORY ${words})
 function(print to)
   execute_process(COMMAND ${program} ${ARGN} OUTPUT_FILE ${words}/${to} COMMAND_ERROR_IS_FATAL ANY)

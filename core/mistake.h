@@ -13,8 +13,14 @@ struct Mistake {
   std::string text;
 };
 
-// Notes the mistake at its pointer below `in`, or at the deepest step of the pointer that exists.
-inline void note(Reader in, const Mistake& m) {
+// A mistake with its place.
+struct PlacedMistake {
+  Reader in;
+  std::string text;
+};
+
+// The mistake at its pointer below `in`, or at the deepest step of the pointer that exists.
+inline PlacedMistake placed(Reader in, const Mistake& m) {
   for (std::size_t from = 1; from < m.pointer.size();) {
     const std::size_t end = std::min(m.pointer.find('/', from), m.pointer.size());
     const std::string step = m.pointer.substr(from, end - from);
@@ -23,7 +29,12 @@ inline void note(Reader in, const Mistake& m) {
     else break;
     from = end + 1;
   }
-  in.fail(m.text);
+  return {in, m.text};
+}
+
+inline void note(const Reader& in, const Mistake& m) {
+  const PlacedMistake mistake = placed(in, m);
+  mistake.in.fail(mistake.text);
 }
 
 }  // namespace draftline

@@ -4,9 +4,9 @@
 // bound (docs/explanation/simulator.md).
 #pragma once
 #include <optional>
-#include <string>
 #include <vector>
 
+#include "core/mistake.h"
 #include "core/reader.h"
 
 namespace draftline {
@@ -27,10 +27,6 @@ struct DraftPolicy {
 // vLLM's form, {"num_speculative_tokens_per_batch_size": [[1, 15, 5], [16, 63, 2], [64, 256, 0]]}, or
 // {"confidence": {"concentration": 2}}.
 DraftPolicy read_draft_policy(const Reader&);
-struct PlacedMistake {
-  Reader in;
-  std::string text;
-};
 // Each rule with more drafts than the method's `draft_length`, and a confidence policy unless the method drafts a
 // chain.
 std::vector<PlacedMistake> mistakes_of_drafts(const DraftPolicy&, int draft_length, bool chain);

@@ -67,15 +67,27 @@ void read_fleet(const Reader& in, ServingChoice& c) {
   }
 }
 
-// The share of "p95" or "p99.9", and 0 of "mean"; none for other texts.
+// The share of "p95" or "p99.9", and 0 of "mean"; none for other texts. A percentile has one text: its number without
+// zeros at the end and with no more digits than it needs.
 std::optional<double> share_of(std::string_view statistic) {
   if (statistic == "mean") return 0;
   if (statistic.size() < 2 || statistic[0] != 'p' || statistic[1] < '1' || statistic[1] > '9') return std::nullopt;
+  const std::string_view number = statistic.substr(1);
   double percent = 0;
-  const char* const end = statistic.data() + statistic.size();
-  const auto [rest, error] = std::from_chars(statistic.data() + 1, end, percent, std::chars_format::fixed);
-  if (error != std::errc() || rest != end || percent >= 100) return std::nullopt;
+  const auto [rest, error] =
+      std::from_chars(number.data(), number.data() + number.size(), percent, std::chars_format::fixed);
+  if (error != std::errc() || rest != number.data() + number.size() || percent >= 100) return std::nullopt;
+  std::array<char, 32> shortest{};
+  const auto written = std::to_chars(shortest.begin(), shortest.end(), percent, std::chars_format::fixed);
+  if (number != std::string_view(shortest.data(), at(written.ptr - shortest.data()))) return std::nullopt;
   return percent / 100;
+}
+
+// Percentiles that differ in their last digits alone may be one share.
+void refuse_equal_shares(const Reader& in, const std::vector<LatencyTargets::Target>& sorted) {
+  for (std::size_t i = 1; i < sorted.size(); ++i)
+    if (sorted[i].of == sorted[i - 1].of && sorted[i].share == sorted[i - 1].share)
+      in.at(sorted[i].name).fail("limits the same percentile as \"" + sorted[i - 1].name + "\"");
 }
 
 // "ttft_p95": a latency and its mean or any percentile.
@@ -95,6 +107,7 @@ LatencyTargets read_latency_targets(const Reader& in) {
   }
   std::ranges::stable_sort(
       all.targets, [](const Target& a, const Target& b) { return a.of != b.of ? a.of < b.of : a.share < b.share; });
+  refuse_equal_shares(in, all.targets);
   in.done();
   return all;
 }

@@ -2,6 +2,7 @@
 #include "predict/sweep.h"
 
 #include <algorithm>
+#include <map>
 
 #include "model/devices/library_fits.h"
 
@@ -62,16 +63,41 @@ std::optional<Mistake> Sweep::mistake(const Point& p) {
   return draftline::mistake(recordings_, s, scenario_.method(p));
 }
 
+std::vector<PlacedMistake> Sweep::refusals(const Point& p) {
+  std::vector<PlacedMistake> all;
+  const Parallelism& shared = scenario_.parallel[p.parallel];
+  if (auto why = refuses_sharing(*scenario_.devices[p.device], *scenario_.transformers[p.transformer], shared))
+    all.push_back({place_of(shared), *std::move(why)});
+  if (const auto why = mistake(p)) all.push_back(placed(*scenario_.method(p).in, *why));
+  return all;
+}
+
+bool note_unless_some_run(const Scenario& s, std::size_t servings, const Refusals& refusals) {
+  std::map<std::string, PlacedMistake> all;  // by place and text
+  Point p{};
+  for (p.engine = 0; p.engine < s.engines.size(); ++p.engine)
+    for (p.method = 0; p.method < s.methods.size(); ++p.method)
+      for (p.device = 0; p.device < s.devices.size(); ++p.device)
+        for (p.transformer = 0; p.transformer < s.transformers.size(); ++p.transformer)
+          for (p.parallel = 0; p.parallel < s.parallel.size(); ++p.parallel)
+            for (p.serving = 0; p.serving < servings; ++p.serving) {
+              const std::vector<PlacedMistake> why = refusals(p);
+              if (why.empty()) return true;
+              for (const PlacedMistake& one : why) all.try_emplace(one.in.place() + one.text, one);
+            }
+  for (const auto& [key, one] : all) one.in.fail(one.text);
+  return false;
+}
+
 void Sweep::validate() {
-  const Reader root = scenario_.document.root();
-  refuse_sharing();
   for (const MethodChoice& m : scenario_.methods) refuse_undividable(m);
-  if (root.failed()) scenario_.document.finish();
-  for (std::size_t method = 0; method < scenario_.methods.size(); ++method) validate_method(method);
+  if (scenario_.document.root().failed()) scenario_.document.finish();
+  if (note_unless_some_run(scenario_, 1, [this](const Point& p) { return refusals(p); }))
+    for (std::size_t method = 0; method < scenario_.methods.size(); ++method) validate_method(method);
   scenario_.document.finish();
 }
 
-// A mistake on every network is noted; on some of several networks, the points with these are skipped.
+// A method that no network can have is a mistake; where only some networks can't, their points are skipped.
 void Sweep::validate_method(std::size_t method) {
   std::vector<std::pair<Reader, Mistake>> found;
   std::size_t wrong = 0;
@@ -90,27 +116,6 @@ void Sweep::validate_method(std::size_t method) {
   }
   if (wrong < scenario_.transformers.size()) return;
   for (const auto& [in, why] : found) note(in, why);
-}
-
-// Sharing that no device and no network of the scenario can do is a mistake, noted at the key, unless it is one of
-// several values of which others can run: then, as where only some devices or networks can't, points are skipped.
-void Sweep::refuse_sharing() {
-  std::vector<std::pair<const Parallelism*, std::string>> refused;
-  for (const Parallelism& p : scenario_.parallel)
-    if (const auto why = refused_everywhere(p)) refused.emplace_back(&p, *why);
-  if (refused.size() < scenario_.parallel.size()) return;
-  for (const auto& [p, why] : refused) place_of(*p).fail(why);
-}
-
-std::optional<std::string> Sweep::refused_everywhere(const Parallelism& p) const {
-  std::optional<std::string> first;
-  for (const auto& device : scenario_.devices)
-    for (const auto& transformer : scenario_.transformers) {
-      const auto why = refuses_sharing(*device, *transformer, p);
-      if (!why) return std::nullopt;
-      if (!first) first = why;
-    }
-  return first;
 }
 
 // The key, or the element of its list, that divides the network so.

@@ -2,6 +2,7 @@
 // A scenario with its predictor, which computes the outcome of each point of the product. Each thread needs its own.
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,7 +36,9 @@ class Sweep {
   // Builds every method on every transformer once. Throws InputErrors with all mistakes. Values of lists that only some
   // combinations can have are no mistakes: the other points are skipped with their reasons.
   void validate();
-  std::optional<Mistake> mistake(const Point&);              // of the point's method with its network
+  std::optional<Mistake> mistake(const Point&);  // of the point's method with its network
+  // What is in the way of the point's devices, network and method; empty: nothing is.
+  std::vector<PlacedMistake> refusals(const Point&);
   Outcome at(std::size_t index, bool with_kernels = false);  // of the point point_at(scenario, index)
   Setup setup(const Point&) const;
   Recordings& recordings() { return recordings_; }
@@ -45,8 +48,6 @@ class Sweep {
   Decoder::FindTransformer finder();  // by name or file
   Decoder::FindDrafter drafter_finder();
   void validate_method(std::size_t method);
-  void refuse_sharing();
-  std::optional<std::string> refused_everywhere(const Parallelism&) const;
   Reader place_of(const Parallelism&) const;
   void refuse_undividable(const MethodChoice&);
   Catalogue catalogue_;
@@ -59,5 +60,11 @@ class Sweep {
   std::optional<Predictor> predictor_;
   std::optional<Mistake> refused_;
 };
+
+// What is in the way of a point; empty: it can run.
+using Refusals = std::function<std::vector<PlacedMistake>(const Point&)>;
+// Whether some combination of a scenario's values can run, with the first `servings` of its serving choices. If none
+// can, notes what is in the way of each.
+bool note_unless_some_run(const Scenario&, std::size_t servings, const Refusals&);
 
 }  // namespace draftline

@@ -5,9 +5,17 @@
 
 namespace draftline {
 
+// "1st", "12th", "22nd", "93rd", "99.9th".
+static std::string ordinal(const std::string& number) {
+  const bool teens = number.size() == 2 && number[0] == '1', whole = number.find('.') == std::string::npos;
+  const char last = number.back();
+  if (teens || !whole || last < '1' || last > '3') return number + "th";
+  return number + (last == '1' ? "st" : last == '2' ? "nd" : "rd");
+}
+
 std::string LatencyStatistic::meaning() const {
   if (share == 0) return "mean";
-  return share == 0.5 ? "median" : name.substr(1) + "th percentile";
+  return share == 0.5 ? "median" : ordinal(name.substr(1)) + " percentile";
 }
 
 std::vector<LatencyStatistic> usual_statistics() {

@@ -87,20 +87,22 @@ Figures<PlannedFleet> plan_figures(bool priced, const LatencyTargets& targets) {
     return s.serving->prices.usual_devices_per_node || !s.serving->prices.devices_per_node.empty();
   };
   const auto met = [targets](P p) {
-    if (p.option.obstacle && p.option.missed.empty()) return Reading();
+    if (!p.option.can_run) return Reading();
     auto each = std::make_shared<nlohmann::json>(nlohmann::json::object());
     for (const auto& t : targets.targets) (*each)[t.name] = !is_missed(p.option, t);
     return Reading(Reading::Tree(std::move(each)));
   };
   const auto verdict = [](P p) {
     if (p.meets_targets()) return Reading(std::string("met"));
-    std::string text = p.option.missed.empty() ? "" : "missed";
+    if (!p.option.can_run) return Reading();
+    std::string text = "missed";
     for (const MissedTarget& m : p.option.missed) text += " " + m.name;
-    return text.empty() ? Reading() : Reading(text);
+    return Reading(text);
   };
   const auto excess = [](P p) {
     std::optional<double> most;
-    for (const MissedTarget& m : p.option.missed) most = std::max(most.value_or(0), m.excess());
+    for (const MissedTarget& m : p.option.missed)
+      if (m.excess() > 0) most = std::max(most.value_or(0), m.excess());
     return Reading(most);
   };
   using O = const FleetOption&;
@@ -155,10 +157,11 @@ Figures<PlannedFleet> plan_figures(bool priced, const LatencyTargets& targets) {
       // clang-format off
       {"", "targets", "targets", "", {}, verdict,
        "`met` if every replication meets every limit of `slo`; else `missed` and the limits that are not met, by the "
-       "largest fleet or without load", {.detail = true}},
+       "largest fleet or without load: all of them if requests were refused, none if the queue grows; empty if no "
+       "server can run", {.detail = true}},
       {"targets", "", "", "", {}, met, "for each latency target, by its name, whether it is met; absent if no server can run"},
       {"missed_by", "missed_by", "", "", {}, excess,
-       "the largest value of a missed target over its limit, less 1; absent if all are met"},
+       "the largest value of a missed target over its limit, less 1; absent if no value is above its limit"},
       {"", "", "Pareto", "", {}, [](P p) { return p.pareto ? Reading("*"sv) : Reading(); },
        "`*` if no other option is both cheaper and faster"},
       {"why", "why", "why", "", {}, [](P p) { return p.why; },

@@ -30,12 +30,12 @@ std::string why_not(const FleetOption& o, Options options, bool dominated) {
   if (o.obstacle) return *o.obstacle;
   if (o.is_bound) return "a bound: it uses future acceptance";
   if (&o == &best) return "recommended";
-  const double cost = o.cost / best.cost, speed = slowness(best) / slowness(o);
-  const std::string dearer = cost == 1  ? "equal cost"
-                             : cost < 2 ? percent(cost - 1) + " dearer"
-                                        : significant(cost, 3) + " x as dear";
-  if (dominated && cost > 1) return dearer;
-  return dearer + ", requests take " + significant(1 / speed, 3) + " x as long";
+  const double cost = o.cost / best.cost;
+  const std::string costs = cost == 1  ? "costs as much"
+                            : cost < 2 ? "costs " + percent(cost - 1) + " more"
+                                       : "costs " + significant(cost, 3) + " times as much";
+  if (dominated && cost > 1) return costs;
+  return costs + ", requests take " + significant(slowness(o) / slowness(best), 3) + " times as long";
 }
 
 // A fleet that replications alone would recommend: the option's index, and its replicas.
@@ -185,7 +185,7 @@ std::string nodes_of(const FleetOption& o) {
 
 // The table has means over the replications, of which the targets must hold in each.
 std::string worst_run(const FleetOption& o, const LatencyTargets& targets) {
-  std::string text = "The worst simulation has";
+  std::string text = "The largest values over the simulations are";
   for (std::size_t i = 0; i < targets.targets.size(); ++i) {
     const LatencyTargets::Target& t = targets.targets[i];
     Seconds worst;
@@ -218,8 +218,8 @@ std::vector<std::string> recommendation(Options options, const Scenario& s, doub
                          : std::to_string(std::lround(best.cost_with_spare)) + " devices";
   std::vector<std::string> lines{chosen + ".", bears + "."};
   if (headroom > 0)
-    lines.push_back("Every fleet meets the targets also at " + to_text((1 + headroom) * best.load) + ", " +
-                    percent(headroom) + " above the load (--headroom).");
+    lines.push_back("The recommended fleet, and every other that meets the targets, also meets them at " +
+                    to_text((1 + headroom) * best.load) + ", " + percent(headroom) + " above the load (--headroom).");
   if (const std::string slow = slow_steps(best); !slow.empty()) lines.push_back(slow);
   for (const std::string& line : lines_of(best.caveats)) lines.push_back(line);
   const auto votes = votes_of(options);

@@ -50,7 +50,9 @@ std::optional<std::size_t> axis_of(const Serving& s) {
 std::string as_time(double seconds) { return to_text(Seconds{seconds}); }
 
 const auto& figure_at(const Figures<ServingOutcome>& all, const std::string& path) {
-  return *std::ranges::find_if(all, [&](const auto& f) { return f.json.text() == path; });
+  const auto found = std::ranges::find_if(all, [&](const auto& f) { return f.json.text() == path; });
+  check(found != all.end(), "a chart shows a figure of simulate");
+  return *found;
 }
 
 }  // namespace

@@ -95,15 +95,15 @@ std::optional<int> smallest_under_both(Trials& asked, Trials& raised, int replic
   return enough;
 }
 
-// Each replication's own smallest fleet, of at most the option's replicas.
-std::vector<ReplicationFleet> fleets_alone(const FleetOption& o, Trials& trials, int replications,
+// Each replication's own smallest fleet under both loads, of at most the option's replicas. Latencies are those at the
+// load itself.
+std::vector<ReplicationFleet> fleets_alone(const FleetOption& o, Trials& asked, Trials& raised, int replications,
                                            const std::function<double(int replicas)>& cost_of) {
   std::vector<ReplicationFleet> all;
   for (int i = 0; i < replications; ++i) {
-    ReplicationFleet& alone =
-        all.emplace_back(ReplicationFleet{o.replicas, o.cost, trials.at(o.replicas, i)->e2e.mean});
+    ReplicationFleet& alone = all.emplace_back(ReplicationFleet{o.replicas, o.cost, asked.at(o.replicas, i)->e2e.mean});
     for (int fewer = o.replicas - 1; fewer >= 1; --fewer) {
-      const FleetRun* run = trials.at(fewer, i);
+      const FleetRun* run = raised.at(fewer, i) != nullptr ? asked.at(fewer, i) : nullptr;
       if (run == nullptr) break;
       alone = {fewer, cost_of(fewer), run->e2e.mean};
     }
@@ -147,8 +147,8 @@ void plan_fleet(FleetOption& option, ServingSweep& sweep, const Prices& prices, 
   option.cost = cost_of(servers).per_hour;
   option.cost_with_spare = cost_of(servers + spare).per_hour;
   for (int i = 0; i < replications; ++i) option.runs.push_back(*asked.at(option.replicas, i));
-  option.alone =
-      fleets_alone(option, raised, replications, [&](int replicas) { return cost_of(replicas + prefillers).per_hour; });
+  option.alone = fleets_alone(option, asked, raised, replications,
+                              [&](int replicas) { return cost_of(replicas + prefillers).per_hour; });
 
   const std::vector<int> nearest = raised.nearest_first(option.replicas, replications);
   point->fleet.replicas = option.replicas;
@@ -162,6 +162,7 @@ void plan_fleet(FleetOption& option, ServingSweep& sweep, const Prices& prices, 
   StepOutlook outlook = sweep.outlook(option.point, *point, in_flight);
   if (outlook.step) option.slowest_step = outlook.step->high;
   option.caveats = std::move(outlook.caveats);
+  if (const auto few = few_for_percentiles(point->workload, targets)) option.caveats.warnings.push_back(*few);
   if (option.slowest_step)
     option.replicas_if_slowest =
         replicas_if_slower(*option.slowest_step, option.replicas, replications, *point, targets, seed);

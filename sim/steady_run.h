@@ -17,10 +17,10 @@ struct MissedTarget {
   Seconds value, limit;
   double excess() const { return value / limit - 1; }
 };
-// The targets that a run misses.
+// The targets that a run misses: all of them, if requests were refused.
 std::vector<MissedTarget> missed_targets(const ServingRun&, const LatencyTargets&);
-// What a run misses, as text: its targets and by how much, or a queue that grows. A run with refused requests misses
-// all targets. None: the run meets them.
+// What a run misses, as text: its targets and by how much, refused requests, or a queue that grows. None: the run meets
+// the targets.
 std::optional<std::string> shortfall(const ServingRun&, const SchedulerLimits&, const LatencyTargets&);
 
 // The least limit / value over the targets: 1 at the limit.
@@ -35,6 +35,10 @@ struct FleetRun {
   Latency ttft, tpot, e2e;
   std::vector<Seconds> limited;  // the figure that each latency target limits
 };
+
+// Why the highest limited percentile depends on chance, however long the runs are: a recording has too few requests, or
+// runs are not extended so far. None: it does not.
+std::optional<std::string> few_for_percentiles(const Workload&, const LatencyTargets&);
 
 // A run long enough for figures of the steady state. It is repeated with more requests if its arrivals end before the
 // servers are full or while they still fill, or if growth of the queue is uncertain. A recorded workload can't be

@@ -93,7 +93,8 @@ void add_question(py::module_& m) {
       .def_readwrite("oracle", &AskedOptions::oracle)
       .def_readwrite("intervals", &AskedOptions::intervals)
       .def_readwrite("load", &AskedOptions::load)
-      .def_readwrite("most_devices", &AskedOptions::most_devices);
+      .def_readwrite("most_devices", &AskedOptions::most_devices)
+      .def_readwrite("headroom", &AskedOptions::headroom);
   py::class_<Question>(m, "Question")
       .def(py::init([](const std::string& verb, std::uint64_t seed) { return Question{.verb = verb, .seed = seed}; }),
            py::arg("verb"), py::arg("seed"))

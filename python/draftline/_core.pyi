@@ -14,6 +14,7 @@ class Options:
     intervals: bool
     load: bool
     most_devices: int
+    headroom: float
 
 class Question:
     def __init__(self, verb: str, seed: int) -> None: ...

@@ -100,15 +100,19 @@ def simulate(scenario: Scenario, *, oracle: bool = True, intervals: bool = True,
     return _answer(question, how)
 
 
-def plan(scenario: Scenario, *, max_devices: int = 1024, seed: int = 0, jobs: int = 1, progress: Progress = None,
-         data: Folder = DATA) -> Result:
-    """The cheapest fleet that meets the latency targets of a workload. `missed` if there is none. `seed`: of arrivals,
-    lengths and acceptance; `jobs`, `progress`, `data`: as in run()."""
+def plan(scenario: Scenario, *, max_devices: int = 1024, headroom: float = 0.1, seed: int = 0, jobs: int = 1,
+         progress: Progress = None, data: Folder = DATA) -> Result:
+    """The cheapest fleet that meets the latency targets of a workload, also under a load that is larger by the share
+    `headroom`. `missed` if there is none. `seed`: of arrivals, lengths and acceptance; `jobs`, `progress`, `data`: as in
+    run()."""
     if not 1 <= max_devices <= 100_000:
         raise ValueError("max_devices: must be from 1 to 100000")
+    if not 0 <= headroom <= 9:
+        raise ValueError("headroom: must be from 0 to 9")
     how = _How(seed, jobs, progress, data)
     question = _about("plan", scenario, how)
     question.options.most_devices = max_devices
+    question.options.headroom = headroom
     return _answer(question, how)
 
 

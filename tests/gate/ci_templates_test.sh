@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # ci_templates_test.sh SOURCE DRAFTLINE FOLDER: runs the commands of ci/github/action.yml and ci/gitlab/draftline.yml, with
-# an apt-get that installs nothing, in a repository with pinned predictions.
+# an apt-get that installs nothing and a curl that is there once it was installed, in a repository with pinned
+# predictions. The package is a path first, then an address.
 set -eu
 source=$1 program=$2 folder=$3
 rm -rf "$folder"
@@ -13,6 +14,14 @@ for name in apt-get sudo; do
   printf '#!/bin/sh\necho "%s $*" >> "%s/installed"\n' "$name" "$folder" > "$folder/bin/$name"
   chmod +x "$folder/bin/$name"
 done
+address=https://example.org/draftline.deb
+cat > "$folder/bin/curl" <<END
+#!/bin/sh
+grep -q "apt-get .*install .* ca-certificates curl$" "$folder/installed" || exit 127
+[ "\$*" = "--fail --location --silent --show-error --output draftline.deb $address" ] || exit 2
+echo fetched > draftline.deb
+END
+chmod +x "$folder/bin/curl"
 export PATH="$folder/bin:$PATH"
 cd "$folder/repository"
 echo package > given.deb
@@ -47,12 +56,20 @@ run_steps() {
 [ "$(ls "$folder/github" | wc -l)" = 3 ] || fail "the action has three steps, found: $(ls "$folder/github")"
 for kind in github gitlab; do
   rm -f draftline.deb
+  : > "$folder/installed"
   [ "$(run_steps $kind)" = 0 ] || fail "$kind fails where nothing moved: $(cat "$folder/out")"
   [ "$(cat draftline.deb)" = package ] || fail "$kind did not fetch the package"
   grep -q "install --yes --no-install-recommends ./draftline.deb" "$folder/installed" || fail "$kind installs nothing"
   grep -q 'tests="2" failures="0"' predictions.xml || fail "$kind: no JUnit file"
-  rm "$folder/installed"
 done
+PACKAGE=$address DRAFTLINE_PACKAGE=$address
+for kind in github gitlab; do
+  rm -f draftline.deb
+  : > "$folder/installed"
+  [ "$(run_steps $kind)" = 0 ] || fail "$kind fails with an address: $(cat "$folder/out")"
+  [ "$(cat draftline.deb)" = fetched ] || fail "$kind did not fetch the address"
+done
+PACKAGE=given.deb DRAFTLINE_PACKAGE=given.deb
 grep -q "no changes" "$folder/summary" || fail "no summary"
 sed -i 's/h100-sxm/h200/' predictions/serving_static.json
 for kind in github gitlab; do

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -D BUILD=folder -D FOLDER=scratch -P: makes the Debian packages of what was built, unpacks them, and demands that
-# the program answers from there, that the packages name what they need, and that each file is in one of them.
+# the program answers from there, that the packages name what they need, and that each required file is in one of them.
 cmake_minimum_required(VERSION 3.25)
 find_program(shlibdeps dpkg-shlibdeps)
 if(NOT shlibdeps)
@@ -22,9 +22,13 @@ foreach(package IN LISTS packages)
   if(package MATCHES "/draftline_" AND NOT fields MATCHES "Package: draftline\n.*libtbb")
     message(FATAL_ERROR "${package} does not need oneTBB's library: ${fields}")
   endif()
+  if(package MATCHES "/draftline-dev_" AND NOT fields MATCHES "Depends: draftline \\(= [0-9.]+\\)")
+    message(FATAL_ERROR "${package} does not need the draftline of its version, which has data/: ${fields}")
+  endif()
   execute_process(COMMAND dpkg-deb --fsys-tarfile ${package} COMMAND tar --list OUTPUT_VARIABLE list
     COMMAND_ERROR_IS_FATAL ANY)
-  string(REGEX MATCHALL "[^\n]*[^/\n]\n" files "${list}")
+  string(REPLACE "\n" ";" files "${list}")
+  list(FILTER files EXCLUDE REGEX "^$|/$")
   foreach(file IN LISTS files)
     if(file IN_LIST seen)
       message(FATAL_ERROR "both packages have ${file}")
@@ -32,6 +36,19 @@ foreach(package IN LISTS packages)
   endforeach()
   list(APPEND seen ${files})
   execute_process(COMMAND dpkg-deb --extract ${package} ${FOLDER}/root COMMAND_ERROR_IS_FATAL ANY)
+endforeach()
+foreach(required bin/draftline share/draftline/data/sources.json share/draftline/data/devices/h100-sxm.json
+    share/draftline/scenarios/best_tree.json share/man/man1/draftline.1 share/bash-completion/completions/draftline
+    share/zsh/site-functions/_draftline share/fish/vendor_completions.d/draftline.fish share/doc/draftline/LICENSE
+    share/doc/draftline/README.md share/doc/draftline/CHANGELOG.md share/doc/draftline/docs/tutorial.md
+    share/doc/draftline/docs/recipes/install.md include/draftline/api/answer.h include/draftline/core/reader.h
+    "lib/.*libdraftline_api\\.a" "lib/.*libdraftline_core\\.a" "lib/.*cmake/draftline/draftline-config\\.cmake"
+    "lib/.*cmake/draftline/draftline-config-version\\.cmake" "lib/.*cmake/draftline/draftline-targets\\.cmake")
+  set(found ${seen})
+  list(FILTER found INCLUDE REGEX "^\\./usr/${required}$")
+  if(NOT found)
+    message(FATAL_ERROR "no package has ${required}")
+  endif()
 endforeach()
 execute_process(COMMAND ${FOLDER}/root/usr/bin/draftline run ${FOLDER}/root/usr/share/draftline/scenarios/best_tree.json
   OUTPUT_VARIABLE answer COMMAND_ERROR_IS_FATAL ANY)

@@ -174,6 +174,22 @@ TEST_CASE("a tree's paths are a list of lists by nature, its node counts are not
   CHECK(step(1) > step(0));
 }
 
+TEST_CASE("a percentile of a latency target has one text, and one target") {
+  const auto why = [](const std::string& targets) {
+    return ScenarioText(with(R"("slo": {)" + targets + R"(}, "workload": {"requests": 20, "arrivals":
+                             {"process": "poisson", "rate": "1 /s"}, "lengths": {"prompt": 200, "output": 20}})"))
+        .mistakes();
+  };
+  CHECK(why(R"("ttft_p95": "1 s", "ttft_p99.9": "2 s", "ttft_p9.5": "1 s", "e2e_mean": "9 s")") == "none");
+  for (const char* wrong : {"p95.0", "p95.", "p9.50", "p095", "p100", "p", "p95.00000000000000001", "p9e1", "p-5"}) {
+    INFO(wrong);
+    CHECK(starts_with(why(R"("ttft_)" + std::string(wrong) + R"(": "1 s")"),
+                      "#/slo/ttft_" + std::string(wrong) + ": unknown key"));
+  }
+  CHECK(why(R"("tpot_p50.00000000000001": "1 s", "tpot_p50.000000000000014": "2 s")") ==
+        "#/slo/tpot_p50.000000000000014: limits the same percentile as \"tpot_p50.00000000000001\"");
+}
+
 TEST_CASE("each mistake has one message at its place") {
   struct Case {
     std::string json, message;
@@ -185,8 +201,8 @@ TEST_CASE("each mistake has one message at its place") {
       Case{with(R"("batch_size": [4, -1])"), "#/batch_size/1: must be at least 1, got -1"},
       Case{with(R"("output_tokens": 1)"), "#/output_tokens: must be at least 2, got 1"},
       Case{with(R"("precision": "bf61")"), "#/precision: unknown value \"bf61\"; did you mean \"bf16\"?"},
-      Case{with(R"("tensor_parallel": [1, 3])"),
-           "#/tensor_parallel/1: tensor_parallel 3 does not divide the 32 heads of llama-3.1-8b"},
+      Case{with(R"("tensor_parallel": [3])"),
+           "#/tensor_parallel/0: tensor_parallel 3 does not divide the 32 heads of llama-3.1-8b"},
       Case{R"({"device": "l40s", "transformer": "llama-3.1-8b", "engine": "vllm", "tensor_parallel": 16,
         "method": {"name": "autoregressive"}})",
            "#/tensor_parallel: l40s has no link data for 16 devices; a device file may contain or transfer them: "

@@ -505,9 +505,30 @@ TEST_CASE("what some devices or networks of a sweep can't share is skipped, what
   CHECK(reasons == std::map<std::string, int>{{"runs", 5},
                                               {"h100-nvl has no link data for 4 devices", 2},
                                               {"tensor_parallel 4 does not divide the 14 heads of qwen2.5-0.5b", 1}});
-  const ScenarioText alone(R"({"device": "l40s", "transformer": "qwen2.5-0.5b", "engine": "vllm",
-    "tensor_parallel": [1, 4], "method": {"name": "autoregressive"}})");
-  CHECK(starts_with(alone.mistakes(), "#/tensor_parallel/1: tensor_parallel 4 does not divide the 14 heads"));
+  const auto alone = [](const std::string& devices) {
+    return ScenarioText(R"({"device": "l40s", "transformer": "qwen2.5-0.5b", "engine": "vllm",
+      "tensor_parallel": )" +
+                        devices + R"(, "method": {"name": "autoregressive"}})")
+        .mistakes();
+  };
+  CHECK(alone("[1, 4]") == "none");
+  CHECK(starts_with(alone("[8, 4]"), "#/tensor_parallel/0: tensor_parallel 8 does not divide the 14 heads"));
+  CHECK(contains(alone("[8, 4]"), "#/tensor_parallel/1: tensor_parallel 4 does not divide the 14 heads"));
+}
+
+TEST_CASE("where devices can't share one network and the method can't draft for the other, both are mistakes") {
+  const auto mistakes = [](const std::string& devices) {
+    return ScenarioText(R"({"device": "h100-sxm", "transformer": ["qwen2.5-0.5b", "llama-3.1-8b"], "engine": "vllm",
+      "tensor_parallel": )" +
+                        devices + R"(, "method": {"name": "draft_model", "draft": "qwen2.5-0.5b", "draft_length": 3,
+                        "acceptance": {"rate": 0.7}}})")
+        .mistakes();
+  };
+  CHECK(mistakes("[4, 2]") == "none");
+  const std::string both = mistakes("4");
+  CHECK(contains(both, "#/tensor_parallel: tensor_parallel 4 does not divide the 14 heads of qwen2.5-0.5b"));
+  CHECK(contains(both, "#/method"));
+  CHECK(!contains(both, "no point can run"));
 }
 
 }  // namespace draftline

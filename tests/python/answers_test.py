@@ -29,6 +29,8 @@ class Answers(unittest.TestCase):
     def test_plan_advise_and_papers_answer_as_the_program_does(self):
         plan = quietly(draftline.plan, "cheapest_fleet", max_devices=8, seed=3)
         self.assert_as_printed(plan, "plan", str(SCENARIOS / "cheapest_fleet.json"), "--max-devices", "8", "--seed", "3")
+        plan = quietly(draftline.plan, "cheapest_fleet", headroom=0.5)
+        self.assert_as_printed(plan, "plan", str(SCENARIOS / "cheapest_fleet.json"), "--headroom", "50%")
         advice = quietly(draftline.advise, "native_mtp", load=False)
         self.assert_as_printed(advice, "advise", str(SCENARIOS / "native_mtp.json"), "--no-load")
         self.assert_as_printed(draftline.papers(["s3d"]), "papers", "s3d")

@@ -69,6 +69,8 @@ class Mistakes(unittest.TestCase):
         self.assertRaisesRegex(TypeError, "argument 'thread'", draftline.run, question(), thread=2)
         self.assertRaises(ValueError, draftline.run, question(), jobs=0)
         self.assertRaises(ValueError, draftline.plan, served(30), max_devices=0)
+        for headroom in (-0.1, 9.1, float("nan")):
+            self.assertRaisesRegex(ValueError, "headroom: must be from 0 to 9", draftline.plan, served(30), headroom=headroom)
         self.assertRaises(TypeError, draftline.simulate, served(30), seed=-1)
         self.assertRaisesRegex(draftline.InputError, "the scenario has 3 points", draftline.run, question(), first_point=3)
 

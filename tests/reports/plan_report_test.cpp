@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "reports/latency_statistics.h"
 #include "reports/simulate_report.h"
 #include "tests/catch.h"
 #include "tests/core/messages.h"
@@ -57,7 +58,7 @@ TEST_CASE("replications that need fewer replicas are told, though they recommend
                  "depends on chance:\n  1 of 3 simulations alone recommend 4 x h100-sxm, autoregressive\n"
                  "  2 of 3 simulations alone recommend 5 x h100-sxm, autoregressive\n"));
   CHECK(contains(text, "Recommended: 5 x h100-sxm, autoregressive"));
-  CHECK(contains(text, "The worst simulation has ttft_p99 500 ms (limit 1.00 s).\n"));
+  CHECK(contains(text, "The largest values over the simulations are ttft_p99 500 ms (limit 1.00 s).\n"));
   const auto result = nlohmann::json::parse(planned({5, 4, 5}, Format::json)).at("results")[0];
   CHECK(result.at("recommended_in") == 2);
   CHECK(result.at("recommended") == true);
@@ -240,8 +241,10 @@ TEST_CASE("targets are shown by their own percentiles, met or missed, in tables,
     CHECK(contains(text(format), "1.50 s"));
     CHECK(contains(text(format), "missed tpot_p95"));
     CHECK(contains(text(format), "25 % over"));
-    CHECK(contains(text(format), "Every fleet meets the targets also at 22.0 /s, 10 % above the load (--headroom)."));
-    CHECK(contains(text(format), "has tpot_p95 39.1 ms (limit 40.0 ms), e2e_p97.5 1.50 s (limit 2.00 s)."));
+    CHECK(contains(text(format),
+                   "The recommended fleet, and every other that meets the targets, also meets them at "
+                   "22.0 /s, 10 % above the load (--headroom)."));
+    CHECK(contains(text(format), "are tpot_p95 39.1 ms (limit 40.0 ms), e2e_p97.5 1.50 s (limit 2.00 s)."));
   }
   CHECK(contains(text(Format::table), "TPOT"));
   const auto document = nlohmann::json::parse(text(Format::json));
@@ -258,8 +261,62 @@ TEST_CASE("targets are shown by their own percentiles, met or missed, in tables,
   CHECK(contains(csv, ",missed tpot_p95,"));
 }
 
+TEST_CASE("a plan says whether targets were missed where requests are refused, a queue grows or no server can run") {
+  ServingSweep sweep = sweep_with(R"("slo": {"tpot_p95": "40 ms", "e2e_p99": "2 s"})");
+  FleetOption refused{}, grows{}, none{};
+  refused.obstacle = "2 of 100 requests do not fit";
+  refused.missed = {{"tpot_p95", {0.03}, {0.04}}, {"e2e_p99", {1.5}, {2}}};
+  grows.obstacle = "the queue grows";
+  none.obstacle = "no room for a KV cache";
+  none.can_run = false;
+  std::ostringstream out, table;
+  write_plan(to(out, Format::json), sweep.scenario(), {refused, grows, none});
+  const auto results = nlohmann::json::parse(out.str()).at("results");
+  CHECK(results[0].at("targets") == nlohmann::json::parse(R"({"tpot_p95": false, "e2e_p99": false})"));
+  CHECK(!results[0].contains("missed_by"));  // no value is above its limit
+  CHECK(results[1].at("targets") == nlohmann::json::parse(R"({"tpot_p95": true, "e2e_p99": true})"));
+  CHECK(results[1].at("meets_targets") == false);
+  CHECK(!results[2].contains("targets"));
+  write_plan(to(table, Format::csv), sweep.scenario(), {refused, grows, none});
+  CHECK(contains(table.str(), ",missed tpot_p95 e2e_p99,"));
+  CHECK(contains(table.str(), ",missed,"));
+  CHECK(count_of(table.str(), ",missed") == 2 + 1);  // and the title missed_by
+}
+
+TEST_CASE("the cost of an option is that of the recommended one and a part more, or several times it") {
+  ServingSweep sweep = sweep_with(R"("slo": {"ttft_p99": "1 s"}, "prices": {"h100-sxm": 2})");
+  const auto option = [](double cost, Seconds e2e) {
+    FleetOption o{};
+    o.replicas = o.devices = o.devices_of_replica = 1;
+    o.cost = cost;
+    o.load = {20}, o.capacity = {30};
+    o.alone.push_back({1, cost, e2e});
+    o.runs.push_back(run_of({100}, {0.1}, {0.01}, e2e, {{0.1}}));
+    return o;
+  };
+  std::ostringstream out;
+  write_plan(to(out, Format::csv), sweep.scenario(),
+             {option(2, {1}), option(2, {2}), option(2.18, {0.5}), option(6, {4})});
+  CHECK(contains(out.str(), "\"costs as much, requests take 2.00 times as long\""));
+  CHECK(contains(out.str(), "\"costs 9 % more, requests take 0.500 times as long\""));
+  CHECK(contains(out.str(), ",costs 3.00 times as much,"));
+}
+
+TEST_CASE("a percentile is called by its ordinal number") {
+  const auto meaning = [](const std::string& name, double share) { return LatencyStatistic{name, share}.meaning(); };
+  CHECK(meaning("mean", 0) == "mean");
+  CHECK(meaning("p50", 0.5) == "median");
+  CHECK(meaning("p1", 0.01) == "1st percentile");
+  CHECK(meaning("p12", 0.12) == "12th percentile");
+  CHECK(meaning("p91", 0.91) == "91st percentile");
+  CHECK(meaning("p92", 0.92) == "92nd percentile");
+  CHECK(meaning("p93", 0.93) == "93rd percentile");
+  CHECK(meaning("p95", 0.95) == "95th percentile");
+  CHECK(meaning("p99.1", 0.991) == "99.1th percentile");
+}
+
 TEST_CASE("simulate shows the percentile that a target limits, and whether it is met") {
-  ServingSweep sweep = sweep_with(R"("slo": {"ttft_p95": "1 us", "tpot_p50": "1 s"})");
+  ServingSweep sweep = sweep_with(R"("slo": {"ttft_p95": "1 us", "tpot_p50": "1 s", "e2e_p97.5": "1 h"})");
   const auto text = [&](Format format) {
     std::ostringstream out;
     SimulateReport report(to(out, format), sweep.scenario());
@@ -269,12 +326,13 @@ TEST_CASE("simulate shows the percentile that a target limits, and whether it is
   };
   const auto d = nlohmann::json::parse(text(Format::json));
   CHECK(d.at("ttft").at("p95").at("value") <= d.at("ttft").at("p99").at("value"));
-  CHECK(d.at("targets") == nlohmann::json::parse(R"({"ttft_p95": false, "tpot_p50": true})"));
+  CHECK(d.at("targets") == nlohmann::json::parse(R"({"ttft_p95": false, "tpot_p50": true, "e2e_p97.5": true})"));
   CHECK(contains(text(Format::table), "missed ttft_p95"));
   CHECK(contains(text(Format::csv), ",missed ttft_p95"));
   const std::string page = text(Format::html);
   CHECK(contains(page, "TTFT p95"));
   CHECK(contains(page, "TPOT p50"));
+  CHECK(contains(page, "e2e p97.5"));
   CHECK(contains(page, "missed ttft_p95"));
 }
 

@@ -131,6 +131,49 @@ TEST_CASE("a recording that is too short to fill a replica says what it bears at
   REQUIRE(!o.obstacle);
   CHECK(o.capacity_at_least);
   CHECK(o.capacity > o.load);
+  CHECK(o.caveats.warnings.back() ==
+        "of 40 requests fewer than 20 are slower than ttft_p99: its value depends on chance");
+  const FleetOption median = fleet_of(R"({"arrivals": {"trace": "arrivals.csv"}})", R"({"ttft_p50": "1 s"})", rows);
+  for (const std::string& warning : median.caveats.warnings) CHECK(!contains(warning, "depends on chance"));
+}
+
+TEST_CASE("twenty requests of a run are slower than the highest limited percentile") {
+  const auto requests = [](const std::string& targets) {
+    ServingSweep sweep(Document::from_text(with(R"("slo": {)" + targets + R"(}, "workload": {"requests": 20, "arrivals":
+                         {"process": "poisson", "rate": "1 /s"}, "lengths": {"prompt": 200, "output": 20}})"),
+                                           "s.json"),
+                       kData);
+    sweep.validate();
+    const auto point = sweep.prepare(point_at(sweep.scenario(), 0));
+    return steady_run(*point, 1, sweep.scenario().serving->targets).requests;
+  };
+  CHECK(requests(R"("ttft_mean": "9 s")") < 200);
+  CHECK(requests(R"("ttft_p90": "9 s")") >= 200);
+  CHECK(requests(R"("ttft_p90": "9 s")") < 2000);
+  CHECK(requests(R"("ttft_p99": "9 s", "tpot_p50": "9 s")") >= 2000);
+  CHECK(requests(R"("ttft_p99.9": "9 s")") >= 20'000);
+  CHECK(requests(R"("ttft_p99.999": "9 s")") == kMostRequests);  // 2,000,000 would be needed
+}
+
+TEST_CASE("a run says by how much it misses a target, and misses all if requests were refused") {
+  ServingSweep sweep(Document::from_text(with(R"("slo": {"ttft_p99": "9 s"}, "workload": {"requests": 20, "arrivals":
+                       {"process": "poisson", "rate": "1 /s"}, "lengths": {"prompt": 200, "output": 20}})"),
+                                         "s.json"),
+                     kData);
+  sweep.validate();
+  ServingOutcome outcome = sweep.at(0, {});
+  ServingRun& run = std::get<ServingResult>(outcome.result).runs.front();
+  const auto limited = [&](double share_of_value) {
+    return LatencyTargets{
+        {{LatencyTargets::Target::Of::ttft, 0.99, share_of_value * run.figures.ttft.quantile(0.99), "ttft_p99"}}};
+  };
+  CHECK(!shortfall(run, {}, limited(1.5)));
+  CHECK(contains(*shortfall(run, {}, limited(0.8)), " (25 % over)"));
+  CHECK(contains(*shortfall(run, {}, limited(0.9999)), " (less than 1 % over)"));
+  CHECK(missed_targets(run, limited(1.5)).empty());
+  run.figures.refused = 1;
+  REQUIRE(missed_targets(run, limited(1.5)).size() == 1);
+  CHECK(missed_targets(run, limited(1.5)).front().name == "ttft_p99");
 }
 
 TEST_CASE("a fleet bears no more than its servers for prompts do, and a spare is one of each kind") {
@@ -312,6 +355,14 @@ TEST_CASE("a fleet with headroom meets the targets at the load with it, and its 
   CHECK(half.load.value == Approx(60));
   REQUIRE(half.runs.front().limited.size() == 2);
   CHECK(half.runs.front().limited[1] == half.runs.front().tpot.p95);
+  // So do the fleets of single replications, the largest of which is the option's.
+  int largest = 0;
+  for (std::size_t i = 0; i < half.alone.size(); ++i) {
+    if (half.alone[i].replicas < half.replicas) continue;
+    ++largest;
+    CHECK(half.alone[i].e2e == half.runs[i].e2e.mean);
+  }
+  CHECK(largest > 0);
   // As many replicas have the same latencies, whatever the headroom.
   const FleetOption again = fleet_of(load, targets, "", 0.49);
   REQUIRE(again.replicas == half.replicas);
@@ -364,7 +415,7 @@ TEST_CASE("combinations of values that can't be served are options with a reason
   const auto stages = reasons(plain + R"("pipeline_parallel": [1, 2, 40], )" + load);
   REQUIRE(stages.size() == 6);
   CHECK(stages[1].empty());
-  CHECK(contains(stages[2], "/pipeline_parallel: more stages than llama-3.1-8b has layers"));
+  CHECK(contains(stages[2], "/pipeline_parallel: has more stages than llama-3.1-8b has layers"));
   CHECK(stages[3].empty());
   CHECK(contains(stages[4], "/pipeline_parallel: h100-nvl has no link data"));
 
@@ -381,7 +432,24 @@ TEST_CASE("combinations of values that can't be served are options with a reason
   CHECK(contains(none, "s.json#/tensor_parallel/0: tensor_parallel 3 does not divide"));
   CHECK(contains(none, "s.json#/tensor_parallel/1: tensor_parallel 5 does not divide"));
   CHECK(contains(mistake_of([&] { reasons(plain + R"("pipeline_parallel": 40, )" + load); }),
-                 "s.json#/pipeline_parallel: more stages than llama-3.1-8b has layers"));
+                 "s.json#/pipeline_parallel: has more stages than llama-3.1-8b has layers"));
+}
+
+TEST_CASE("where one network has too few layers and devices can't share the other, both are mistakes") {
+  const auto mistakes = [](const std::string& stages) {
+    ServingSweep sweep(Document::from_text(R"({"device": "h100-sxm", "transformer": ["llama-3.2-1b", "qwen2.5-7b"],
+      "engine": "vllm", "tensor_parallel": 8, "method": {"name": "autoregressive"}, "slo": {"ttft_p99": "9 s"},
+      "workload": {"arrivals": {"process": "poisson", "rate": "1 /s"}, "requests": 20,
+                   "lengths": {"prompt": 200, "output": 20}}, "pipeline_parallel": )" +
+                                               stages + "}",
+                                           "s.json"),
+                       kData);
+    sweep.validate();
+  };
+  CHECK_NOTHROW(mistakes("[20, 2]"));
+  const std::string both = mistake_of([&] { mistakes("20"); });
+  CHECK(contains(both, "s.json#/tensor_parallel: tensor_parallel 8 does not divide the 28 heads of qwen2.5-7b"));
+  CHECK(contains(both, "s.json#/pipeline_parallel: has more stages than llama-3.2-1b has layers"));
 }
 
 }  // namespace draftline
