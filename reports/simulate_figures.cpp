@@ -297,7 +297,7 @@ Figures<ServingOutcome> simulate_figures(const LatencyTargets& targets) {
       {"targets", "", "", "", {}, of(met), "for each latency target, by its name, whether every replication meets it"},
       {"", "targets", "targets", "", {}, of(verdict),
        "`met` if every replication meets every limit of `slo`; else `missed` and the limits that are not met",
-       {.show_if = has_targets, .in_csv_if = has_targets}},
+       {.show_if = has_targets, .in_csv_if = has_targets, .detail = true}},
       {"oracle/tpot_mean", "", "", "s", predicted,
        oracle([](R, F o) { return o.tpot.count() == 0 ? Reading() : Reading(o.tpot.mean()); }),
        "mean TPOT under an oracle that knows how many drafts each step would accept"},

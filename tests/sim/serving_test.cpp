@@ -237,7 +237,8 @@ TEST_CASE("mistakes in a serving scenario are told at their place") {
            "skipped: request 0: a request of 512 + 256 tokens does not "
            "fit the KV pool of 10 blocks of 16"},
       Case{serving(R"("prices": {"h100": 2.5})"), "#/prices: lacks the price of h100-sxm"},
-      Case{serving(R"("slo": {"ttft_p97": "1 s"})"), "ttft_p97"}, Case{with(""), "no \"workload\""});
+      Case{serving(R"("slo": {"ttft_p97.0": "1 s"})"), "#/slo/ttft_p97.0: unknown key"},
+      Case{with(""), "no \"workload\""});
   INFO(c.json);
   INFO(mistakes_of_serving(c.json));
   CHECK(mistakes_of_serving(c.json).find(c.message) != std::string::npos);
