@@ -59,7 +59,7 @@ void add_latencies(Figures<PlannedFleet>& to, const LatencyTargets& targets) {
                                return Reading(e.value, e.interval);
                              },
                              l.meaning + s.meaning()};
-      f.column.detail = !s.limited;
+      f.column.detail = true;
       to.push_back(std::move(f));
     }
   }

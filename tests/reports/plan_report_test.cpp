@@ -323,7 +323,9 @@ TEST_CASE("simulate shows the percentile that a target limits, and whether it is
   ServingSweep sweep = sweep_with(R"("slo": {"ttft_p95": "1 us", "tpot_p50": "1 s", "e2e_p97.5": "1 h"})");
   const auto text = [&](Format format) {
     std::ostringstream out;
-    SimulateReport report(to(out, format), sweep.scenario());
+    Output wide = to(out, format);
+    wide.width = 200;  // so that no column is left out
+    SimulateReport report(wide, sweep.scenario());
     report.add(sweep.at(0, {}));
     report.finish();
     return out.str();
