@@ -205,18 +205,24 @@ std::string slow_steps(const FleetOption& o) {
                                 : "not even " + std::to_string(2 * o.replicas) + " replicas meet the targets.");
 }
 
+std::string chosen(Options options, const Scenario& s) {
+  const FleetOption& best = options.front();
+  if (!any_meets(options)) return "No option meets the targets" + load_text(best, s) + ".";
+  const std::string price = has_prices(s) ? "; " + significant(best.cost, 4) + " per hour" : "";
+  return "Recommended: " + name_of(best, best.replicas, s) + nodes_of(best) + price + ".";
+}
+
 // The recommendation, what it bears beyond the load, and how far chance decided: a line each.
 std::vector<std::string> recommendation(Options options, const Scenario& s, double headroom) {
   const FleetOption& best = options.front();
-  if (!any_meets(options)) return {"No option meets the targets" + load_text(best, s) + "."};
-  std::string chosen = "Recommended: " + name_of(best, best.replicas, s) + nodes_of(best);
-  if (has_prices(s)) chosen += "; " + significant(best.cost, 4) + " per hour";
+  std::vector<std::string> lines{chosen(options, s)};
+  if (!any_meets(options)) return lines;
   std::string bears = best.capacity_at_least ? "It serves at least " : "It serves up to ";
   bears += to_text(best.fleet_capacity()) + " for a load of " + to_text(best.load) + " (" + percent(best.headroom()) +
            " headroom). With a spare replica (N + 1): ";
   bears += has_prices(s) ? significant(best.cost_with_spare, 4) + " per hour"
                          : std::to_string(std::lround(best.cost_with_spare)) + " devices";
-  std::vector<std::string> lines{chosen + ".", bears + "."};
+  lines.push_back(bears + ".");
   if (headroom > 0)
     lines.push_back("The recommended fleet, and every other that meets the targets, also meets them at " +
                     to_text((1 + headroom) * best.load) + ", " + percent(headroom) + " above the load (--headroom).");
@@ -300,7 +306,7 @@ void write_page(const Output& to, const Scenario& s, const std::vector<Options>&
 
 std::vector<std::string> plan_verdicts(const Scenario& s, std::vector<FleetOption> options) {
   std::vector<std::string> verdicts;
-  for (const Options& of_load : by_load(options, s)) verdicts.push_back(recommendation(of_load, s).front());
+  for (const Options& of_load : by_load(options, s)) verdicts.push_back(chosen(of_load, s));
   return verdicts;
 }
 
