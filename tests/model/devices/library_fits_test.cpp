@@ -46,7 +46,8 @@ TEST_CASE("a library's fp8 kernels take static scales too, in place of another l
   d.gpu().narrow_gemm[NarrowFormat::fp8_static] = GemmFit{};
   const Operands scaled = operands_of(NarrowFormat::fp8_static);
   CHECK(gemm_fit(d, scaled).fit.fixed == Seconds{});
-  const ChosenGemmFit mine = gemm_fit(with_library_fits(d, "mine"), scaled);
+  const Device with_mine = with_library_fits(d, "mine");
+  const ChosenGemmFit mine = gemm_fit(with_mine, scaled);
   CHECK(mine.fit.fixed.value == Approx(1e-6));
   CHECK_FALSE(mine.guess);
 }
