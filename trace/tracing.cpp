@@ -160,11 +160,14 @@ std::vector<TracedPrompt> record_ranks(const Tracing& t, const Decoder& own, Tra
     } catch (const InputErrors&) { decoder.reset(); }  // no memory for so many heads
   }
   if (!decoder || decoder->method->depth() == 0 || !decoder->method->static_plan()) return {};
-  try {
-    auto traced = record_positions(t, *decoder, Noted::ranks, t.positions_at_once, prompts);
-    h.depth = decoder->method->depth();
-    return traced;
-  } catch (const NotByRank&) { return {}; }
+  for (const int at_once : {t.positions_at_once, 0}) {  // several modules of MTP can't share rows among positions
+    try {
+      auto traced = record_positions(t, *decoder, Noted::ranks, at_once, prompts);
+      h.depth = decoder->method->depth();
+      return traced;
+    } catch (const NotByRank&) { decoder = t.make(*chain); }
+  }
+  return {};
 }
 
 std::vector<TracedPrompt> record_lengths(const Tracing& t, const std::vector<std::vector<int>>& prompts) {
