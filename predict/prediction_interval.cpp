@@ -50,8 +50,9 @@ static std::optional<RatioInterval> error_of_gemms(const GpuModel& gpu, const Ch
 static std::string why_unknown(std::initializer_list<const Origin*> origins) {
   for (const Origin* o : origins)
     if (!o->borrowed_from.empty() && !o->interval) return "the fit is that of " + o->borrowed_from;
-  for (const Origin* o : origins)
-    if (!o->interval) return "too few measured points";
+  for (const Origin* o : origins)  // `because` alone: `calibrate` copied the fit of a relative
+    if (!o->interval)
+      return o->because.empty() || o->kind == "guess" ? "too few measured points" : "the fit is a relative's";
   return {};
 }
 static std::string why_unknown(const GpuModel& gpu, const ChosenFits& fits) {

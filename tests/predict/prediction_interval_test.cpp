@@ -227,6 +227,9 @@ TEST_CASE("a step without an interval says which errors are unknown, and why") {
   d.gpu().gemm.origin.interval.reset();
   CHECK(predicted(d, "vllm", kPlain).no_interval ==
         "no interval: unknown errors of GEMMs (the fit is that of a100-sxm)");
+  d.gpu().gemm.origin.borrowed_from.clear();
+  d.gpu().gemm.origin.because = "of a100-sxm: so";
+  CHECK(predicted(d, "vllm", kPlain).no_interval == "no interval: unknown errors of GEMMs (the fit is a relative's)");
 }
 
 TEST_CASE("attention of one row and of several err by intervals of their own") {
