@@ -108,6 +108,7 @@ class DecodeCommand {
   int run() {
     const auto dry = make_priced(method_);
     for (const std::string& note : catalogue_.notes()) print_note(note);
+    if (!o_.drafter_weights.empty()) weights_.drafter_named_in(o_.drafter_weights, dry->weights);
     if (!o_.random_drafter) weights_.refuse_random_drafter(dry->weights, method_.entry());
     const WeightNames names = weights_.names(dry->weights);
     if (!o_.trace.empty()) return record(names);

@@ -44,6 +44,10 @@ void add_decode_options(CLI::App& verb, DecodeOptions& o) {
       ->capture_default_str();
   verb.add_flag("--random-drafter", o.random_drafter,
                 "with a Hugging Face folder: use random weights for drafters without a checkpoint");
+  verb.add_option("--drafter-weights", o.drafter_weights,
+                  "a folder with the trained weights of a method for which no format is published, Clover or\n"
+                  "SpecFormer: model.safetensors with the decoder's names")
+      ->excludes("--random-drafter");
   verb.add_option("--trace", o.trace, "records the acceptance of every position to this file (gzip of JSON lines)");
   verb.add_option("--trace-depth", o.trace_depth, "limit on the recorded levels")
       ->check(CLI::Range(1, 64))

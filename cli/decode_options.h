@@ -11,7 +11,7 @@
 namespace draftline::cli {
 
 struct DecodeOptions {
-  std::string transformer, method = "autoregressive", prompt_file;
+  std::string transformer, method = "autoregressive", prompt_file, drafter_weights;
   std::vector<std::string> prompts;
   int random_prompts = 4, prompt_tokens = 16, batch_size = 4, new_tokens = 64;
   std::vector<int> end_of_text;

@@ -77,6 +77,7 @@ class WeightStore {
   Weight vector(const std::string& name, int n) { return get(name, 1, n, precision_->activations, true); }
 
   const std::vector<std::string>& names() const { return names_; }  // in the order of requests
+  const std::map<std::string, Weight>& by_name() const { return by_name_; }
   const std::string& name(Weight w) const { return names_[at(w.id)]; }
   Bytes bytes() const { return bytes_; }  // resident bytes, with scales
   const Precision& precision() const { return *precision_; }

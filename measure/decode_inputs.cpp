@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/decode_inputs.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -52,15 +53,28 @@ DrafterConfig DecodedWeights::drafter_at(const NamedFile& named, DrafterKind kin
   return drafter_->config();
 }
 
+void DecodedWeights::drafter_named_in(const std::filesystem::path& folder, const WeightStore& store) {
+  const std::string option = "--drafter-weights: ";
+  if (!target_) throw InputErrors(option + "they belong to those of a target, and --transformer names no checkpoint");
+  std::map<std::string, Weight> own = store.by_name();
+  std::erase_if(own, [](const auto& w) { return is_target(w.first); });
+  const bool network = std::any_of(own.begin(), own.end(), [](const auto& w) { return w.first.starts_with(kDraft); });
+  if (own.empty()) throw InputErrors(option + "the method has no weights but the target's");
+  if (network) throw InputErrors(option + "the method drafts with a network, whose folder \"draft\" names");
+  if (drafter_) throw InputErrors(option + "the method has the weights of its \"checkpoint\"");
+  named_ = std::make_unique<NamedWeights>(folder, own);
+}
+
 void DecodedWeights::load(const std::string& name, int in, int out, std::span<float> to) {
   if (draft_ && name.starts_with(kDraft)) return draft_->load(name.substr(kDraft.size()), in, out, to);
+  if (named_ && !is_target(name)) return named_->load(name, in, out, to);
   if (drafter_ && !is_target(name) && !name.starts_with(kDraft))  // behind the method's name, "eagle3."
     return drafter_->load(name.substr(name.find('.') + 1), in, out, to);
   of(name).load(name, in, out, to);
 }
 
 std::vector<NormalTerm> DecodedWeights::formula(const std::string& name, int in, int out) {
-  if (!is_target(name) && !is_random(name) && (draft_ || drafter_)) return {};
+  if (!is_target(name) && !is_random(name) && (draft_ || drafter_ || named_)) return {};
   return of(name).formula(name, in, out);
 }
 
@@ -71,7 +85,7 @@ std::string DecodedWeights::target_name() const {
 }
 
 bool DecodedWeights::is_random(const std::string& name) const {
-  if (!name.starts_with(kDraft)) return !drafter_;
+  if (!name.starts_with(kDraft)) return !drafter_ && !named_;
   return !draft_ && (!target_ || draft_noise_ != 0);
 }
 
@@ -83,6 +97,7 @@ std::string DecodedWeights::drafter_name(const WeightStore& store) const {
     if (is_random(name)) break;
   }
   if (drafter == nullptr) return "";
+  if (named_) return weights_name(named_->fingerprint());
   if (!drafter->starts_with(kDraft))
     return drafter_ ? weights_name(drafter_->fingerprint()) : "random, seed " + std::to_string(seed_);
   if (draft_) return weights_name(draft_->fingerprint());
@@ -98,7 +113,9 @@ void DecodedWeights::refuse_random_drafter(const WeightStore& store, const metho
                                " drafts with trained weights: give the drafter's folder in the method's object, "
                                "\"checkpoint\": FOLDER"
        : method.draft_network ? "--method: \"draft\" names a network without weights: give the folder of its checkpoint"
-                              : "--method: " + name + " drafts with trained weights, of which no file can be read") +
+                              : "--method: " + name +
+                                    " drafts with trained weights, for which no format is published: give a folder "
+                                    "with tensors of the decoder's names by --drafter-weights") +
       "; or ask for random ones by --random-drafter, which every output then says");
 }
 
@@ -107,6 +124,7 @@ InputFiles DecodedWeights::input_files() const {
   for (const auto* checkpoint : {target_.get(), draft_.get()})
     if (checkpoint != nullptr) files[checkpoint->folder()] = checkpoint->fingerprint();
   if (drafter_) files[drafter_->folder()] = drafter_->fingerprint();
+  if (named_) files[named_->folder()] = named_->fingerprint();
   return files;
 }
 

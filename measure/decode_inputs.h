@@ -9,6 +9,7 @@
 
 #include "core/input_files.h"
 #include "decoder/checkpoint/drafter_folder.h"
+#include "decoder/checkpoint/named_weights.h"
 #include "decoder/random_weights.h"
 #include "methods/table.h"
 
@@ -36,6 +37,9 @@ class DecodedWeights : public WeightSource {
   // Opens the drafter's folder (decoder/checkpoint/drafter_folder) that a reader names. Mistakes are noted there,
   // including a missing checkpoint of the target.
   DrafterConfig drafter_at(const NamedFile& folder, DrafterKind);
+  // Opens a folder with the weights that a decoder has in addition to the target's (decoder/checkpoint/named_weights).
+  // Throws InputErrors.
+  void drafter_named_in(const std::filesystem::path& folder, const WeightStore&);
   void load(const std::string& name, int in, int out, std::span<float> to) override;
   std::vector<NormalTerm> formula(const std::string& name, int in, int out) override;
 
@@ -53,6 +57,7 @@ class DecodedWeights : public WeightSource {
   std::string drafter_name(const WeightStore&) const;
   std::unique_ptr<StoredNetwork> target_, draft_;
   std::unique_ptr<DrafterFolder> drafter_;
+  std::unique_ptr<NamedWeights> named_;
   double draft_noise_;
   std::uint64_t seed_;
   RandomWeights random_;

@@ -6,7 +6,9 @@
 
 #include "core/gzip.h"
 #include "core/text_file.h"
+#include "decoder/checkpoint/huggingface.h"
 #include "tests/cli/program.h"
+#include "tests/decoder/safetensors_bytes.h"
 #include "trace/trace.h"
 
 namespace draftline {
@@ -56,12 +58,85 @@ TEST_CASE("a drafter without weights is refused beside a checkpoint, with what t
                    "drafts with trained weights: give the drafter's folder in the method's object, \"checkpoint\""));
   for (const char* name : {"hydra", "hydra_plus", "clover", "kangaroo", "specformer", "mtp_heads", "s3d", "space"})
     CHECK(contains(refused(R"({"name": ")" + std::string(name) + R"(", "draft_length": 2})"),
-                   std::string(name) + " drafts with trained weights, of which no file can be read"));
+                   std::string(name) + " drafts with trained weights, for which no format is published"));
   draftline.write("half.json", read_text_file(kFixtures + "/llama/config.json"));
   CHECK(contains(refused(R"({"name": "draft_model", "draft": "./half.json"})"),
                  "\"draft\" names a network without weights: give the folder of its checkpoint"));
   CHECK(draftline("decode" + kLlama + "--method prompt_lookup").code == 0);
   CHECK(draftline("decode" + kLlama + "--method layerskip").code == 0);
+}
+
+namespace {
+
+using Tensors = std::vector<std::pair<std::string, std::vector<int>>>;
+
+// A folder with fp32 tensors of zeros, except for `norm`, which has the given values.
+void write_named(const Program& draftline, const Tensors& tensors, const std::string& norm,
+                 const std::vector<float>& values) {
+  Json header;
+  std::string data;
+  for (const auto& [name, shape] : tensors) {
+    int n = 1;
+    for (const int size : shape) n *= size;
+    const std::string bytes = fp32_bytes(name == norm ? values : std::vector<float>(static_cast<std::size_t>(n)));
+    header[name] = {{"dtype", "F32"}, {"shape", shape}, {"data_offsets", {data.size(), data.size() + bytes.size()}}};
+    data += bytes;
+  }
+  std::filesystem::create_directories(draftline.path("named"));
+  write_bytes(draftline.path("named/model.safetensors"), safetensors(header.dump(), data));
+}
+
+Json emitted(const Json& decoded) {
+  Json all;
+  for (const Json& text : decoded.at("texts")) all.push_back({text.at("tokens"), text.at("emitted_per_step")});
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a method without a published format drafts with a folder of the decoder's names") {
+  const Program draftline;
+  std::vector<float> norm(48);
+  HuggingFaceFolder(kFixtures + "/llama").load("final_norm", 1, 48, norm);
+  Tensors adapter{
+      {"kangaroo.input_norm", {48}}, {"kangaroo.qkv", {48, 80}}, {"kangaroo.o", {48, 48}}, {"kangaroo.norm", {48}}};
+  write_named(draftline, adapter, "kangaroo.norm", norm);
+  const std::string kangaroo = R"(--method '{"name": "kangaroo", "draft_length": 3, "exit": 2, "threshold": 0}' )",
+                    layerskip = R"(--method '{"name": "layerskip", "draft_length": 3, "exit": 2}' )",
+                    named = "--drafter-weights '" + draftline.path("named") + "' ";
+  SECTION("an adapter that adds nothing drafts as the layers alone do") {
+    const Json own = decoded(draftline, kLlama + kangaroo + named);
+    CHECK(starts_with(own.at("resolved").at("drafter_weights").get<std::string>(), "checkpoint "));
+    CHECK(emitted(own) == emitted(decoded(draftline, kLlama + layerskip)));
+    CHECK(emitted(own) != emitted(decoded(draftline, kLlama + kangaroo + "--random-drafter ")));
+  }
+  const auto refused = [&](const std::string& arguments) {
+    const Ran r = draftline("decode" + arguments);
+    CHECK(r.code == 2);
+    return r.err;
+  };
+  SECTION("missing, misshaped and unknown tensors are listed") {
+    adapter = {{"kangaroo.input_norm", {48}}, {"kangaroo.qkv", {80, 48}}, {"kangaroo.norm", {48}}};
+    write_named(draftline, adapter, "", {});
+    const std::string wrong = refused(kLlama + kangaroo + named);
+    CHECK(contains(wrong, "\"kangaroo.o\" is missing"));
+    CHECK(contains(wrong, "kangaroo.qkv\": its shape is [80, 48]"));
+    adapter = {{"kangaroo.input_norm", {48}},
+               {"kangaroo.qkv", {48, 80}},
+               {"kangaroo.o", {48, 48}},
+               {"kangaroo.norm", {48}},
+               {"kangaroo.more", {1}}};
+    write_named(draftline, adapter, "", {});
+    CHECK(contains(refused(kLlama + kangaroo + named), "\"kangaroo.more\""));
+  }
+  SECTION("methods that have no such weights refuse them") {
+    CHECK(
+        contains(refused(kLlama + layerskip + named), "--drafter-weights: the method has no weights but the target's"));
+    CHECK(contains(refused(kLlama + method("eagle3", "eagle3") + named),
+                   "--drafter-weights: the method has the weights of its \"checkpoint\""));
+    CHECK(contains(refused(" --transformer llama-3.2-1b " + kangaroo + named),
+                   "--drafter-weights: they belong to those of a target, and --transformer names no checkpoint"));
+  }
 }
 
 TEST_CASE("decode says whether the drafter is a checkpoint's or random, in text and JSON") {
