@@ -20,7 +20,9 @@ class Eagle3(Drafter):
         self.token_norm, self.state_norm, self.out_norm = (Norm(d, target.epsilon) for _ in range(3))
         self.layer = Layer(target, inputs=2 * d, input_norm=False).start_from(target, n - 1).starts_as_identity()
         self.head = nn.Linear(d, len(texts.frequent), bias=False)
-        with torch.no_grad():
+        with torch.no_grad():  # at first the last of the three states
+            self.fc.weight[:, :2 * d] *= 0.1
+            self.fc.weight[:, 2 * d:] = torch.eye(d)
             self.head.weight.copy_(target.head[texts.frequent].float())
             self.out_norm.weight.copy_(target.norm.float())
 

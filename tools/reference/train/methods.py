@@ -2,6 +2,7 @@
 """Drafters by name. Each is a module with loss(batch), which gives the loss and the shares of right drafts by position,
 and save(folder), which writes what the decoder loads."""
 import clover
+import dflash
 import draft_network
 import eagle
 import eagle3
@@ -9,6 +10,7 @@ import hydra
 import kangaroo
 import medusa
 import mtp
+import p_eagle
 import specformer
 
 METHODS = {
@@ -16,6 +18,8 @@ METHODS = {
     "eagle1": eagle.Eagle,
     "hass": eagle.Hass,
     "eagle3": eagle3.Eagle3,
+    "p_eagle": p_eagle.PEagle,
+    "dflash": dflash.DFlash,
     "hydra_plus": hydra.HydraPlus,
     "mtp_heads": mtp.Heads,
     "mtp_sequential": mtp.Sequential,
