@@ -17,18 +17,28 @@ FOLDER = pathlib.Path(__file__).resolve().parents[2] / "tools" / "reference"
 PROGRAM = """#!/usr/bin/env python3
 import gzip, json, sys
 w = sys.argv
-method = json.loads(w[w.index("--method") + 1])
-steps = [2, 1] if method["name"] == "self_spec" else [1, 4, 1, 2]
+method = json.loads(w[w.index("--method") + 1]) if "--method" in w else {"name": ""}
 prompts = w.count("--prompt")
+if "--json" in w:
+    print(json.dumps({"texts": [{"tokens": [7, 8, 9, 2]}] * prompts}))
+    sys.exit()
+record = {"steps": [2, 1] if method["name"] == "self_spec" else [1, 4, 1, 2]}
+if "--drafter-weights" in w:
+    record = {"ranks": [[0, 1, 0], [0, 0, 0], [3, 0, 0], [0, None, 0]]}
+    text = open(w[w.index("--continuations") + 1]).read()
+    if method != {"name": "clover", "draft_length": 2} or text.split(chr(10)) != ["7 8 9 2", "7 8 9 2", ""]:
+        sys.exit(1)
 with gzip.open(w[w.index("--trace") + 1], "wt") as out:
     out.write(json.dumps({"kind": "acceptance_trace"}) + chr(10))
     for i in range(prompts):
-        out.write(json.dumps({"prompt": i, "steps": steps, "tokens": []}) + chr(10))
+        out.write(json.dumps({"prompt": i, "tokens": [], **record}) + chr(10))
 """
 
 
 def load(name):
     loader = importlib.machinery.SourceFileLoader(name, str(FOLDER / name))
+    if str(FOLDER) not in sys.path:
+        sys.path.append(str(FOLDER))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
     sys.dont_write_bytecode = True
     loader.exec_module(module)
@@ -38,8 +48,8 @@ def load(name):
 class Reference(unittest.TestCase):
     def test_a_part_of_a_manual_page(self):
         page = "LS(1)\n\nNAME\n       ls - list\n       directories\n\nSYNOPSIS\n       ls\n"
-        self.assertEqual(load("make_prompts").part_of(page, "NAME"), "ls - list\ndirectories")
-        self.assertEqual(load("make_prompts").part_of(page, "BUGS"), "")
+        self.assertEqual(load("prompt_sources.py").part_of(page, "NAME"), "ls - list\ndirectories")
+        self.assertEqual(load("prompt_sources.py").part_of(page, "BUGS"), "")
 
     def test_layers_in_the_middle_are_left_out(self):
         method = load("record_traces").middle_skipped(27, 30)
@@ -56,19 +66,23 @@ class Reference(unittest.TestCase):
     def test_traces_are_counted(self):
         with tempfile.TemporaryDirectory() as temporary:
             folder = pathlib.Path(temporary)
-            (folder / "config.json").write_text('{"num_hidden_layers": 30}')
+            (folder / "config.json").write_text('{"num_hidden_layers": 30, "eos_token_id": 2}')
+            (folder / "drafters" / "clover-without-x").mkdir(parents=True)
+            (folder / "drafters" / "clover-without-x" / "training.json").write_text('{"options": {"draft_length": 2}}')
             for kind in load("record_traces").KINDS:
                 (folder / (kind + ".jsonl")).write_text('{"tokens": [1, 2]}\n{"tokens": [3]}\n')
             program = folder / "draftline"
             program.write_text(PROGRAM)
             program.chmod(program.stat().st_mode | stat.S_IEXEC)
             subprocess.run([sys.executable, FOLDER / "record_traces", folder, folder, folder / "out", "--draftline",
-                            program, "--number", "2"], check=True, capture_output=True)
+                            program, "--number", "2", "--drafters", folder / "drafters"], check=True, capture_output=True)
             found = json.loads((folder / "out" / "acceptance.json").read_text())
             self.assertEqual(found["layers"][0]["code"], {"acceptance": 0.5, "steps": 4})
-            lookup = found["lookups"][0]
+            lookup = found["methods"][0]
             self.assertEqual((lookup["prompts"], lookup["steps"], lookup["tokens_per_step"]), (2, 8, 2.0))
-            self.assertTrue(gzip.open(folder / "out" / "middle_27_code.gz").read())
+            clover = found["methods"][-1]  # of each prompt steps from 0, 2 and 3 with one, no and one draft
+            self.assertEqual((clover["method"], clover["steps"], clover["by_prompt"]), ("clover-without-x", 6, [1.667] * 2))
+            self.assertTrue(gzip.open(folder / "out" / "middle_27" / "code.gz").read())
 
     def test_docs_have_the_measured_acceptance(self):
         root = FOLDER.parent.parent
@@ -76,7 +90,7 @@ class Reference(unittest.TestCase):
         page = (root / "docs/explanation/traces.md").read_text()
         kinds = load("record_traces").KINDS
         for method in ("prompt_lookup", "suffix_decoding"):
-            rows = {r["kind"]: "%.2f" % r["tokens_per_step"] for r in measured["lookups"] if r["method"] == method}
+            rows = {r["kind"]: "%.2f" % r["tokens_per_step"] for r in measured["methods"] if r["method"] == method}
             line = next(x for x in page.split("\n") if x.startswith("| `%s`" % method))
             self.assertEqual(line.split("|")[2:-1], [" %s " % rows[kind] for kind in kinds])
         for row in measured["layers"]:

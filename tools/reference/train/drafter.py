@@ -85,6 +85,12 @@ def mean(losses, weights):
     return sum(w * loss for w, (loss, _) in zip(weights, losses)) / sum(weights), [share for _, share in losses]
 
 
+def without_norm(target):
+    """Factors [hidden] that take the weights of the target's final norm from a state: it will pass the norm again."""
+    norm = target.norm.float()
+    return norm.sign() / norm.abs().clamp(min=norm.abs().mean() / 10)
+
+
 def llama_config(target, **more):
     """The keys of a Llama of the target's widths."""
     keys = ("hidden_size", "intermediate_size", "num_attention_heads", "num_key_value_heads", "rms_norm_eps",

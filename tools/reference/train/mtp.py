@@ -3,7 +3,7 @@
 2), and DeepSeek-V3's module (2024, section 2.2), which continues the target's state token by token. The trunk is frozen.
 """
 import torch
-from drafter import Drafter
+from drafter import Drafter, without_norm
 from network import Layer, Norm
 from target import rms_norm
 from torch import nn
@@ -42,6 +42,7 @@ class Sequential(Drafter):
         with torch.no_grad():
             self.join.weight[:, :d] *= 0.1
             self.join.weight[:, d:] = torch.eye(d)
+            self.state_norm.weight.copy_(without_norm(target))
             self.out_norm.weight.copy_(target.norm.float())
 
     decay = 0.8

@@ -2,7 +2,7 @@
 """SpecFormer (Shi et al. 2026, equations 8-10): four of the target's states, attention over the text, then all positions
 at once with attention both ways among them. Two ablations of its table 4."""
 import torch
-from drafter import Drafter
+from drafter import Drafter, without_norm
 from network import Layer, Norm
 from target import attended, rms_norm
 from torch import nn
@@ -27,7 +27,7 @@ class SpecFormer(Drafter):
         self.draft.attention.rope = False
         with torch.no_grad():
             self.down.weight[:, :3 * d] *= 0.1
-            self.down.weight[:, 3 * d:] = torch.eye(d)
+            self.down.weight[:, 3 * d:] = torch.diag(without_norm(target))
             if self.positional_ffn:
                 self.expand.weight.copy_(torch.eye(d).repeat(POSITIONS, 1))
                 self.expand.bias.zero_()
