@@ -4,7 +4,8 @@
 
 The rows are a CSV of aiconfigurator's form (silicon_sample.csv): TTFT and TPOT in ms of a closed loop with `batch_size`
 requests (of one rank, where attention is in data parallel). Each prediction is `draftline simulate` of such a loop, with
-the profile of the row's version. Rows that a scenario can't express are counted, with the reason.
+the profile of the row's version. Rows that a scenario can't express are counted, with the reason, and so are
+measurements inside the 90 % intervals of their predictions, where these have one.
 """
 import argparse
 import collections
@@ -15,6 +16,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import typing
 from pathlib import Path
 
 DEVICES = {"h100_sxm": "h100-sxm", "h200_sxm": "h200", "b200_sxm": "b200", "b300_sxm": "b300", "gb200": "gb200"}
@@ -121,7 +123,7 @@ def requests_at_a_time(row):
 
 
 def predict(program, scenario, row, concurrency):
-    """Mean TTFT and TPOT in ms of a simulated closed loop like the benchmark's, or the reason why there are none."""
+    """The mean TPOT and TTFT of a simulated closed loop like the benchmark's, or the reason why there are none."""
     drawn = inferencex(row)
     lengths = {side: {"distribution": "uniform", "least": round(0.8 * number(row[key])), "most": number(row[key])}
                if drawn else number(row[key]) for side, key in (("prompt", "isl"), ("output", "osl"))}
@@ -134,15 +136,34 @@ def predict(program, scenario, row, concurrency):
     if done.returncode != 0 or not done.stdout.strip():
         return None, re.sub(r"^\S*json#", "", (done.stderr.strip().splitlines() or ["no answer"])[-1])
     answer = json.loads(done.stdout)
-    return (1e3 * answer["ttft"]["mean"]["value"], 1e3 * answer["tpot"]["mean"]["value"]), ""
+    ends = answer.get("interval")
+    return [Compared(1e3 * answer[figure]["mean"]["value"], float(row[f"silicon_{figure}_ms"]),
+                     [1e3 * ends[figure + "_mean"][end] for end in ("low", "high")] if ends else None)
+            for figure in ("tpot", "ttft")], ""
 
 
-def summary(errors):
-    if not errors:
+class Compared(typing.NamedTuple):
+    """A predicted time in ms, the measured one, and the ends of the prediction's 90 % interval."""
+    predicted: float
+    measured: float
+    interval: list[float] | None
+
+    def error(self):
+        return self.predicted / self.measured - 1
+
+    def inside(self):
+        return self.interval[0] <= self.measured <= self.interval[1]
+
+
+def summary(compared):
+    if not compared:
         return "-"
+    errors = [c.error() for c in compared]
     ordered = sorted(abs(e) for e in errors)
     p90 = ordered[min(len(ordered) - 1, int(0.9 * len(ordered)))]
-    return f"{100 * statistics.median(ordered):5.1f} {100 * p90:6.1f} {100 * statistics.median(errors):+6.1f}"
+    known = [c.inside() for c in compared if c.interval]
+    return (f"{100 * statistics.median(ordered):5.1f} {100 * p90:6.1f} {100 * statistics.median(errors):+6.1f} "
+            f"{sum(known):4d}/{len(known):<4d}")
 
 
 def main():
@@ -171,16 +192,17 @@ def main():
         if why:
             unsaid[re.sub(r"[0-9.]+ GiB", "x GiB", why)[:100]] += 1
             continue
-        measured = float(row["silicon_ttft_ms"]), float(row["silicon_tpot_ms"])
-        errors[label][0].append(predicted[1] / measured[1] - 1)
-        errors[label][1].append(predicted[0] / measured[0] - 1)
+        tpot, ttft = predicted
+        errors[label][0].append(tpot)
+        errors[label][1].append(ttft)
         table.append([label, scenario["engine"], row["tp_size"], row["attention_dp_size"], row["moe_ep_size"],
-                      concurrency, row["isl"], row["osl"], f"{measured[1]:.3f}", f"{predicted[1]:.3f}",
-                      f"{measured[0]:.1f}", f"{predicted[0]:.1f}"])
+                      concurrency, row["isl"], row["osl"], f"{tpot.measured:.3f}", f"{tpot.predicted:.3f}",
+                      f"{ttft.measured:.1f}", f"{ttft.predicted:.1f}"]
+                     + [f"{end:.3f}" for c in predicted for end in c.interval or ()])
         if count % 100 == 0:
             print(f"\r{count} rows", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
-    print(f"{'group':58s} rows  TPOT: median, P90, signed   TTFT: median, P90, signed (%)")
+    print(f"{'group':58s} rows  TPOT: median, P90, signed (%), in 90 %   TTFT: the same")
     pooled = collections.defaultdict(lambda: ([], []))
     for label, (tpot, ttft) in sorted(errors.items()):
         print(f"{label:58s} {len(tpot):4d}  {summary(tpot)}       {summary(ttft)}")
@@ -198,7 +220,7 @@ def main():
         with args.out.open("w", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(["group", "version", "tp", "dp", "ep", "batch", "prompt", "output", "tpot", "tpot_predicted",
-                             "ttft", "ttft_predicted"])
+                             "ttft", "ttft_predicted", "tpot_low", "tpot_high", "ttft_low", "ttft_high"])
             writer.writerows(table)
 
 
