@@ -7,6 +7,7 @@
 
 #include "core/quantity_text.h"
 #include "predict/device_memory.h"
+#include "predict/link_errors.h"
 #include "predict/prefix_reuse.h"
 #include "predict/setup_warnings.h"
 #include "predict/step_modes.h"
@@ -91,10 +92,7 @@ Predictor::Predictor(Pricer& pricer, const Setup& s, const MethodChoice& m, Inte
     errors_.of[KernelKind::recurrence].reset();
     errors_.why[KernelKind::recurrence] = what + " was not measured";
   }
-  if (has_extended_links(s)) {
-    errors_.of[KernelKind::communication].reset();
-    errors_.why[KernelKind::communication] = "groups of so many devices were not measured";
-  }
+  set_link_errors(errors_, s);
   if (has_ungated_experts(*s.transformer)) {
     errors_.experts_as_gemm = false;
     errors_.of[KernelKind::experts].reset();

@@ -12,26 +12,12 @@ static double square(double x) { return x * x; }
 
 // Of a transferred fit it holds what the transfer costs.
 static std::optional<RatioInterval> error_of(const Origin& o) { return o.interval; }
-static std::optional<RatioInterval> error_of(const LinkTable& t) {
-  return t.origin.borrowed_from.empty() ? t.origin.interval : std::nullopt;
-}
 
 // The union of two intervals, for kernels that use both fits; none if either is unknown.
 static std::optional<RatioInterval> wider(const std::optional<RatioInterval>& a,
                                           const std::optional<RatioInterval>& b) {
   if (!a || !b) return std::nullopt;
   return RatioInterval{std::min(a->low, b->low), std::max(a->high, b->high)};
-}
-
-// An engine may call any library that the device has: the widest of their intervals, where all have one.
-static std::optional<RatioInterval> error_of(const Links& links) {
-  std::optional<RatioInterval> widest;
-  for (const LinkTable& t : links.tables) {
-    const auto one = error_of(t);
-    if (!one) return std::nullopt;
-    widest = widest ? RatioInterval{std::min(widest->low, one->low), std::max(widest->high, one->high)} : *one;
-  }
-  return widest;
 }
 
 // The widest error of all products: of the network's, of what of it keeps 16 bits, and of a drafter's.
@@ -103,14 +89,7 @@ static KnownErrors known_errors_of(const GpuModel& gpu, const ChosenFits& fits, 
 
 KnownErrors known_errors(const Device& d, const ChosenFits& fits, const AttentionChoice& attention) {
   const auto* cpu = d.cpu();
-  KnownErrors errors = cpu != nullptr ? known_errors_of(*cpu) : known_errors_of(d.gpu(), fits, attention);
-  errors.of[KernelKind::communication] = error_of(d.links);
-  if (d.links.tables.empty()) return errors;
-  const Origin& links = d.links.tables.front().origin;
-  if (!links.borrowed_from.empty())
-    errors.why[KernelKind::communication] = "the times are those of " + links.borrowed_from;
-  else if (links.kind == "guess") errors.why[KernelKind::communication] = "the times are a guess";
-  return errors;
+  return cpu != nullptr ? known_errors_of(*cpu) : known_errors_of(d.gpu(), fits, attention);
 }
 
 // The share of a step's time that waits for each kind of kernel; experts are added to GEMMs where they share their

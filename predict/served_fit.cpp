@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "predict/link_errors.h"
 #include "predict/prediction_interval.h"
 #include "predict/served_warnings.h"
 
@@ -64,7 +65,8 @@ static std::optional<RatioInterval> step_interval(const ServedPoint& p, const En
   const StepBreakdown step = method.step_price(sequences).breakdown(p.run.context);
   const auto effects = method.term_effects(sequences, p.run.context, p.run.tokens_per_step);
   const UncertainStep uncertain(step, effects);
-  const KnownErrors errors = known_errors(*p.setup.device, p.setup.precision, attention_of(p.setup));
+  KnownErrors errors = known_errors(*p.setup.device, p.setup.precision, attention_of(p.setup));
+  set_link_errors(errors, p.setup);
   const auto interval = prediction_interval(errors, uncertain, p.run.speculates() ? &uncertain : nullptr);
   return interval ? std::optional(interval->step_time) : std::nullopt;
 }

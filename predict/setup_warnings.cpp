@@ -76,12 +76,6 @@ std::string others_links(const Setup& s) {
   return o.kind == "guess" ? "the times of communication are a guess (" + o.locator + ")" + unknown : "";
 }
 
-std::vector<Collective> collectives_of(const Setup& s) {
-  if (s.parallel.attention_replicas == 1) return {Collective::all_reduce};
-  if (s.parallel.all_to_all) return {Collective::all_reduce, Collective::all_to_all};
-  return {Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter};
-}
-
 // Warns of groups of more devices than were measured.
 std::string extended_links(const Setup& s) {
   const Links& links = s.device->links;
@@ -182,6 +176,12 @@ std::string unmeasured_recurrence(const TransformerShape& s) {
       return "the delta rule with a decay for each column of keys (KDA)";
   }
   return "";
+}
+
+std::vector<Collective> collectives_of(const Setup& s) {
+  if (s.parallel.attention_replicas == 1) return {Collective::all_reduce};
+  if (s.parallel.all_to_all) return {Collective::all_reduce, Collective::all_to_all};
+  return {Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter};
 }
 
 bool has_extended_links(const Setup& s) { return !extended_links(s).empty(); }

@@ -14,6 +14,8 @@ std::string unmeasured_attention(const TransformerShape&);
 // The recurrence of some of its layers whose kernels nobody measured; empty if there is none.
 std::string unmeasured_recurrence(const TransformerShape&);
 
+// The operations between the devices of its layers.
+std::vector<Collective> collectives_of(const Setup&);
 // Whether it has groups of more devices than were measured.
 bool has_extended_links(const Setup&);
 

@@ -53,6 +53,20 @@ Seconds collective_time(const Links& links, const EngineLinks& engine, const Col
   return wait + links.time(*table, call.ranks, message);
 }
 
+std::vector<const LinkTable*> tables_of_calls(const Links& links, const EngineLinks& engine, Collective c, int ranks) {
+  if (c != Collective::all_reduce)
+    if (const LinkTable* table = links.any(c, ranks)) return {table};
+  std::vector<const LinkTable*> tables;
+  for (const LinkRule& rule : engine.all_reduce) {
+    const LinkTable* table = links.find(rule.library, Collective::all_reduce, ranks);
+    if (table == nullptr || !rule.holds(links, ranks, Bytes{})) continue;
+    tables.push_back(table);
+    if (!rule.below) return tables;  // of larger messages too
+  }
+  if (const LinkTable* table = links.any(Collective::all_reduce, ranks)) tables.push_back(table);
+  return tables;
+}
+
 EngineLinks read_engine_links(const Reader& in, std::vector<std::string>& guesses) {
   EngineLinks links;
   const auto note = [&](const Reader& entry, const char* name) {

@@ -34,6 +34,8 @@ struct EngineLinks {
 // all-gather or a reduce-scatter. For an all-to-all it is an all-reduce of all bytes, an upper bound with twice the
 // traffic. Throws InputErrors that name the device if no table has points for `ranks` ranks.
 Seconds collective_time(const Links&, const EngineLinks&, const CollectiveCall&, const std::string& device);
+// The tables that collective_time uses for messages of any size; of an operation without a table those of all-reduce.
+std::vector<const LinkTable*> tables_of_calls(const Links&, const EngineLinks&, Collective, int ranks);
 
 // Reads "links" of a profile. Names of values that were not measured are added to `guesses`.
 EngineLinks read_engine_links(const Reader&, std::vector<std::string>& guesses);

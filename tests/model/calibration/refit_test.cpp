@@ -70,6 +70,7 @@ TEST_CASE("links calibrated from their tables are the shipped ones, point by poi
     });
     REQUIRE(known != before.at("tables").end());
     INFO(device << " " << call_of(table));
+    CHECK(table.value("interval", OrderedJson()) == known->value("interval", OrderedJson()));
     REQUIRE(table.at("groups").size() == known->at("groups").size());
     for (std::size_t g = 0; g < table.at("groups").size(); ++g) {
       const OrderedJson &ours = table.at("groups").at(g), &theirs = known->at("groups").at(g);

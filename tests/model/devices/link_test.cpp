@@ -123,6 +123,28 @@ TEST_CASE("an engine's first rule that holds, and whose library has a table, cho
   CHECK_THROWS_AS(sum({}, engine, 2, kKiB), InputErrors);
 }
 
+TEST_CASE("the tables of an engine's calls are those of its rules, up to the first for messages of any size") {
+  const Links links{true, "9.0", {table("nccl", 4), table("one_shot", 1), table("two_shot", 2), table("other", 3)}};
+  EngineLinks engine;
+  engine.all_reduce = {{"one_shot", {2}, Bytes{2 * kKiB}, false, ""},
+                       {"symmetric_memory", {}, {}, false, ""},  // no table
+                       {"two_shot", {2, 8}, Bytes{32 * kKiB}, true, ""},
+                       {"nccl", {}, {}, false, ""},
+                       {"other", {}, {}, false, ""}};
+  const auto names = [&](Collective c, int ranks) {
+    std::string all;
+    for (const LinkTable* t : tables_of_calls(links, engine, c, ranks)) all += t->library + " ";
+    return all;
+  };
+  CHECK(names(Collective::all_reduce, 2) == "one_shot two_shot nccl ");
+  CHECK(names(Collective::all_reduce, 8) == "two_shot nccl ");
+  CHECK(names(Collective::all_gather, 8) == "two_shot nccl ");  // it takes the times of all-reduces
+  engine.all_reduce.pop_back();
+  engine.all_reduce.pop_back();
+  CHECK(names(Collective::all_reduce, 8) == "two_shot nccl ");  // larger messages take any table, the first
+  CHECK(names(Collective::all_reduce, 16).empty());
+}
+
 TEST_CASE("a rule holds for one compute capability, or for a generation's") {
   CHECK(has_capability("", "8.6"));
   CHECK(has_capability("", ""));
