@@ -176,12 +176,12 @@ struct PowerFit {
 
 // Operand formats below 16 bits that have separate matrix kernels. fp8: scales per column and row; fp8_static: one
 // scale for all inputs, known in advance; fp8_block: scales per block of 128; nvfp4: 4-bit floating point with scales
-// per block of 16.
-enum class NarrowFormat : std::uint8_t { fp8, fp8_static, fp8_block, nvfp4 };
+// per block of 16; int4_wo: weights of 4-bit integers alone, which are unpacked and multiplied in 16 bits.
+enum class NarrowFormat : std::uint8_t { fp8, fp8_static, fp8_block, nvfp4, int4_wo };
 inline constexpr std::array kNarrowFormats{NarrowFormat::fp8, NarrowFormat::fp8_static, NarrowFormat::fp8_block,
-                                           NarrowFormat::nvfp4};
-inline constexpr std::array<std::string_view, kNarrowFormats.size()> kNarrowFormatNames{"fp8", "fp8_static",
-                                                                                        "fp8_block", "nvfp4"};
+                                           NarrowFormat::nvfp4, NarrowFormat::int4_wo};
+inline constexpr std::array<std::string_view, kNarrowFormats.size()> kNarrowFormatNames{
+    "fp8", "fp8_static", "fp8_block", "nvfp4", "int4_wo"};
 constexpr std::string_view name(NarrowFormat f) { return kNarrowFormatNames[at(f)]; }
 
 // The fits of kernels with narrow operands, as far as they were measured.

@@ -18,11 +18,13 @@ void replace(std::optional<Fit>& fit, const std::optional<Fit>& by) {
   if (by) fit = by;
 }
 
-// A library's kernels of fp8 take one static scale too, unless it has other kernels for it.
+// A library's kernels of fp8 take one static scale too, unless it has other kernels for it. Its kernels that unpack
+// weights are its own.
 template <class Fit>
 void replace(NarrowFits<Fit>& fits, const NarrowFits<Fit>& by) {
   using enum NarrowFormat;
   if (by[fp8] && !by[fp8_static]) fits[fp8_static].reset();
+  fits[int4_wo].reset();
   for (const NarrowFormat format : kNarrowFormats) replace(fits[format], by[format]);
 }
 

@@ -16,11 +16,13 @@ bool holds_for(NarrowFormat fit, NarrowFormat format) {
   return fit == NarrowFormat::fp8 && format == NarrowFormat::fp8_static;
 }
 
-// All fits were measured on floating-point operands.
+// All fits but those of int4_wo were measured on floating-point operands.
 template <class Fit>
 std::pair<const Fit*, bool> nearest(const NarrowFits<Fit>& narrow, const Fit* wide, const Order& order,
                                     NarrowFormat format, bool integers) {
-  if (const auto& own = narrow[format]) return {&*own, integers};
+  const bool unpacked = format == NarrowFormat::int4_wo;
+  if (const auto& own = narrow[format]) return {&*own, integers && !unpacked};
+  if (unpacked) return {wide, true};  // by the other kernels that multiply in 16 bits
   for (const NarrowFormat other : order)
     if (const auto& fit = narrow[other]) return {&*fit, integers || !holds_for(other, format)};
   return {wide, true};
@@ -45,6 +47,7 @@ Operands operands_of(NarrowFormat f) {
     case NarrowFormat::nvfp4: return {DType::fp4, DType::fp4, Scaling::rows, 8.0 / 16};  // an 8-bit scale for each 16
     case NarrowFormat::fp8_block: return {DType::fp8, DType::fp8, Scaling::blocks, 0};
     case NarrowFormat::fp8_static: return {DType::fp8, DType::fp8, Scaling::tensor, 0};
+    case NarrowFormat::int4_wo: return {DType::int4, DType::bf16, Scaling::rows, 16.0 / 128};  // groups of 128
     default: return {DType::fp8, DType::fp8, Scaling::rows, 0};
   }
 }
@@ -55,6 +58,7 @@ Operands operands_of(const LinearFormat& f, DType activations) {
 
 std::optional<NarrowFormat> multiplied_in(const Device& d, const Operands& o) {
   const DType wider = bits_of(o.weights) >= bits_of(o.activations) ? o.weights : o.activations;
+  if (o.weights == DType::int4 && bits_of(wider) == 16) return NarrowFormat::int4_wo;
   if (bits_of(wider) > 8 || d.peak_of(wider).value <= 0) return std::nullopt;
   if (bits_of(wider) == 4) return NarrowFormat::nvfp4;
   switch (o.scaling) {

@@ -18,11 +18,11 @@ struct Operands {
 };
 Operands operands_of(const Gemm&);
 Operands operands_of(const ExpertMlp&);
-Operands operands_of(NarrowFormat);  // both operands in this format
+Operands operands_of(NarrowFormat);  // both operands in this format; of int4_wo the weights
 Operands operands_of(const LinearFormat&, DType activations);
 
-// The narrow format in which the device multiplies these operands. None: they are multiplied in 16 bits; a library
-// widens the narrower operand, or both if the device has no rate in their format.
+// The narrow format whose kernels multiply these operands. None: they are multiplied in 16 bits; a library widens the
+// narrower operand, or both if the device has no rate in their format.
 std::optional<NarrowFormat> multiplied_in(const Device&, const Operands&);
 
 // A fit, and whether it is a guess for these operands. A guess uses the shares and times of another format's kernels

@@ -257,11 +257,13 @@ TEST_CASE("layers of experts are used, but for what is told") {
                                                     "a,bfloat16,1,4096,14336,2,8,1,8,balanced,0.4\n"
                                                     "b,float16,1,4096,14336,2,8,1,1,balanced,0.4\n"
                                                     "a,int4_wo,1,4096,14336,2,8,1,1,balanced,0.4\n"
+                                                    "a,w4a16_mxfp4,1,4096,14336,2,8,1,1,balanced,0.4\n"
                                                     "a,nvfp4,1,4096,14336,2,8,1,1,balanced,0.4\n")
                                .read();
   REQUIRE(all.times.experts.size() == 2);
   CHECK(all.times.experts[1].intermediate == 7168);  // one rank's
+  REQUIRE(all.times.narrow_experts[static_cast<std::size_t>(NarrowFormat::int4_wo)].size() == 1);
   CHECK(told(all, "moe.csv") ==
-        "2 of 6; 1 int4_wo, a format that has no fit of its own; 1 nvfp4, in which the datasheet has no rate; "
+        "3 of 7; 1 w4a16_mxfp4, a format that has no fit of its own; 1 nvfp4, in which the datasheet has no rate; "
         "1 of another library than a, which has most; 1 whole experts divided among devices, which no fit uses");
 }

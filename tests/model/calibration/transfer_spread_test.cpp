@@ -106,8 +106,9 @@ void add_experts(Ratios& to, const Device& own, const Device& transferred) {
   };
   const auto measured = [](const std::optional<ExpertFit>& fit) { return fit && fit->origin.borrowed_from.empty(); };
   if (measured(own.gpu().experts) && measured(transferred.gpu().experts)) add({});
-  for (const NarrowFormat format : kNarrowFormats)
-    if (measured(own.gpu().narrow_experts[format]) && measured(transferred.gpu().narrow_experts[format]))
+  for (const NarrowFormat format : kNarrowFormats)  // int4_wo was measured on the layers of one network
+    if (format != NarrowFormat::int4_wo && measured(own.gpu().narrow_experts[format]) &&
+        measured(transferred.gpu().narrow_experts[format]))
       add(operands_of(format));
 }
 

@@ -52,6 +52,14 @@ TEST_CASE("a library's fp8 kernels take static scales too, in place of another l
   CHECK_FALSE(mine.guess);
 }
 
+TEST_CASE("another library's kernels that unpack weights are not this one's") {
+  Device d = with_libraries(R"({"mine": {"gemm_fp8": )" + std::string(kFit) + "}}");
+  d.gpu().narrow_experts[NarrowFormat::int4_wo] = ExpertFit{};
+  const Operands unpacked = operands_of(NarrowFormat::int4_wo);
+  CHECK_FALSE(expert_fit(d, unpacked).guess);
+  CHECK(expert_fit(with_library_fits(d, "mine"), unpacked).guess);
+}
+
 TEST_CASE("a library that was not measured, none, and a CPU leave the device as it is") {
   const Device d = with_libraries(R"({"mine": {"gemm": )" + std::string(kFit) + "}}");
   for (const char* name : {"", "another"}) {

@@ -107,6 +107,22 @@ TEST_CASE("experts with a scale a row take the fit of blocks before that of one 
   CHECK(chosen_of({fp8_static, fp8_block}, kInt8) == Of("fp8_block", true));
 }
 
+TEST_CASE("experts whose weights alone have 4 bits have a fit of their own, or that of 16 bits, which is a guess") {
+  const Operands unpacked = operands_of(NarrowFormat::int4_wo), wide_scales{DType::int4, DType::fp16, Scaling::rows, 1};
+  Device d = device(true, true, true);
+  d.gpu().experts = ExpertFit{};
+  d.gpu().narrow_experts[NarrowFormat::fp8] = ExpertFit{};
+  CHECK(expert_fit(d, unpacked).fit == &*d.gpu().experts);
+  CHECK(expert_fit(d, unpacked).guess);
+  d.gpu().narrow_experts[NarrowFormat::int4_wo] = ExpertFit{};
+  for (const Operands& o : {unpacked, wide_scales}) {
+    CHECK(expert_fit(d, o).fit == &*d.gpu().narrow_experts[NarrowFormat::int4_wo]);
+    CHECK_FALSE(expert_fit(d, o).guess);
+  }
+  CHECK(expert_fit(d, {DType::int4, DType::int4}).fit != &*d.gpu().narrow_experts[NarrowFormat::int4_wo]);
+  CHECK(chosen(d, unpacked) == Chosen{1, true});  // products have no fit of it
+}
+
 TEST_CASE("on Hopper experts with a scale a row are faster than in 16 bits, those with one static scale slower") {
   const Device d = known_device(GENERATE("h100-sxm", "h200"));
   const auto time = [&](const Operands& o) {  // of a layer of Qwen3-30B-A3B
