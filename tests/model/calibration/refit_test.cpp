@@ -40,6 +40,11 @@ nlohmann::json coefficients(const OrderedJson& block) {
   return values;
 }
 
+// In whatever order a file has its ends; null: there is none.
+nlohmann::json interval_of(const OrderedJson& table) {
+  return table.contains("interval") ? nlohmann::json::parse(table.at("interval").dump()) : nlohmann::json();
+}
+
 std::string call_of(const OrderedJson& table) {
   return table.at("library").get<std::string>() + " " + table.at("collective").get<std::string>();
 }
@@ -70,7 +75,7 @@ TEST_CASE("links calibrated from their tables are the shipped ones, point by poi
     });
     REQUIRE(known != before.at("tables").end());
     INFO(device << " " << call_of(table));
-    CHECK(table.value("interval", OrderedJson()) == known->value("interval", OrderedJson()));
+    CHECK(interval_of(table) == interval_of(*known));
     REQUIRE(table.at("groups").size() == known->at("groups").size());
     for (std::size_t g = 0; g < table.at("groups").size(); ++g) {
       const OrderedJson &ours = table.at("groups").at(g), &theirs = known->at("groups").at(g);
