@@ -6,11 +6,10 @@
 namespace draftline {
 namespace {
 
-const LibraryFits* fits_of(const Device& d, std::string_view library) {
-  const auto* gpu = std::get_if<GpuModel>(&d.model);
-  if (gpu == nullptr) return nullptr;
-  const auto found = std::ranges::find(gpu->libraries, library, &LibraryFits::library);
-  return found == gpu->libraries.end() ? nullptr : &*found;
+// Those of the library; empty ones if it was not measured on the device.
+LibraryFits fits_of(const GpuModel& gpu, std::string_view library) {
+  const auto found = std::ranges::find(gpu.libraries, library, &LibraryFits::library);
+  return found == gpu.libraries.end() ? LibraryFits{} : *found;
 }
 
 template <class Fit>
@@ -30,13 +29,17 @@ void replace(NarrowFits<Fit>& fits, const NarrowFits<Fit>& by) {
 
 }  // namespace
 
-bool has_library_fits(const Device& d, std::string_view library) { return fits_of(d, library) != nullptr; }
+bool has_library_fits(const Device& d, std::string_view library) {
+  const auto* gpu = std::get_if<GpuModel>(&d.model);
+  if (gpu == nullptr || library.empty()) return false;
+  return gpu->narrow_experts[NarrowFormat::int4_wo] ||
+         std::ranges::find(gpu->libraries, library, &LibraryFits::library) != gpu->libraries.end();
+}
 
 Device with_library_fits(Device d, std::string_view library) {
-  const LibraryFits* found = fits_of(d, library);
-  if (found == nullptr) return d;
-  const LibraryFits fits = *found;
+  if (!has_library_fits(d, library)) return d;
   GpuModel& gpu = d.gpu();
+  const LibraryFits fits = fits_of(gpu, library);
   gpu.libraries.clear();
   if (fits.gemm) gpu.gemm = *fits.gemm;
   replace(gpu.experts, fits.experts);

@@ -8,10 +8,12 @@
 
 namespace draftline {
 
+// Whether the library's kernels are priced otherwise than by the device's own fits.
 bool has_library_fits(const Device&, std::string_view library);
 
-// The device with the fits of a library in place of its own, as far as it has them, and without alternatives; the
-// device itself for a library that was not measured on it, for an empty name, and for a CPU.
+// The device with the fits of a library in place of its own, as far as it has them, and without alternatives. Kernels
+// that unpack 4-bit weights are a library's own (Marlin's are those of vLLM and SGLang, whose profiles name none): with
+// a library for which the device has none, such weights have no fit. The device itself for an empty name and a CPU.
 Device with_library_fits(Device, std::string_view library);
 
 }  // namespace draftline

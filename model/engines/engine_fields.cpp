@@ -77,7 +77,8 @@ const auto kEngine = std::to_array<EngineField>({
     // kernels
     {{"kernels", &E::kernels, kAny, "",
       "library of products and experts: the fits that a device's file has for it under `libraries` replace the others "
-      "of the file. Empty, or not measured on the device: the others, mostly of vLLM's kernels"}},
+      "of the file. Empty, or not measured on the device: the others, mostly of vLLM's kernels. Kernels that unpack "
+      "4-bit weights (Marlin's, of vLLM and SGLang) hold for no other library"}},
     // kernels that multiply row by row
     {{"row_work", &E::row_work, kNumber, "device, each weight of a product",
       "arithmetic of kernels that multiply row by row: pairs of rows and operations at the device's fp32 rate, between "

@@ -57,7 +57,11 @@ TEST_CASE("another library's kernels that unpack weights are not this one's") {
   d.gpu().narrow_experts[NarrowFormat::int4_wo] = ExpertFit{};
   const Operands unpacked = operands_of(NarrowFormat::int4_wo);
   CHECK_FALSE(expert_fit(d, unpacked).guess);
-  CHECK(expert_fit(with_library_fits(d, "mine"), unpacked).guess);
+  for (const char* library : {"mine", "not_measured"}) {
+    CHECK(has_library_fits(d, library));
+    CHECK(expert_fit(with_library_fits(d, library), unpacked).guess);
+  }
+  CHECK_FALSE(expert_fit(with_library_fits(d, ""), unpacked).guess);
 }
 
 TEST_CASE("a library that was not measured, none, and a CPU leave the device as it is") {
