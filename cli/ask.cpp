@@ -108,8 +108,8 @@ void add_ask(CLI::App& app, Action& chosen) {
   add("--prompt", q.prompts, "tokens of the prompt; default 512");
   add("--output", q.outputs, "tokens of the output; default 256");
   add("--acceptance", q.acceptance,
-      "a server's metrics, log or benchmark; a rate, 0.7; shares by position, 0.8,0.63,0.48; or JSON. Default: a\n"
-      "guess");
+      "a server's metrics, log or benchmark; a rate, 0.7; shares by position, 0.8,0.63,0.48; a trace by name\n"
+      "(`draftline list traces`); or JSON. Default: a guess");
   add("--rate", q.rate, "requests per second: simulates serving");
   verb->add_flag("--plan", q.plans, "with --rate: the cheapest fleet");
   verb->add_option("--slo", q.targets, "with --rate: a latency target, as ttft_p99=\"500 ms\"; may be repeated")

@@ -35,6 +35,7 @@ struct Action {
 };
 void add_run(CLI::App&, Action& chosen);
 void add_list(CLI::App&, Action& chosen);
+void add_traces(CLI::App&, Action& chosen);
 void add_probe(CLI::App&, Action& chosen);
 void add_calibrate(CLI::App&, Action& chosen);
 void add_decode(CLI::App&, Action& chosen);

@@ -8,10 +8,12 @@
 #include "cli/command.h"
 #include "core/json_in_order.h"
 #include "core/json_writer.h"
+#include "core/printable.h"
 #include "core/text_file.h"
 #include "decoder/op_work.h"
 #include "decoder/priced/backend.h"
 #include "inputs/catalogue.h"
+#include "inputs/shipped_traces.h"
 #include "methods/decoder.h"
 #include "methods/table.h"
 #include "model/kernels/kernel_time.h"
@@ -19,6 +21,7 @@
 #include "reports/data_entry.h"
 #include "reports/engine_reference.h"
 #include "reports/figure.h"
+#include "reports/trace_report.h"
 
 namespace draftline::cli {
 
@@ -194,6 +197,29 @@ std::vector<ListedPaper> listed_papers(const Common& common) {
   return all;
 }
 
+struct ListedTrace {
+  std::string name;
+  Trace trace;
+  TraceOrigin origin;
+};
+Facts<ListedTrace> facts_of_traces() {
+  using T = ListedTrace;
+  return {fact<T>("name", [](const T& t) { return t.name; }),
+          fact<T>("method", [](const T& t) { return recorded_method(t.trace.header().method); }),
+          fact<T>("task", [](const T& t) { return t.trace.header().task; }),
+          fact<T>("prompts", [](const T& t) { return t.trace.prompts(); }),
+          fact<T>("tokens_per_step", "tok/step", [](const T& t) { return t.trace.mean_length(own_plan(t.trace)); }),
+          fact<T>("target", [](const T& t) { return t.trace.header().target; }),
+          fact<T>("source", [](const T& t) { return t.origin.source + ", " + t.origin.locator; })};
+}
+ListedTrace listed_trace(const std::string& name, const Common& common) {
+  const auto found = find_trace(name, {}, disk(), common.data);
+  if (const auto* why = std::get_if<std::string>(&found)) throw InputErrors(*why);
+  const TraceFile& file = std::get<TraceFile>(found);
+  return {name, Trace::read(file.path),
+          file.ships ? origin_of_trace(name, common.data) : TraceOrigin{"own file", name}};
+}
+
 template <class T>
 void print(const Facts<T>& facts, std::span<const T> all, bool json) {
   if (json) {
@@ -232,15 +258,21 @@ nlohmann::ordered_json all_sources(const Common& common) {
   return json_in_order(read_text_file(common.data / "sources.json"));
 }
 
-// One entry of a list: its facts, a line each, and with `file` every value of that, with its origin.
+// One entry of a list: its facts, a line each.
 template <class T>
-void print_entry(const Facts<T>& facts, const T& one, const std::filesystem::path& file, const Common& common) {
+void print_facts(const Facts<T>& facts, const T& one) {
   const auto columns = columns_of(facts, std::monostate{}, Format::table);
   std::vector<Cell> cells;
   add_cells(cells, columns, one);
   Table table({"fact", "value"});
   for (std::size_t i = 0; i < columns.size(); ++i) table.add({columns[i].title, cells[i].shown});
   std::cout << table.to_text(at(text_width()));
+}
+
+// Also every value of its file, with its origin.
+template <class T>
+void print_entry(const Facts<T>& facts, const T& one, const std::filesystem::path& file, const Common& common) {
+  print_facts(facts, one);
   const auto values = values_of_file(json_in_order(read_text_file(file)));
   std::cout << data_values_text(values) << guesses_text(values)
             << sources_text(sources_in(values), all_sources(common));
@@ -280,6 +312,14 @@ void print_paper(const ListOptions& o, const Common& common) {
             << "\n";
 }
 
+void print_trace(const ListOptions& o, const Common& common) {
+  const ListedTrace one = listed_trace(o.name, common);
+  if (o.json) return print(facts_of_traces(), std::span(&one, 1), true);
+  print_facts(facts_of_traces(), one);
+  std::cout << "\nIn a scenario: \"acceptance\": {\"trace\": \"" << printable(o.name)
+            << "\"}. By position, prompt and step: draftline traces " << printable(o.name) << "\n";
+}
+
 // Everything that is known of one entry.
 void print_one(const ListOptions& o, const Common& common) {
   Catalogue catalogue(common.data);
@@ -289,6 +329,7 @@ void print_one(const ListOptions& o, const Common& common) {
   };
   if (o.kind == "methods") print_method(o, catalogue, common);
   else if (o.kind == "papers") print_paper(o, common);
+  else if (o.kind == "traces") print_trace(o, common);
   else if (o.kind == "engines") print_engine(o, catalogue, common);
   else if (o.kind == "devices") print_named(facts_of_devices(), catalogue.device(o.name));
   else print_named(facts_of_transformers(), catalogue.transformer(o.name));
@@ -319,6 +360,10 @@ int list(const ListOptions& o, const Common& common) {
     print_all(facts_of_transformers(), named([&](const std::string& name) { return catalogue.transformer(name); }));
   } else if (o.kind == "engines") {
     print_all(facts_of_engines(), named([&](const std::string& name) { return catalogue.engine(name); }));
+  } else if (o.kind == "traces") {
+    std::vector<ListedTrace> all;
+    for (const std::string& name : shipped_traces(common.data)) all.push_back(listed_trace(name, common));
+    print_all(facts_of_traces(), all);
   } else {
     print_all(facts_of_papers(), listed_papers(common));
   }
@@ -328,11 +373,11 @@ int list(const ListOptions& o, const Common& common) {
 }  // namespace
 
 void add_list(CLI::App& app, Action& chosen) {
-  auto* verb = app.add_subcommand("list", "list the known methods, devices, transformers, engines or papers");
+  auto* verb = app.add_subcommand("list", "list the known methods, devices, transformers, engines, papers or traces");
   auto o = std::make_shared<ListOptions>();
-  verb->add_option("kind", o->kind, "methods, devices, transformers, engines or papers")
+  verb->add_option("kind", o->kind, "methods, devices, transformers, engines, papers or traces")
       ->required()
-      ->check(CLI::IsMember({"methods", "devices", "transformers", "engines", "papers"}));
+      ->check(CLI::IsMember({"methods", "devices", "transformers", "engines", "papers", "traces"}));
   verb->add_option(
       "name", o->name,
       "the name of one, of which everything is printed: figures, origins, sources and guesses; also a file");

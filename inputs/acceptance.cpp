@@ -28,7 +28,10 @@ std::variant<DraftPlan, std::string> replay_plan(const Acceptance::Traced& trace
   const bool known = methods::find(document.root().at("name").text()) != nullptr;
   std::optional<MethodSpec> recorded = known ? std::optional(MethodSpec(document.root())) : std::nullopt;
   if (recorded && traced.same_drafter) recorded = recorded->with_drafter_of(m.spec);
-  const bool as_recorded = recorded && recorded->as_decoded() == m.spec.as_decoded();
+  const auto compared = [&](const MethodSpec& spec) {
+    return traced.borrowable ? spec.as_decoded().without_drafter() : spec.as_decoded();
+  };
+  const bool as_recorded = recorded && compared(*recorded) == compared(m.spec);
   if (as_recorded && h.steps()) {
     const int drafts = m.method.usual_depth();
     if (h.depth < drafts)  // a recorder notes depth(), the most that the method drafts in any step
@@ -41,7 +44,8 @@ std::variant<DraftPlan, std::string> replay_plan(const Acceptance::Traced& trace
   if (!recorded || recorded->name() != m.spec.name())
     return "the trace was recorded with " + document.root().at("name").text() + ", not with " +
            std::string(m.spec.name());
-  if (!recorded->same_drafter(m.spec)) return "the trace was recorded with another drafter: " + h.method;
+  if (!traced.borrowable && !recorded->same_drafter(m.spec))
+    return "the trace was recorded with another drafter: " + h.method;
   const auto plan = draft_plan(m.method, m.tree());
   if (!plan) return "a tree that grows with the text can only be replayed from a trace of exactly this method";
   if (const auto why = trace.refuses(*plan)) return *why;
@@ -116,6 +120,15 @@ std::vector<std::vector<int>> rank_paths(const Method& method) {
 const Trace* Acceptance::trace() const {
   const auto* traced = std::get_if<Traced>(&form_);
   return traced != nullptr ? traced->trace.get() : nullptr;
+}
+
+bool Acceptance::borrowable() const {
+  const auto* traced = std::get_if<Traced>(&form_);
+  return traced != nullptr && traced->borrowable;
+}
+
+std::optional<std::string> Acceptance::other_target(const TransformerShape& target) const {
+  return trace() != nullptr ? trace()->wrong_target(target) : std::nullopt;
 }
 
 const RankAcceptance& Acceptance::ranks() const {
@@ -258,7 +271,7 @@ DraftOutcomes Acceptance::outcomes(const BuiltMethod& m, bool from_start) const 
   }
   if (const auto* of_contexts = table(); of_contexts != nullptr && m.method.drafts_ahead() == 0)
     return DraftOutcomes::from_table(*of_contexts, m.method.usual_depth(), hit_share_);
-  return DraftOutcomes::from_rates(rates_of_steps(m, 0));
+  return DraftOutcomes::from_rates(rates_of_steps(m, 0), intraclass_correlation_);
 }
 
 std::optional<int> Acceptance::longest_chain() const {
@@ -273,7 +286,7 @@ Acceptance Acceptance::of_other_lengths(int draft_length) const {
   if (!is_mean()) return *this;
   const auto* share = std::get_if<AcceptedShare>(&form_);
   const double tokens = share != nullptr ? share->mean_length(draft_length) : std::get<MeanLength>(form_).tokens;
-  return Acceptance(Rate{iid_rate(tokens, draft_length)}, text_, hit_share_);
+  return Acceptance(Rate{iid_rate(tokens, draft_length)}, text_, hit_share_, intraclass_correlation_);
 }
 
 }  // namespace draftline

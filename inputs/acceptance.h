@@ -51,13 +51,17 @@ class Acceptance {
     std::shared_ptr<const Trace> trace;  // null if it can't be read, which is noted as a mistake
     RankAcceptance levels;               // shares of ranks in the trace; empty if it has no ranks
     bool same_drafter = false;  // the trace's drafter has the same weights as the method's, whatever their names
+    bool borrowable = false;    // whether it may stand for the acceptance of another target and drafter
   };
   // An acceptance is unknown, one of the forms above, or a table of a chain's rates by context and draft length.
   using Form = std::variant<std::monostate, Rates, Rate, MeanLength, AcceptedShare, Ranks, Traced, AcceptanceTable>;
 
   Acceptance() = default;  // unknown
-  explicit Acceptance(Form form, std::string text = {}, double hit_share = 1)
-      : form_(std::move(form)), text_(std::move(text)), hit_share_(hit_share) {}
+  explicit Acceptance(Form form, std::string text = {}, double hit_share = 1, double intraclass_correlation = 0)
+      : form_(std::move(form)),
+        text_(std::move(text)),
+        hit_share_(hit_share),
+        intraclass_correlation_(intraclass_correlation) {}
 
   const Form& form() const { return form_; }
   const std::string& text() const { return text_; }  // the scenario's JSON; "" if it gives no acceptance
@@ -68,7 +72,14 @@ class Acceptance {
   // For a look-up drafter: the share of a sequence's steps in which it finds a draft. The form describes only these
   // steps; a trace describes all steps.
   double hit_share() const { return hit_share_; }
-  const Trace* trace() const;           // null if the form is not a trace
+  // Of the accepted drafts of two steps of a request, for drawn outcomes (model/acceptance/request_acceptance); 0: steps
+  // of a request are no more alike than those of different requests. It changes no mean.
+  double intraclass_correlation() const { return intraclass_correlation_; }
+  const Trace* trace() const;  // null if the form is not a trace
+  // Why the trace was not measured on this target: none if it was, or if there is no trace. With borrowable() that is a
+  // warning, else a mistake.
+  std::optional<std::string> other_target(const TransformerShape&) const;
+  bool borrowable() const;
   const RankAcceptance& ranks() const;  // by level, for building optimal trees; empty if unknown
 
   // The table by context and draft length; null if the form is not a table.
@@ -105,11 +116,11 @@ class Acceptance {
   std::vector<double> rates_of_steps(const BuiltMethod&, double context) const;
   Form form_;
   std::string text_;
-  double hit_share_ = 1;
+  double hit_share_ = 1, intraclass_correlation_ = 0;
 };
 
 // Reads the acceptance of the method. Mistakes are noted at the reader. A trace that was recorded with another drafter
-// is a mistake.
+// is a mistake unless it is borrowable.
 Acceptance read_acceptance(const Reader&, const MethodSpec&, Catalogue&);
 
 // The path of ranks from the root to each node of the method's fixed tree; for a chain, paths of zeros.

@@ -13,11 +13,13 @@ namespace draftline {
 namespace {
 
 Acceptance::Traced read_traced(const Reader& in, const MethodSpec& method, Catalogue& catalogue) {
-  const auto trace = catalogue.trace(in);
+  const auto [trace, ships] = catalogue.trace(in.at("trace"));
+  const auto borrowed = in.find("borrowed");
+  const bool borrowable = borrowed ? borrowed->boolean() : ships;
   if (!trace) return {};
   const DrafterIdentity drafter = identity_of_drafter(method, catalogue);
-  if (const auto why = trace->wrong_drafter(drafter)) in.fail(*why);
-  return {trace, trace->rank_acceptance(), trace->has_drafter(drafter)};
+  if (const auto why = trace->wrong_drafter(drafter); why && !borrowable) in.at("trace").fail(*why);
+  return {trace, trace->rank_acceptance(), trace->has_drafter(drafter), borrowable};
 }
 
 // A mean that was measured with another draft length than the method's is taken as one rate.
@@ -45,6 +47,19 @@ Acceptance::Form read_served(const Reader& in, const MethodSpec& method, Catalog
   return rates;
 }
 
+// How alike the steps of a request are; where nothing is said, as it was measured with this method.
+double read_intraclass_correlation(const Reader& in, const Acceptance::Form& form, const MethodSpec& method,
+                                   Catalogue& catalogue) {
+  const bool traced = std::holds_alternative<Acceptance::Traced>(form);
+  const bool drawn_alike = !traced && !std::holds_alternative<AcceptanceTable>(form);
+  const auto given = in.find("intraclass_correlation");
+  if (!given) return drawn_alike ? catalogue.request_correlations(in).of(method.name()) : 0;
+  if (!drawn_alike)
+    given->fail(traced ? "does not apply to a trace, whose prompts differ as they did"
+                       : "does not apply to a \"table\", whose steps are drawn independently");
+  return given->number(0, kMostCorrelation);
+}
+
 }  // namespace
 
 Acceptance read_acceptance(const Reader& in, const MethodSpec& method, Catalogue& catalogue) {
@@ -67,7 +82,7 @@ Acceptance read_acceptance(const Reader& in, const MethodSpec& method, Catalogue
   take("accepted_share", [](const Reader& r) { return Acceptance::AcceptedShare{r.ratio()}; });
   take("ranks", [](const Reader& r) { return Acceptance::Ranks{read_rank_acceptance(r)}; });
   take("table", [](const Reader& r) { return read_acceptance_table(r); });
-  take("trace", [&](const Reader& r) { return read_traced(r, method, catalogue); });
+  take("trace", [&](const Reader&) { return read_traced(in, method, catalogue); });
   take("measured", [&](const Reader& r) { return read_served(r, method, catalogue); });
   if (given != 1)
     in.fail(
@@ -75,8 +90,9 @@ Acceptance read_acceptance(const Reader& in, const MethodSpec& method, Catalogue
         "\"measured\" and \"mean_length\"");
   double hit_share = 1;
   if (const auto hits = in.find("hit_share")) hit_share = hits->ratio();
+  const double correlation = read_intraclass_correlation(in, form, method, catalogue);
   in.done();
-  return Acceptance(std::move(form), in.chosen().dump(), hit_share);
+  return Acceptance(std::move(form), in.chosen().dump(), hit_share, correlation);
 }
 
 }  // namespace draftline

@@ -10,6 +10,7 @@
 #include "inputs/expert_routing.h"
 #include "inputs/kindred_names.h"
 #include "inputs/served_acceptance.h"
+#include "inputs/shipped_traces.h"
 #include "inputs/workload_trace.h"
 #include "model/transformers/described_transformer.h"
 #include "model/transformers/gguf_network.h"
@@ -283,6 +284,9 @@ std::shared_ptr<const TransformerShape> Catalogue::transformer(const Reader& in)
 UsualRouting Catalogue::usual_routing(const Reader& asking) const {
   return read_file_below(asking, data_ / "routing.json", read_usual_routing);
 }
+RequestCorrelations Catalogue::request_correlations(const Reader& asking) const {
+  return read_file_below(asking, data_ / "acceptance.json", read_request_correlations);
+}
 UsualRouting Catalogue::usual_routing() const {
   return read_whole(Document::from_file(data_ / "routing.json", *data_.files), read_usual_routing);
 }
@@ -344,7 +348,20 @@ std::optional<std::string> Catalogue::weights(const TransformerShape* shape) con
   return std::nullopt;
 }
 
-// A file named beside the scenario, read once.
+// A file that the scenario names, read once.
+template <class T, class Read>
+static std::shared_ptr<const T> read_once(std::map<fs::path, std::shared_ptr<const T>>& known, const fs::path& file,
+                                          const Reader& in, InputFiles& input_files, Read read) {
+  auto& entry = known[file];
+  if (!entry) try {
+      entry = std::make_shared<T>(read(file, in.files()));
+      add_file(input_files, file, in.files());
+      in.note_input(file, input_files[file]);
+    } catch (const InputErrors& mistakes) { in.pass_on(mistakes); }
+  return entry;
+}
+
+// A file named beside the scenario.
 template <class T, class Read>
 static std::shared_ptr<const T> recorded(std::map<fs::path, std::shared_ptr<const T>>& known, const Reader& in,
                                          InputFiles& input_files, Read read) {
@@ -363,13 +380,7 @@ static std::shared_ptr<const T> recorded(std::map<fs::path, std::shared_ptr<cons
     in.fail((files.is_folder(file) ? "is a folder, not a file: \"" : "is not a regular file: \"") + name + "\"");
     return nullptr;
   }
-  auto& entry = known[file];
-  if (!entry) try {
-      entry = std::make_shared<T>(read(file, files));
-      add_file(input_files, file, files);
-      in.note_input(file, input_files[file]);
-    } catch (const InputErrors& mistakes) { in.pass_on(mistakes); }
-  return entry;
+  return read_once(known, file, in, input_files, read);
 }
 
 std::shared_ptr<const WorkloadTrace> Catalogue::workload(const Reader& in) {
@@ -379,8 +390,16 @@ std::shared_ptr<const WorkloadTrace> Catalogue::workload(const Reader& in) {
   return trace;
 }
 
-std::shared_ptr<const Trace> Catalogue::trace(const Reader& in) {
-  return recorded(traces_, in, input_files_, Trace::read);
+Catalogue::NamedTrace Catalogue::trace(const Reader& in) {
+  const std::string name = in.text();
+  if (!in.is_string()) return {};
+  const auto found = find_trace(name, in.file().parent_path(), in.files(), data_);
+  if (const auto* why = std::get_if<std::string>(&found)) {
+    in.fail(*why);
+    return {};
+  }
+  const TraceFile& file = std::get<TraceFile>(found);
+  return {read_once(traces_, file.path, in, input_files_, Trace::read), file.ships};
 }
 
 std::shared_ptr<const ServedAcceptance> Catalogue::served_acceptance(const Reader& in) {

@@ -14,6 +14,7 @@
 #include "core/reader.h"
 #include "inputs/expert_routing.h"
 #include "inputs/hub_names.h"
+#include "inputs/request_correlation.h"
 #include "methods/named_file.h"
 #include "model/devices/device.h"
 #include "model/engines/engine.h"
@@ -55,11 +56,17 @@ class Catalogue {
   std::shared_ptr<const TransformerShape> transformer(const NamedNetwork&);
   DrafterConfig drafter(const NamedFile&, DrafterKind);
 
-  // A workload trace (inputs/workload), acceptance trace (trace/trace) or a file that an engine wrote
-  // (inputs/served_acceptance), by its path; null after a mistake.
+  // A workload trace (inputs/workload) or a file that an engine wrote (inputs/served_acceptance), by its path; null
+  // after a mistake.
   std::shared_ptr<const WorkloadTrace> workload(const Reader& in);
-  std::shared_ptr<const Trace> trace(const Reader& in);
   std::shared_ptr<const ServedAcceptance> served_acceptance(const Reader& in);
+  // An acceptance trace (trace/trace), by its path or the name of one that ships (inputs/shipped_traces).
+  struct NamedTrace {
+    std::shared_ptr<const Trace> trace = {};  // null after a mistake
+    bool ships = false;
+  };
+  NamedTrace trace(const Reader& in);
+  RequestCorrelations request_correlations(const Reader& asking) const;
   UsualRouting usual_routing(const Reader& asking) const;
 
   // The weights_name() (trace/trace) of the checkpoint in the folder of the network's config.json; none if there is no

@@ -58,7 +58,11 @@ void check_weights(const Scenario& s, const Catalogue& catalogue) {
     if (!weights) continue;
     for (const MethodChoice& m : s.methods)
       if (const Trace* trace = m.acceptance.trace(); trace != nullptr && !trace->wrong_target(*shape))
-        if (const auto why = trace->wrong_weights(*weights)) m.in->at("acceptance").fail(*why);
+        if (const auto why = trace->wrong_weights(*weights)) {
+          const Reader in = m.in->at("acceptance");
+          if (m.acceptance.borrowable()) in.note(*why);
+          else in.fail(*why);
+        }
   }
 }
 

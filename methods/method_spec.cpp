@@ -186,6 +186,15 @@ MethodSpec MethodSpec::with_drafter_of(const MethodSpec& other) const {
   });
 }
 
+MethodSpec MethodSpec::without_drafter() const {
+  if (!entry_->draft_network && !entry_->checkpoint) return *this;
+  return with([&](Values& v) {
+    v.draft.reset();
+    v.checkpoint.reset();
+    v.own = entry_->parameters.without(*v.own, Decides::drafter);
+  });
+}
+
 MethodSpec MethodSpec::without_drafter_device() const {
   return with([](Values& v) { v.drafter_device.clear(); });
 }

@@ -69,6 +69,8 @@ class MethodSpec {
   MethodSpec with_shard_draft(ShardDraft) const;  // Bug unless the method has a draft network
   MethodSpec with_draft(NamedNetwork) const;
   MethodSpec with_drafter_of(const MethodSpec&) const;  // with its names of draft network and checkpoint
+  // This method without what names or shapes its trained network or heads.
+  MethodSpec without_drafter() const;
 
   // Whether both have the same network or heads, regardless of draft length and tree. Networks are compared by file
   // name.

@@ -35,8 +35,9 @@ void Caveats::note(const Prediction& p) {
 }
 
 std::optional<Mistake> mistake(Recordings& recordings, const Setup& s, const MethodChoice& m) try {
-  if (const Trace* trace = m.acceptance.trace())
-    if (auto why = trace->wrong_target(*s.transformer)) return Mistake{"/acceptance", *std::move(why)};
+  if (auto why = m.acceptance.other_target(*s.transformer); why && !m.acceptance.borrowable())
+    return Mistake{"/acceptance",
+                   *std::move(why) + "; \"borrowed\": true takes its acceptance for this network all the same"};
   const int sequences = s.replica_sequences();
   RecordedMethod& r = *recordings.of(s, m);
   if (auto why = r.refuses(sequences)) return Mistake{"", *std::move(why)};
@@ -98,7 +99,7 @@ Predictor::Predictor(Pricer& pricer, const Setup& s, const MethodChoice& m, Inte
     errors_.of[KernelKind::experts].reset();
     errors_.why[KernelKind::experts] = "experts without a gate were not measured";
   }
-  warnings_ = setup_warnings(s, method_.spec, attention, fits);
+  warnings_ = setup_warnings(s, method_, attention, fits);
   if (!s.transformer->states()) return;
   const StepOutline& step = pricer.recordings().of(s, method_)->step(s.replica_sequences());
   if (const std::string warning = tree_on_states(*s.engine, step); !warning.empty()) warnings_.push_back(warning);

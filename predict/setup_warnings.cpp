@@ -156,6 +156,12 @@ std::string coarse_prefixes(const Setup& s, const MethodSpec& m) {
          "or if there are recurrent states that the engine does not cache";
 }
 
+std::string borrowed_acceptance(const Setup& s, const Acceptance& acceptance) {
+  if (!acceptance.other_target(*s.transformer)) return "";
+  return "the acceptance is borrowed: it was measured on " + acceptance.trace()->header().target + ", not on " +
+         s.transformer->name + ", and its error is not included in the intervals (docs/explanation/traces.md)";
+}
+
 }  // namespace
 
 std::string unmeasured_attention(const TransformerShape& s) {
@@ -191,13 +197,16 @@ bool has_ungated_experts(const TransformerShape& s) {
   return e != nullptr && !is_gated(e->kind);
 }
 
-std::vector<std::string> setup_warnings(const Setup& s, const MethodSpec& m, const AttentionChoice& attention,
+std::vector<std::string> setup_warnings(const Setup& s, const MethodChoice& choice, const AttentionChoice& attention,
                                         const ChosenFits& fits) {
-  std::vector<std::string> all{
-      not_measured(attention), guessed_formats(s, m, fits), slow_experts(s),        divided_blocks(s),
-      others_links(s),         extended_links(s),           another_vendors(s),     no_bf16(s),
-      no_module(s, m),         unmeasured_choice(s),        no_recurrence_times(s), ungated_experts(s),
-      coarse_prefixes(s, m)};
+  const MethodSpec& m = choice.spec;
+  std::vector<std::string> all{not_measured(attention), guessed_formats(s, m, fits),
+                               slow_experts(s),         divided_blocks(s),
+                               others_links(s),         extended_links(s),
+                               another_vendors(s),      no_bf16(s),
+                               no_module(s, m),         unmeasured_choice(s),
+                               no_recurrence_times(s),  ungated_experts(s),
+                               coarse_prefixes(s, m),   borrowed_acceptance(s, choice.acceptance)};
   std::erase(all, "");
   return all;
 }

@@ -23,6 +23,6 @@ bool has_extended_links(const Setup&);
 bool has_ungated_experts(const TransformerShape&);
 
 // The warnings, each a sentence. The choice must be attention_of() of this setup, and the fits its chosen_fits().
-std::vector<std::string> setup_warnings(const Setup&, const MethodSpec&, const AttentionChoice&, const ChosenFits&);
+std::vector<std::string> setup_warnings(const Setup&, const MethodChoice&, const AttentionChoice&, const ChosenFits&);
 
 }  // namespace draftline

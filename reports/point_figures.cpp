@@ -26,6 +26,14 @@ bool traced_on_random_weights(const Scenario& s) {
   });
 }
 
+// Whether an acceptance was measured on another target than one of the scenario's.
+bool borrows_acceptance(const Scenario& s) {
+  return std::ranges::any_of(s.methods, [&](const MethodChoice& m) {
+    return std::ranges::any_of(s.transformers,
+                               [&](const auto& shape) { return m.acceptance.other_target(*shape).has_value(); });
+  });
+}
+
 }  // namespace
 
 bool differ_in_acceptance(const Scenario& s) {
@@ -119,6 +127,14 @@ Figures<PointOf> point_figures(const Scenario* of) {
        },
        "networks that had random weights when the acceptance trace was recorded; absent without any",
        {.show_if = traced_on_random_weights, .in_csv_if = traced_on_random_weights}},
+      {"borrowed_from", "borrowed_from", "acceptance of", "", {},
+       [](P p) {
+         const Acceptance& own = p.method().acceptance;
+         return own.other_target(*p.scenario.transformers[p.point.transformer]) ? Reading(own.trace()->header().target)
+                                                                                : Reading();
+       },
+       "the network on which the acceptance trace was recorded, if it is not the target; absent without any",
+       {.show_if = borrows_acceptance, .in_csv_if = borrows_acceptance}},
       {"prompt_tokens", "prompt_tokens", "prompt", "", {},
        [](P p) { return lengths_of(p, p.scenario.prompt_tokens[p.point.prompt], &ServingChoice::prompt_lengths); },
        "tokens of the prompt, or the lengths of the workload if it has its own",

@@ -276,7 +276,7 @@ ServingResult ServingSweep::serve(const Point& p, const Options& o) {
     out.runs.push_back(
         point->run(seed_of_replication(o.seed, i), serving.targets, i == 0 ? o.observer : nullptr, o.progress));
   if (o.intervals) add_ends(out, p, *point, o.seed);
-  out.warnings = serving_warnings(serving.choices[p.serving], *point, scenario().method(p).spec, out);
+  out.warnings = serving_warnings(serving.choices[p.serving], *point, scenario().method(p), out);
   const auto modes = warnings_of_modes(p, *point, out);
   out.warnings.insert(out.warnings.end(), modes.begin(), modes.end());
   if (o.oracle && point->fleet.parts == 1 && point->drafting.lengths.size() > 1 &&

@@ -90,7 +90,7 @@ std::string bound_by_sequences(const ServingChoice& choice, const ServingPoint& 
 }  // namespace
 
 std::vector<std::string> serving_warnings(const ServingChoice& choice, const ServingPoint& point,
-                                          const MethodSpec& method, const ServingResult& result) {
+                                          const MethodChoice& method, const ServingResult& result) {
   const ServingRun& first = result.runs.front();
   std::vector<std::string> all{beyond_positions(point, first),
                                refused(point, result.runs),

@@ -6,7 +6,7 @@
 namespace draftline {
 
 // The warnings, each a sentence. `result`: the runs of a point, with its limits and servers.
-std::vector<std::string> serving_warnings(const ServingChoice&, const ServingPoint&, const MethodSpec&,
+std::vector<std::string> serving_warnings(const ServingChoice&, const ServingPoint&, const MethodChoice&,
                                           const ServingResult&);
 
 }  // namespace draftline

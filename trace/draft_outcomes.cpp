@@ -14,10 +14,12 @@ namespace draftline {
 
 namespace {
 
+std::uint64_t scaled(double probability) { return static_cast<std::uint64_t>(std::llround(probability * 0x1p32)); }
+
 std::vector<std::uint64_t> survival_of(std::span<const double> rates) {
   std::vector<std::uint64_t> all;
   double survival = 1;
-  for (const double rate : rates) all.push_back(static_cast<std::uint64_t>(std::llround((survival *= rate) * 0x1p32)));
+  for (const double rate : rates) all.push_back(scaled(survival *= rate));
   return all;
 }
 
@@ -30,10 +32,12 @@ int index_of(double context) {
 
 }  // namespace
 
-DraftOutcomes DraftOutcomes::from_rates(std::span<const double> rates) {
+DraftOutcomes DraftOutcomes::from_rates(std::span<const double> rates, double intraclass_correlation) {
   DraftOutcomes out;
   out.survival_ = survival_of(rates);
   out.depth_ = count(rates);
+  if (intraclass_correlation > 0)
+    out.requests_ = std::make_shared<const RequestAcceptance>(chain_lengths(rates), intraclass_correlation);
   return out;
 }
 
@@ -90,6 +94,12 @@ DraftOutcomes::Text DraftOutcomes::text(std::uint64_t seed, std::int64_t request
   t.key[0] = low_word(name.value());
   t.key[1] = low_word(name.value() >> 32);
   if (kept_ && output_tokens > 0) t.kept = kept_->text(seed, request, output_tokens);
+  if (requests_) {
+    Rng rng(seed, "acceptance of a request", at(request));
+    std::vector<std::uint64_t> own;
+    for (const double more : requests_->draw_survival(rng)) own.push_back(scaled(more));
+    t.survival = std::make_shared<const std::vector<std::uint64_t>>(std::move(own));
+  }
   if (begin_.empty()) return t;
   if (from_start_) {
     t.prompt = low_word(at(request) % begin_.size());
@@ -160,7 +170,7 @@ void DraftOutcomes::accepted(std::span<Text> texts, std::span<const int> positio
     const PhiloxLanes::Words words = lanes.first_words();
     for (std::size_t lane = 0; lane < filled; ++lane) {
       const std::size_t i = of[lane];
-      accepted[i] = drafts_of(words[lane], survival_);
+      accepted[i] = drafts_of(words[lane], survival(texts[i]));
       if (texts[i].kept != nullptr) texts[i].kept[positions[i]] = static_cast<std::uint8_t>(accepted[i]);
     }
     filled = 0;

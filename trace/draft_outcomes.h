@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/acceptance/acceptance_table.h"
+#include "model/acceptance/request_acceptance.h"
 #include "trace/trace.h"
 
 namespace draftline {
@@ -23,12 +24,14 @@ class DraftOutcomes {
     std::uint32_t step = 0;               // next recorded step
     std::int32_t prompt_tokens = 0;       // of the request, for acceptance that depends on the context
     std::uint8_t* kept = nullptr;         // stored draws by position; null: none
+    std::shared_ptr<const std::vector<std::uint64_t>> survival = {};  // the request's own; null: that of all requests
   };
 
   DraftOutcomes() = default;  // no drafts
   // Random outcomes of a chain. conditional_rates[j], 0 to 1: the probability that draft j is accepted if all earlier
-  // drafts are.
-  static DraftOutcomes from_rates(std::span<const double> conditional_rates);
+  // drafts are. `intraclass_correlation`, 0 to below 1: of the accepted drafts of two steps of a request
+  // (model/acceptance/request_acceptance).
+  static DraftOutcomes from_rates(std::span<const double> conditional_rates, double intraclass_correlation = 0);
   // Random outcomes of chains of up to `depth` drafts, by context and draft length. `hit_share`: the share of steps
   // that draft.
   static DraftOutcomes from_table(const AcceptanceTable&, int depth, double hit_share);
@@ -85,7 +88,8 @@ class DraftOutcomes {
     return n;
   }
   int draw(const Text&, int position, const std::vector<std::uint64_t>& survival) const;
-  int draw(const Text& t, int position) const { return draw(t, position, survival_); }
+  const std::vector<std::uint64_t>& survival(const Text& t) const { return t.survival ? *t.survival : survival_; }
+  int draw(const Text& t, int position) const { return draw(t, position, survival(t)); }
   int drawn_from_table(const Text&, int position, int drafts) const;
   int replayed(Text&, int position) const;
 
@@ -96,6 +100,7 @@ class DraftOutcomes {
   std::vector<std::uint64_t> tokens_until_;           // emitted at the places in use of this and earlier prompts
   bool recorded_steps_ = false, from_start_ = false;
   std::shared_ptr<const std::vector<OfContexts>> tables_;
+  std::shared_ptr<const RequestAcceptance> requests_;  // how requests differ; null: they do not
   std::shared_ptr<Kept> kept_;
 };
 

@@ -172,6 +172,7 @@ class QuestionBuilder {
     }
     const std::string& text = *q_.acceptance;
     if (catalogue_.data().files->is_file(text)) return {{"measured", path_beside(text)}};
+    if (text.find('/') != text.npos && !text.starts_with('{')) return {{"trace", text}};  // a name, as no file has it
     if (text.starts_with('{')) try {
         return json_value(text);
       } catch (const InputErrors& wrong) { throw InputErrors(std::string("--acceptance: ") + wrong.what()); }
@@ -179,8 +180,9 @@ class QuestionBuilder {
     for (const std::string& part : split_list(text)) {
       const auto rate = whole_value<double>(part);
       if (!rate)
-        throw InputErrors("--acceptance: " + in_quotes(text) +
-                          " is no file, no rate (0.7), no list of shares by position (0.8,0.63,0.48) and no JSON");
+        throw InputErrors(
+            "--acceptance: " + in_quotes(text) +
+            " is no file, no trace by name, no rate (0.7), no list of shares by position (0.8,0.63,0.48) and no JSON");
       rates.push_back(*rate);
     }
     return rates.size() == 1 ? AskedJson{{"rate", rates.front()}} : AskedJson{{"per_position", rates}};

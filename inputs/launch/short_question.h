@@ -17,7 +17,7 @@ struct ShortQuestion {
   std::vector<std::string> methods;  // names, also those of the engine
   std::optional<std::string> draft;  // the draft network of methods that need one
   std::optional<std::string> draft_lengths, batches, prompts, outputs;
-  std::optional<std::string> acceptance;  // a file that a server wrote, a rate, rates by position, or JSON
+  std::optional<std::string> acceptance;  // a server's file, a trace by name, rates, or JSON
   std::optional<std::string> rate;        // of requests, "20" or "20 /s": adds a workload
   std::vector<std::string> targets;       // "ttft_p99=2 s"
   bool plans = false;                     // whether a fleet is planned, which requires targets

@@ -93,6 +93,20 @@ TEST_CASE("an optimal tree is made of a recorded trace, and is that of the trace
                sixteen = results[1].at("acceptance_length").at("value"),
                unsure = results[2].at("acceptance_length").at("value");
   CHECK((nine > 1 && sixteen >= nine && unsure < nine));
+
+  // The tree of one trace on another's texts, which run predicts from its paths.
+  const Json chosen = Json::parse(draftline("traces --json --tree 9 sure.gz unsure.gz").out);
+  CHECK(chosen.at("tree").at("nodes").size() == 9);
+  const Json &same = chosen.at("traces").at(0), &held_out = chosen.at("traces").at(1);
+  CHECK(same.at("tokens_per_step").get<double>() == Approx(nine));
+  CHECK(same.at("tokens_per_step") == same.at("tokens_per_step_of_own_best"));
+  CHECK(held_out.at("tokens_per_step_of_own_best").get<double>() == Approx(unsure));
+  Json fixed = optimal(9, traced("unsure.gz"));
+  fixed["tree"] = chosen.at("tree");
+  draftline.write("fixed.json", tiny_scenario(fixed).dump());
+  const Json predicted = Json::parse(draftline("run fixed.json --json").out);
+  CHECK(predicted.at("results").at(0).at("acceptance_length").at("value") == held_out.at("tokens_per_step"));
+  CHECK(contains(draftline("traces --tree 9 sure.gz").out, "\"tree\": {\"nodes\":[["));
 }
 
 TEST_CASE("a trace of steps makes no optimal tree, and says so at the tree's place") {
@@ -105,6 +119,9 @@ TEST_CASE("a trace of steps makes no optimal tree, and says so at the tree's pla
   const Ran r = draftline("run s.json");
   CHECK(r.code == 2);
   CHECK(contains(r.err, "s.json#/method/tree: an optimal tree needs to know which ranks are accepted"));
+  const Ran tree = draftline("traces --tree 4 steps.gz");
+  CHECK(tree.code == 2);
+  CHECK(contains(tree.err, "steps.gz: the trace holds the steps of"));
 }
 
 TEST_CASE("a text that is known is not decoded again for a trace, and a wrong one is refused") {

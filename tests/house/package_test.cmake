@@ -38,6 +38,7 @@ foreach(package IN LISTS packages)
   execute_process(COMMAND dpkg-deb --extract ${package} ${FOLDER}/root COMMAND_ERROR_IS_FATAL ANY)
 endforeach()
 foreach(required bin/draftline share/draftline/data/sources.json share/draftline/data/devices/h100-sxm.json
+    share/draftline/data/traces/reference/prompt_lookup/code.jsonl.gz
     share/draftline/scenarios/best_tree.json share/man/man1/draftline.1 share/bash-completion/completions/draftline
     share/zsh/site-functions/_draftline share/fish/vendor_completions.d/draftline.fish share/doc/draftline/LICENSE
     share/doc/draftline/README.md share/doc/draftline/CHANGELOG.md share/doc/draftline/docs/tutorial.md

@@ -162,11 +162,11 @@ TEST_CASE("a file that is not there is named where it is asked for, with the kno
   CHECK(mistake("./checkpoint") == "x.json#: the folder \"./checkpoint\" has no config.json");
 
   const Document d = Document::from_text("\"none.gz\"", folder.path() / "x.json");
-  CHECK(c.trace(d.root()) == nullptr);
+  CHECK(c.trace(d.root()).trace == nullptr);
   CHECK(contains(mistake_of([&] { d.finish(); }), none + "\"none.gz\""));
   const std::string is_folder = "x.json#: is a folder, not a file: ";
   const Document f = Document::from_text("\"checkpoint\"", folder.path() / "x.json");
-  CHECK(c.trace(f.root()) == nullptr);
+  CHECK(c.trace(f.root()).trace == nullptr);
   CHECK(contains(mistake_of([&] { f.finish(); }), is_folder + "\"checkpoint\""));
   const Document e = Document::from_text("\"./checkpoint\"", folder.path() / "x.json");
   CHECK(c.engine(e.root()) == nullptr);

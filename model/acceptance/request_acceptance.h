@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// How acceptance differs between requests: each request has a distribution of accepted drafts of its own, drawn from a
+// Dirichlet distribution around the mean one, and draws its steps from it independently. For one draft this is the
+// beta-binomial distribution (Skellam 1948), for more the Dirichlet-multinomial (Mosimann 1962); the accepted drafts of
+// two steps of a request have the intraclass correlation r = 1 / (c + 1), where c is the sum of the Dirichlet's
+// parameters, and so has every function of them. The mean over steps is that of the mean distribution exactly: a request
+// of many tokens per step has fewer steps, so that requests are drawn in proportion to their tokens per step.
+#pragma once
+#include <vector>
+
+#include "core/rng.h"
+#include "model/acceptance/acceptance.h"
+
+namespace draftline {
+
+inline constexpr double kMostCorrelation = 0.99;
+
+class RequestAcceptance {
+ public:
+  // `steps`: the distribution over all steps. `intraclass_correlation`: above 0, at most kMostCorrelation.
+  RequestAcceptance(const LengthDistribution& steps, double intraclass_correlation);
+  // [j]: the share of the request's steps that accept more than j drafts.
+  std::vector<double> draw_survival(Rng&) const;
+
+ private:
+  std::vector<double> parameters_;  // [n]: of the Dirichlet, for n accepted drafts
+  std::vector<double> tokens_;      // [n]: share of all tokens that steps of at most n accepted drafts emit
+};
+
+}  // namespace draftline
