@@ -72,8 +72,8 @@ class Acceptance {
   // For a look-up drafter: the share of a sequence's steps in which it finds a draft. The form describes only these
   // steps; a trace describes all steps.
   double hit_share() const { return hit_share_; }
-  // Of the accepted drafts of two steps of a request, for drawn outcomes (model/acceptance/request_acceptance); 0: steps
-  // of a request are no more alike than those of different requests. It changes no mean.
+  // Of the accepted drafts of two steps of a request, for drawn outcomes (model/acceptance/request_acceptance). 0: as
+  // of different requests. It changes no mean.
   double intraclass_correlation() const { return intraclass_correlation_; }
   const Trace* trace() const;  // null if the form is not a trace
   // Why the trace was not measured on this target: none if it was, or if there is no trace. With borrowable() that is a

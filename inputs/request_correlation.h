@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The intraclass correlation of accepted drafts within a request (model/acceptance/request_acceptance), as it was measured
-// with a method: data/acceptance.json. Mistakes are noted at their places.
+// The intraclass correlation of accepted drafts within a request (model/acceptance/request_acceptance), as it was
+// measured with a method: data/acceptance.json. Mistakes are noted at their places.
 #pragma once
 #include <map>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Acceptance traces that ship: "reference/prompt_lookup/code" is data/traces/reference/prompt_lookup/code.jsonl.gz. Their
-// acceptance may be borrowed for another target (docs/explanation/traces.md, "Borrowed acceptance").
+// Acceptance traces that ship: "reference/prompt_lookup/code" is data/traces/reference/prompt_lookup/code.jsonl.gz.
+// Their acceptance may be borrowed for another target (docs/explanation/traces.md, "By name, and borrowed").
 #pragma once
 #include <filesystem>
 #include <string>

@@ -14,21 +14,21 @@ namespace {
 
 using Summaries = std::vector<const TraceSummary*>;
 
-Cell cell(const std::optional<BootstrapEstimate>& e) { return e ? Cell(e->value) : Cell(); }
+Cell estimate_cell(const std::optional<BootstrapEstimate>& e) { return e ? Cell(e->value) : Cell(); }
 
-Cell range(const std::optional<BootstrapEstimate>& e) {
+Cell interval_cell(const std::optional<BootstrapEstimate>& e) {
   if (!e || !e->interval) return {};
   return significant(e->interval->low, 3) + " to " + significant(e->interval->high, 3);
 }
 
-Table summary(const Summaries& rows) {
+Table summary_of(const Summaries& rows) {
   Table t({"trace", "method", "task", "prompts", "steps", "tok/step", "90 %", "variance between", "within",
            "correlation", "90 % of it"});
   for (const TraceSummary* r : rows) {
     const StepStatistics& s = r->steps;
-    t.add({r->name, recorded_method(r->method), r->task, s.texts, s.steps, cell(s.tokens_per_step),
-           range(s.tokens_per_step), cell(s.variance_between), cell(s.variance_within), cell(s.intraclass_correlation),
-           range(s.intraclass_correlation)});
+    t.add({r->name, recorded_method(r->method), r->task, s.texts, s.steps, estimate_cell(s.tokens_per_step),
+           interval_cell(s.tokens_per_step), estimate_cell(s.variance_between), estimate_cell(s.variance_within),
+           estimate_cell(s.intraclass_correlation), interval_cell(s.intraclass_correlation)});
   }
   return t;
 }
@@ -39,7 +39,8 @@ Table by_position(const Summaries& rows) {
     if (t.rows() > 0) t.add_rule();
     for (std::size_t j = 0; j < r->steps.positions.size(); ++j) {
       const auto& [of_all, of_before] = r->steps.positions[j];
-      t.add({r->name, j + 1, cell(of_all), range(of_all), cell(of_before), range(of_before)});
+      t.add({r->name, j + 1, estimate_cell(of_all), interval_cell(of_all), estimate_cell(of_before),
+             interval_cell(of_before)});
     }
   }
   return t;
@@ -59,17 +60,17 @@ Table by_lag(const Summaries& rows) {
 
 // Estimates by their names in CSV and JSON. A list has one for each position or lag.
 using Estimates = std::vector<std::optional<BootstrapEstimate>>;
-using Figure = std::pair<const char*, Estimates>;
+using NamedEstimates = std::pair<const char*, Estimates>;
 
-std::vector<Figure> figures_of(const StepStatistics& s) {
+std::vector<NamedEstimates> figures_of(const StepStatistics& s) {
   return {{"tokens_per_step", {s.tokens_per_step}},
           {"variance_between", {s.variance_between}},
           {"variance_within", {s.variance_within}},
           {"intraclass_correlation", {s.intraclass_correlation}}};
 }
 
-std::vector<Figure> lists_of(const StepStatistics& s) {
-  std::vector<Figure> all{{"per_position", {}}, {"rates", {}}, {"autocorrelation", s.autocorrelation}};
+std::vector<NamedEstimates> lists_of(const StepStatistics& s) {
+  std::vector<NamedEstimates> all{{"per_position", {}}, {"rates", {}}, {"autocorrelation", s.autocorrelation}};
   for (const StepStatistics::Position& p : s.positions) {
     all[0].second.push_back(p.of_all);
     all[1].second.push_back(p.of_before);
@@ -78,13 +79,13 @@ std::vector<Figure> lists_of(const StepStatistics& s) {
 }
 
 // A row for each estimate.
-Table csv(const Summaries& rows) {
+Table csv_of(const Summaries& rows) {
   Table t({"trace", "method", "task", "target", "prompts", "steps", "figure", "at", "value", "low", "high"});
   for (const TraceSummary* r : rows) {
     const auto add = [&](const char* figure, Cell place, const std::optional<BootstrapEstimate>& e) {
       const bool known = e && e->interval;
       t.add({r->name, recorded_method(r->method), r->task, r->target, r->steps.texts, r->steps.steps, figure,
-             std::move(place), cell(e), known ? Cell(e->interval->low) : Cell(),
+             std::move(place), estimate_cell(e), known ? Cell(e->interval->low) : Cell(),
              known ? Cell(e->interval->high) : Cell()});
     };
     for (const auto& [figure, estimates] : figures_of(r->steps)) add(figure, {}, estimates.front());
@@ -94,7 +95,7 @@ Table csv(const Summaries& rows) {
   return t;
 }
 
-void write_value(JsonWriter& w, const std::optional<BootstrapEstimate>& e) {
+void write_estimate(JsonWriter& w, const std::optional<BootstrapEstimate>& e) {
   if (!e) return w.value(nullptr);
   w.begin_object();
   w.member("value", e->value);
@@ -105,7 +106,7 @@ void write_value(JsonWriter& w, const std::optional<BootstrapEstimate>& e) {
   w.end_object();
 }
 
-void write_json(const Output& to, const Summaries& rows) {
+void write_summaries(const Output& to, const Summaries& rows) {
   constexpr int kSchema = 1;
   JsonWriter w(to.stream);
   w.begin_object();
@@ -120,12 +121,12 @@ void write_json(const Output& to, const Summaries& rows) {
     w.member("steps", r->steps.steps);
     for (const auto& [figure, estimates] : figures_of(r->steps)) {
       w.key(figure);
-      write_value(w, estimates.front());
+      write_estimate(w, estimates.front());
     }
     for (const auto& [figure, estimates] : lists_of(r->steps)) {
       w.key(figure);
       w.begin_array();
-      for (const auto& e : estimates) write_value(w, e);
+      for (const auto& e : estimates) write_estimate(w, e);
       w.end_array();
     }
   });
@@ -145,13 +146,13 @@ void write_trace_report(const Output& to, const std::vector<TraceSummary>& trace
   Summaries rows;
   for (const TraceSummary& one : traces) rows.push_back(&one);
   if (together != nullptr) rows.push_back(together);
-  if (to.format == Format::json) return write_json(to, rows);
+  if (to.format == Format::json) return write_summaries(to, rows);
   if (to.format == Format::csv) {
-    to.stream << csv(rows).to_csv();
+    to.stream << csv_of(rows).to_csv();
     return finish_stream(to.stream);
   }
   const auto page = new_page(to, "Acceptance traces", {});
-  page->show(summary(rows));
+  page->show(summary_of(rows));
   page->say(
       "correlation: of the tokens of two steps of a prompt (intraclass correlation), the share of the variance that "
       "is between prompts. 90 % intervals: a bootstrap over prompts.");

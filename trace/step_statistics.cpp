@@ -42,9 +42,9 @@ TextSums sums_of(const std::vector<int>& steps, int most_accepted) {
 }
 
 // Of a sample of texts, some of which may be in it more than once.
-class Sample {
+class TextSample {
  public:
-  explicit Sample(std::span<const TextSums* const> texts) : texts_(texts) {
+  explicit TextSample(std::span<const TextSums* const> texts) : texts_(texts) {
     for (const TextSums* t : texts) steps_ += t->steps, tokens_ += t->tokens, squares_ += t->squares;
   }
   double mean() const { return tokens_ / steps_; }
@@ -95,12 +95,12 @@ class Bootstrap {
     }
   }
   // None if the value is not finite. Resamples without a finite value are left out.
-  std::optional<BootstrapEstimate> operator()(const std::function<double(const Sample&)>& of) const {
-    BootstrapEstimate e{of(Sample(all_)), {}};
+  std::optional<BootstrapEstimate> operator()(const std::function<double(const TextSample&)>& of) const {
+    BootstrapEstimate e{of(TextSample(all_)), {}};
     if (!std::isfinite(e.value)) return std::nullopt;
     std::vector<double> values;
     for (const auto& drawn : resamples_)
-      if (const double v = of(Sample(drawn)); std::isfinite(v)) values.push_back(v);
+      if (const double v = of(TextSample(drawn)); std::isfinite(v)) values.push_back(v);
     if (values.empty()) return e;
     std::ranges::sort(values);
     const auto last = to_double(values.size() - 1);
@@ -126,16 +126,16 @@ StepStatistics step_statistics(std::span<const std::vector<int>> steps, int most
   check(!texts.empty(), "step_statistics: no step");
   out.texts = count(texts);
   const Bootstrap estimate(texts, seed);
-  out.tokens_per_step = *estimate(&Sample::mean);
+  out.tokens_per_step = *estimate(&TextSample::mean);
   for (std::size_t j = 0; j < at(most_accepted); ++j)
-    out.positions.push_back({estimate([j](const Sample& s) { return s.of_all(j); }),
-                             estimate([j](const Sample& s) { return s.of_before(j); })});
+    out.positions.push_back({estimate([j](const TextSample& s) { return s.of_all(j); }),
+                             estimate([j](const TextSample& s) { return s.of_before(j); })});
   for (std::size_t lag = 0; lag < kLags; ++lag)
-    out.autocorrelation.push_back(estimate([lag](const Sample& s) { return s.autocorrelation(lag); }));
+    out.autocorrelation.push_back(estimate([lag](const TextSample& s) { return s.autocorrelation(lag); }));
   if (texts.size() < 2) return out;
-  out.variance_between = estimate(&Sample::between);
-  out.variance_within = estimate(&Sample::within);
-  out.intraclass_correlation = estimate(&Sample::correlation);
+  out.variance_between = estimate(&TextSample::between);
+  out.variance_within = estimate(&TextSample::within);
+  out.intraclass_correlation = estimate(&TextSample::correlation);
   return out;
 }
 

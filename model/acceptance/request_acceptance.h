@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How acceptance differs between requests: each request has a distribution of accepted drafts of its own, drawn from a
-// Dirichlet distribution around the mean one, and draws its steps from it independently. For one draft this is the
-// beta-binomial distribution (Skellam 1948), for more the Dirichlet-multinomial (Mosimann 1962); the accepted drafts of
-// two steps of a request have the intraclass correlation r = 1 / (c + 1), where c is the sum of the Dirichlet's
-// parameters, and so has every function of them. The mean over steps is that of the mean distribution exactly: a request
-// of many tokens per step has fewer steps, so that requests are drawn in proportion to their tokens per step.
+// How acceptance differs between requests: each draws its own distribution of accepted drafts from a Dirichlet
+// distribution around the mean one, and then its steps independently. For one draft this is the beta-binomial
+// distribution (Skellam 1948), for more the Dirichlet-multinomial (Mosimann 1962). Two steps of a request have the
+// intraclass correlation 1 / (c + 1), where c is the sum of the Dirichlet's parameters. The mean over steps does not
+// change: a request of many tokens per step has few, so that requests are drawn in proportion to tokens per step.
 #pragma once
 #include <vector>
 

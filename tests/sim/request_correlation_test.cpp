@@ -66,9 +66,9 @@ TEST_CASE("the correlation of a request's steps leaves the mean of tokens per st
         .runs.front()
         .figures.acceptance_length();
   };
-  // 2.33 tokens per step with a variance of 1.5; a request of 256 tokens has 110 steps. With a correlation of 0.2 its mean
-  // varies by 0.3, so that the mean of 4,000 has a standard error of sqrt(0.3 / 4000), 0.009: 0.4 % of 2.33. The last step
-  // of a request is cut, which costs both alike.
+  // 2.33 tokens per step with a variance of 1.5; a request of 256 tokens has 110 steps. With a correlation of 0.2 the
+  // mean of a request varies by 0.3, so that the mean of 4,000 has a standard error of sqrt(0.3 / 4000), 0.009: 0.4 %.
+  // The last step of a request is cut, which costs both alike.
   const double alike = tokens(0);
   CHECK(alike == Approx(1 + 0.7 + 0.42 + 0.21).epsilon(0.01));
   CHECK(tokens(0.2) == Approx(alike).epsilon(0.016));

@@ -27,7 +27,7 @@ TEST_CASE("statistics of steps are those that can be counted by head") {
   CHECK(value(s.autocorrelation[0]) == Approx((2 / 4.0) / (4 / 6.0)));
   CHECK(value(s.autocorrelation[1]) == Approx(0).margin(1e-12));
   CHECK_FALSE(s.autocorrelation[2]);
-  // Means 8/3 and 4/3. Within: 4 squares of deviations add up to 4/3 over 6 - 2; between, per text: 3 x (2/3)^2 x 2 = 8/3.
+  // Means 8/3 and 4/3. Within: squares of deviations add up to 4/3, over 6 - 2; between: 2 x 3 x (2/3)^2 = 8/3, over 1.
   CHECK(value(s.variance_within) == Approx(1 / 3.0));
   CHECK(value(s.variance_between) == Approx((8 / 3.0 - 1 / 3.0) / 3));
   CHECK(value(s.intraclass_correlation) == Approx((7 / 9.0) / (7 / 9.0 + 1 / 3.0)));
@@ -62,7 +62,7 @@ TEST_CASE("the interval of a mean contains the true mean in nine samples of ten"
     const Interval i = step_statistics(texts, 2, 0).tokens_per_step.interval.value();
     contained += i.low <= 2 && 2 <= i.high ? 1 : 0;
   }
-  // Binomial around 0.9 or a little below, as percentiles of 20 texts are narrow; 170 is 3.3 standard deviations of 0.9 x 200.
+  // Binomial around 180, or a little below, as percentiles of 20 texts are narrow; 166 is 3.3 standard deviations less.
   CHECK(contained >= 166);
   CHECK(contained < kSamples);
 }
