@@ -47,6 +47,7 @@ void add_advise(CLI::App&, Action& chosen);
 void add_plan(CLI::App&, Action& chosen);
 void add_check(CLI::App&, Action& chosen);
 void add_validate(CLI::App&, Action& chosen);
+void add_schema(CLI::App&, Action& chosen);
 void add_completion(CLI::App&, Action& chosen);
 void add_man(CLI::App&, Action& chosen);
 

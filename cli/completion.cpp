@@ -125,12 +125,34 @@ std::string fish_options(const VerbWords& verb, const std::string& condition) {
   return out;
 }
 
+// Whether the words before the cursor have a verb. fish's own functions take the folder of --data for one.
+constexpr std::string_view kFishVerb = R"(function __draftline_verb_is
+    set -l words (commandline -opc)
+    set -e words[1]
+    set -l verb ''
+    while set -q words[1]
+        switch $words[1]
+            case --data
+                set -q words[2]; and set -e words[2]
+            case '-*'
+            case '*'
+                set verb $words[1]
+                break
+        end
+        set -e words[1]
+    end
+    test "$verb" = "$argv[1]"
+end
+)";
+
 std::string fish_script(const CLI::App& program) {
-  std::string out = "# fish completion of draftline\n";
+  const std::string verb_is = "__draftline_verb_is ", no_verb = verb_is + "''";
+  std::string out = "# fish completion of draftline\n" + std::string(kFishVerb);
   for (const VerbWords& v : verbs_of(program))
-    out += "complete -c draftline -n __fish_use_subcommand -f -a " + v.name + " -d " + quoted_for_fish(v.about) + "\n";
-  out += fish_options(words_of(program), "__fish_use_subcommand");
-  for (const VerbWords& v : verbs_of(program)) out += fish_options(v, "__fish_seen_subcommand_from " + v.name);
+    out += "complete -c draftline -n " + quoted_for_fish(no_verb) + " -f -a " + v.name + " -d " +
+           quoted_for_fish(v.about) + "\n";
+  out += fish_options(words_of(program), no_verb);
+  for (const VerbWords& v : verbs_of(program)) out += fish_options(v, verb_is + v.name);
   return out;
 }
 

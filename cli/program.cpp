@@ -167,6 +167,7 @@ int run(int argc, const char* const* argv, Launched l) {
   add_check(app, chosen);
   add_list(app, chosen);
   add_traces(app, chosen);
+  add_schema(app, chosen);
   add_completion(app, chosen);
   add_man(app, chosen);
   try {

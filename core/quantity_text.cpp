@@ -114,10 +114,7 @@ std::string unknown_unit(std::string_view unit, Dimension wanted) {
     if (written && (std::ranges::any_of(kDecimal, is_prefix) || std::ranges::any_of(kBinary, is_prefix)))
       return in_quotes(unit) + " counts bits; write bytes (1 B = 8 bit)" + such_as(wanted);
   }
-  std::vector<std::string_view> fitting;
-  for (const Unit& u : units())
-    if (u.dimension == wanted) fitting.push_back(u.name);
-  const std::string hint = did_you_mean(unit, fitting);
+  const std::string hint = did_you_mean(unit, unit_names(wanted));
   if (!hint.empty()) return "unknown unit " + in_quotes(unit) + hint;
   const Kind* kind = kind_of(wanted);
   return "unknown unit " + in_quotes(unit) +
@@ -172,6 +169,13 @@ std::variant<double, std::string> parse_quantity(std::string_view text, Dimensio
   value = value * found->factor / found->divisor;
   if (!std::isfinite(value)) return in_quotes(text) + " is out of range";
   return value;
+}
+
+std::vector<std::string> unit_names(Dimension d) {
+  std::vector<std::string> names;
+  for (const Unit& u : units())
+    if (u.dimension == d) names.push_back(u.name);
+  return names;
 }
 
 std::string_view example_of(Dimension d) {

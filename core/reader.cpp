@@ -246,7 +246,7 @@ void Reader::done() const {
     if (!value_->contains(key)) absent.push_back(key);
   }
   for (const std::string& key : o->keys) {
-    if (o->read.contains(key)) continue;
+    if (o->read.contains(key) || (pointer_.empty() && key == "$schema")) continue;
     if (o->asked.contains(key)) {
       below(&*value_->find(key), key).fail("has no meaning beside the other keys here; known: " + listed(known));
       continue;

@@ -2,8 +2,8 @@
 // Strict reading of JSON. A Reader is a cursor on one value with its file and JSON pointer. Mistakes are
 // collected, not thrown, so that a user sees all of them at once: a failed read notes the mistake and returns a valid
 // value, and Document::finish() throws InputErrors with all of them. Reads below a failed read (a key of a missing
-// object) note nothing more. Every key must be read: done() notes each unread key and suggests a known key. A Document
-// and its Readers are used by one thread at a time.
+// object) note nothing more. Every key must be read, but for a file's "$schema", by which editors find its schema:
+// done() notes each unread key and suggests a known key. A Document and its Readers are used by one thread at a time.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inputs/precision_choice.h"
 
-#include <array>
 #include <utility>
 
 #include "inputs/axes.h"
@@ -10,33 +9,17 @@ namespace draftline {
 
 namespace {
 
-constexpr std::string_view kOfCheckpoint = "auto";
-
-std::string read_format(const Reader& in) {
-  static const std::vector<std::string_view> names = [] {
-    std::vector<std::string_view> all;
-    for (const NamedFormat& f : named_formats()) all.push_back(f.name);
-    for (const NamedFormat& f : named_formats())
-      if (!f.also.empty()) all.push_back(f.also);
-    return all;
-  }();
-  return std::string(format_named(in.word(names))->name);
-}
+std::string read_format(const Reader& in) { return std::string(format_named(in.word(format_names()))->name); }
 
 std::optional<std::string> read_weights(const Reader& in) {
   if (in.is_string() && in.text() == kOfCheckpoint) return std::nullopt;
   return read_format(in);
 }
 
-DType read_wide(const Reader& in) {
-  static constexpr std::array<std::string_view, 6> names{"bf16", "fp16", "fp32", "bfloat16", "half", "float"};
-  return format_named(in.word(names))->activations;
-}
+DType read_wide(const Reader& in) { return format_named(in.word(kWideFormats))->activations; }
 
 std::optional<DType> read_kv_cache(const Reader& in) {
-  static constexpr std::array<std::string_view, 10> names{"auto",     "fp8",      "bf16",     "fp16", "fp32",
-                                                          "fp8_e4m3", "fp8_e5m2", "bfloat16", "q8_0", "q4_0"};
-  const std::string_view name = in.word(names);
+  const std::string_view name = in.word(kCacheFormats);
   if (name == kOfCheckpoint) return std::nullopt;
   if (name == "q8_0" || name == "q4_0") return name == "q8_0" ? DType::int8 : DType::int4;
   return name.starts_with("fp8") ? DType::fp8 : format_named(name)->activations;
@@ -66,6 +49,17 @@ PrecisionChoice read_choice(const Reader& in) {
 }
 
 }  // namespace
+
+const std::vector<std::string_view>& format_names() {
+  static const std::vector<std::string_view> names = [] {
+    std::vector<std::string_view> all;
+    for (const NamedFormat& f : named_formats()) all.push_back(f.name);
+    for (const NamedFormat& f : named_formats())
+      if (!f.also.empty()) all.push_back(f.also);
+    return all;
+  }();
+  return names;
+}
 
 Precision PrecisionChoice::of(const TransformerShape& target) const {
   Precision p;

@@ -3,8 +3,10 @@
 // (docs/explanation/prediction.md, "Precision"). A class without a format uses the checkpoint's (its
 // quantization_config), or else bf16.
 #pragma once
+#include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/reader.h"
@@ -12,6 +14,13 @@
 #include "model/transformers/transformer_shape.h"
 
 namespace draftline {
+
+// The words of a scenario for formats of layers; of activations and embeddings; and of the KV cache.
+const std::vector<std::string_view>& format_names();
+inline constexpr std::string_view kOfCheckpoint = "auto";
+inline constexpr std::array<std::string_view, 6> kWideFormats{"bf16", "fp16", "fp32", "bfloat16", "half", "float"};
+inline constexpr std::array<std::string_view, 10> kCacheFormats{kOfCheckpoint, "fp8",      "bf16",     "fp16", "fp32",
+                                                                "fp8_e4m3",    "fp8_e5m2", "bfloat16", "q8_0", "q4_0"};
 
 struct PrecisionChoice {
   // Names of formats (model/transformers/precision); none: not given.

@@ -83,11 +83,15 @@ Entry dflash2() {
       .locator = "vllm/model_executor/models/qwen3_dflash2.py",
       .parameters = block_parameters<P>(
           {.root_predicts = false},
-          {integer("conv_kernel_size", &P::conv_kernel_size, 1, 16, {.in_checkpoint = true}),
-           integer("conv_group_size", &P::conv_group_size, 1, 1 << 20, {.in_checkpoint = true, .most = hidden_of}),
-           integer("selector_rank", &P::selector_rank, 1, 4096, {.in_checkpoint = true}),
-           integer("selector_top_k", &P::selector_top_k, 1, 64,
-                   {.usual = "16", .in_checkpoint = true, .most = candidates_of})}),
+          {integer("conv_kernel_size", &P::conv_kernel_size, 1, 16,
+                   {.meaning = "tokens of its convolution", .in_checkpoint = true}),
+           integer("conv_group_size", &P::conv_group_size, 1, 1 << 20,
+                   {.meaning = "columns of a group of its convolution", .in_checkpoint = true, .most = hidden_of}),
+           integer("selector_rank", &P::selector_rank, 1, 4096,
+                   {.meaning = "rank of its selector of candidates", .in_checkpoint = true}),
+           integer(
+               "selector_top_k", &P::selector_top_k, 1, 64,
+               {.meaning = "candidates of a position", .usual = "16", .in_checkpoint = true, .most = candidates_of})}),
       .make = make<DFlash2>,
       .examples =
           {R"("draft_length": 3, "layers": 2, "selector_rank": 6, "selector_top_k": 4)",

@@ -55,8 +55,9 @@ Entry dspark() {
           .title = "DFlash's block, each draft biased by the one before",
           .source = "cheng2026dspark",
           .locator = "section 3.1",
-          .parameters = block_parameters<P>(
-              {.root_predicts = true}, {integer("markov_rank", &P::markov_rank, 1, 4096, {.in_checkpoint = true})}),
+          .parameters = block_parameters<P>({.root_predicts = true},
+                                            {integer("markov_rank", &P::markov_rank, 1, 4096,
+                                                     {.meaning = "rank of its Markov head", .in_checkpoint = true})}),
           .make = make<DSpark>,
           .examples = {R"("draft_length": 3, "layers": 2, "markov_rank": 4)",
                        R"("draft_length": 2, "block_size": 4, "layers": 1, "markov_rank": 8)"},

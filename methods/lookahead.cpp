@@ -102,8 +102,10 @@ Entry lookahead() {
           .title = "n-grams from a window of guesses that the target's own pass carries along",
           .source = "fu2024",
           .locator = "section 3",
-          .parameters = {integer("window", &P::window, 1, 64), integer("ngram", &P::ngram, 3, 16),
-                         integer("guesses", &P::guesses, 0, 64, {.usual = "as window"})},
+          .parameters = {integer("window", &P::window, 1, 64, {.meaning = "positions that are guessed side by side"}),
+                         integer("ngram", &P::ngram, 3, 16, {.meaning = "tokens of an n-gram"}),
+                         integer("guesses", &P::guesses, 0, 64,
+                                 {.meaning = "n-grams that a step verifies", .usual = "as window"})},
           .make = make<Lookahead>,
           .examples = {R"("window": 4, "ngram": 3, "guesses": 3)", R"("window": 3, "ngram": 4, "guesses": 2)"}};
 }

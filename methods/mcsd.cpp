@@ -54,23 +54,25 @@ std::unique_ptr<Method> make_mcsd(Context& c) {
 
 Entry mcsd() {
   using P = McsdParameters;
-  return {.name = "mcsd",
-          .title = "a smaller network's tree, several candidates per node",
-          .source = "yang2024mcsd",
-          .locator = "section 3",
-          .parameters = {integers("widths", &P::widths, 1, 64,
-                                  {.meaning =
-                                       "children per node of each level, where neither tree nor draft_length is given",
-                                   .usual = "[4, 2, 2]",
-                                   .decides = Decides::drafts,
-                                   .most = ranks_of}),
-                         flag("replacement", &P::replacement, {.decides = Decides::drafts})},
-          .make = make_mcsd,
-          .examples = {R"("draft": "half", "widths": [2, 2])",
-                       R"("draft": "half", "widths": [3, 1, 1], "replacement": true)"},
-          .lengths = {.most = 32, .trees = TreeKind::ranks},
-          .draft_network = true,
-          .consistent = inconsistent_widths};
+  return {
+      .name = "mcsd",
+      .title = "a smaller network's tree, several candidates per node",
+      .source = "yang2024mcsd",
+      .locator = "section 3",
+      .parameters = {integers(
+                         "widths", &P::widths, 1, 64,
+                         {.meaning = "children per node of each level, where neither tree nor draft_length is given",
+                          .usual = "[4, 2, 2]",
+                          .decides = Decides::drafts,
+                          .most = ranks_of}),
+                     flag("replacement", &P::replacement,
+                          {.meaning = "whether candidates are drawn with replacement", .decides = Decides::drafts})},
+      .make = make_mcsd,
+      .examples = {R"("draft": "half", "widths": [2, 2])",
+                   R"("draft": "half", "widths": [3, 1, 1], "replacement": true)"},
+      .lengths = {.most = 32, .trees = TreeKind::ranks},
+      .draft_network = true,
+      .consistent = inconsistent_widths};
 }
 
 }  // namespace draftline::methods

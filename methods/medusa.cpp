@@ -123,17 +123,19 @@ Entry medusa() {
 
 Entry medusa_typical() {
   using P = TypicalParameters;
-  return medusa_entry({.name = "medusa_typical",
-                       .title = "Medusa, sampled text by typical acceptance; greedy text is the target's",
-                       .locator = "typical acceptance",
-                       .lossless = Losslessness::lossy,
-                       .parameters = {share("epsilon", &P::epsilon), share("delta", &P::delta)},
-                       .make =
-                           [](Context& c) {
-                             const auto& p = c.own<P>();
-                             return std::make_unique<Medusa>(c, Relaxed{Relaxed::Kind::typical, p.epsilon, p.delta});
-                           },
-                       .examples = {R"("tree": {"nodes": [[0], [1], [0, 0], [1, 0], [0, 0, 1]]}, "epsilon": 0.05)"}});
+  return medusa_entry(
+      {.name = "medusa_typical",
+       .title = "Medusa, sampled text by typical acceptance; greedy text is the target's",
+       .locator = "typical acceptance",
+       .lossless = Losslessness::lossy,
+       .parameters = {share("epsilon", &P::epsilon, {.meaning = "a draft is accepted from this probability on"}),
+                      share("delta", &P::delta, {.meaning = "or from this times exp(-entropy) on"})},
+       .make =
+           [](Context& c) {
+             const auto& p = c.own<P>();
+             return std::make_unique<Medusa>(c, Relaxed{Relaxed::Kind::typical, p.epsilon, p.delta});
+           },
+       .examples = {R"("tree": {"nodes": [[0], [1], [0, 0], [1, 0], [0, 0, 1]]}, "epsilon": 0.05)"}});
 }
 
 }  // namespace draftline::methods

@@ -82,7 +82,7 @@ Entry p_eagle() {
           .title = "EAGLE-3 with masks: all drafts in one pass",
           .source = "peagle2026",
           .locator = "section 3",
-          .parameters = {integer("layers", &P::layers, 1, 16, {.in_checkpoint = true}),
+          .parameters = {integer("layers", &P::layers, 1, 16, {.meaning = "decoder layers", .in_checkpoint = true}),
                          draft_vocabulary(&P::draft_vocabulary, "32000", /*in_checkpoint=*/true),
                          mask_token(&P::mask_token)},
           .make = make<PEagle>,

@@ -65,6 +65,18 @@ std::optional<Mistake> ParameterList::beside_checkpoint(const Parameters& values
   return std::nullopt;
 }
 
+schema::Keys ParameterList::keys() const {
+  const auto usual = defaults();
+  schema::Keys all;
+  for (const Parameter& p : all_) {
+    schema::Json values = p.values;
+    if (const Json value = p.json(*usual, false); !value.is_null()) values["default"] = value;
+    const std::string by_default = p.traits.usual.empty() ? "" : "; by default " + p.traits.usual;
+    all.push_back({p.key, std::move(values), p.traits.meaning + by_default, false, p.traits.also});
+  }
+  return all;
+}
+
 std::string ParameterList::text() const {
   const auto usual = defaults();
   std::string all;

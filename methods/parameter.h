@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/json_schema.h"
 #include "core/mistake.h"
 #include "core/named.h"
 #include "core/reader.h"
@@ -67,6 +68,7 @@ struct Parameter {
   std::function<void(Parameters&, const Reader& value)> read;         // mistakes are noted
   std::function<nlohmann::json(const Parameters&, bool given)> json;  // null unless it is given, or has a default
   std::function<void(Parameters&)> reset;                             // to its default
+  schema::Json values;                                                // the JSON Schema of its values
 };
 template <class P>
 struct Field : Parameter {};  // of a struct P
@@ -87,6 +89,7 @@ class ParameterList {
   std::optional<Mistake> beyond(const Parameters&, const Target&) const;  // a value above what the target allows
   std::optional<Mistake> beside_checkpoint(const Parameters&) const;      // a value that a checkpoint decides
   bool gives(const Parameters&, Decides) const;                           // whether any of these is given
+  schema::Keys keys() const;                                              // for a JSON Schema
   std::string text() const;  // "max_ngram (3): the longest run of tokens that is searched for; .."
 
  private:
@@ -112,27 +115,29 @@ const T* value_of(const std::optional<T>& m, bool) {
   return m ? &*m : nullptr;
 }
 
-// `read` makes the member's value of a reader, `write` JSON of it.
+// `read` makes the member's value of a reader, of JSON that `values` describes; `write` makes JSON of it.
 template <class P, class Member, class Read, class Write>
-Field<P> field(std::string_view key, Member P::*member, Traits traits, Read read, Write write) {
+Field<P> field(std::string_view key, Member P::*member, Traits traits, schema::Json values, Read read, Write write) {
   return {{key, std::move(traits), [=](Parameters& p, const Reader& in) { static_cast<P&>(p).*member = read(in); },
            [=](const Parameters& p, bool given) {
              const auto* v = value_of(static_cast<const P&>(p).*member, given);
              return v ? nlohmann::json(write(*v)) : nlohmann::json();
            },
-           [=](Parameters& p) { static_cast<P&>(p).*member = P().*member; }}};
+           [=](Parameters& p) { static_cast<P&>(p).*member = P().*member; }, std::move(values)}};
 }
 inline constexpr auto as_it_is = [](const auto& v) { return v; };
 
 template <class P, class Member>
 Field<P> integer(std::string_view key, Member P::*member, int least, int most, Traits traits = {}) {
   return field(
-      key, member, std::move(traits), [=](const Reader& in) { return in.integer(least, most); }, as_it_is);
+      key, member, std::move(traits), schema::integer(least, most),
+      [=](const Reader& in) { return in.integer(least, most); }, as_it_is);
 }
 template <class P, class Member>
 Field<P> number(std::string_view key, Member P::*member, double least, double most, Traits traits = {}) {
   return field(
-      key, member, std::move(traits), [=](const Reader& in) { return in.number(least, most); }, json_of);
+      key, member, std::move(traits), schema::number(least, most),
+      [=](const Reader& in) { return in.number(least, most); }, json_of);
 }
 template <class P, class Member>
 Field<P> share(std::string_view key, Member P::*member, Traits traits = {}) {
@@ -141,13 +146,14 @@ Field<P> share(std::string_view key, Member P::*member, Traits traits = {}) {
 template <class P, class Member>
 Field<P> flag(std::string_view key, Member P::*member, Traits traits = {}) {
   return field(
-      key, member, std::move(traits), [](const Reader& in) { return in.boolean(); }, as_it_is);
+      key, member, std::move(traits), schema::boolean(), [](const Reader& in) { return in.boolean(); }, as_it_is);
 }
 // One of the names, which must outlive the field.
 template <class P, class Member, class T, std::size_t N>
 Field<P> choice(std::string_view key, Member P::*member, const NamedValues<T, N>& names, Traits traits = {}) {
   return field(
-      key, member, std::move(traits), [&names](const Reader& in) { return in.value_in(names); },
+      key, member, std::move(traits), schema::value_in(names),
+      [&names](const Reader& in) { return in.value_in(names); },
       [&names](T v) { return std::string(name_of(names, v)); });
 }
 template <class P>
@@ -158,7 +164,7 @@ Field<P> integers(std::string_view key, std::optional<std::vector<int>> P::*memb
     for (const Reader& item : in.items()) all.push_back(item.integer(least, most));
     return all;
   };
-  return field(key, member, std::move(traits), read, as_it_is);
+  return field(key, member, std::move(traits), schema::list(schema::integer(least, most), 0), read, as_it_is);
 }
 
 }  // namespace draftline::methods

@@ -21,7 +21,7 @@ struct S3dParameters : Parameters {
 Field<S3dParameters> skip_field() {
   return field("skip", &S3dParameters::skip,
                {.meaning = "keeps layers 1-5 and 26-32; \"none\" keeps all", .usual = "\"5->26\" on 32 layers"},
-               read_gap, [](const LayerGap& gap) {
+               schema::text(), read_gap, [](const LayerGap& gap) {
                  if (gap.before == 0 && gap.behind == 1) return std::string("none");
                  return std::to_string(gap.before) + "->" + std::to_string(gap.behind);
                });

@@ -22,7 +22,7 @@ Field<SequoiaParameters> rank_acceptance_field() {
   return field(
       "rank_acceptance", &SequoiaParameters::rank_acceptance,
       {.meaning = "[0.5, ..] of ranks 0, 1, ..", .usual = "that of the acceptance", .decides = Decides::drafts},
-      [](const Reader& in) { return in.numbers(0, 1); }, as_it_is);
+      schema::list(schema::ratio()), [](const Reader& in) { return in.numbers(0, 1); }, as_it_is);
 }
 
 std::optional<Mistake> wrong_shares(const MethodSpec& spec) {
@@ -74,7 +74,8 @@ Entry sequoia() {
           .source = "chen2024sequoia",
           .locator = "section 3",
           .parameters = {integer("budget", &P::budget, 1, 1023, {.meaning = "drafts", .decides = Decides::drafts}),
-                         integer("depth", &P::depth, 1, kMostLevels, {.decides = Decides::drafts}),
+                         integer("depth", &P::depth, 1, kMostLevels,
+                                 {.meaning = "levels of the tree, at most", .decides = Decides::drafts}),
                          rank_acceptance_field()},
           .make = make_sequoia,
           .examples = {R"("draft": "half", "budget": 9, "depth": 4, "rank_acceptance": [0.5, 0.2, 0.1])"},

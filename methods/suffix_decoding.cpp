@@ -122,28 +122,31 @@ std::optional<Mistake> wrong_lengths(const MethodSpec& spec) {
 
 Entry suffix_decoding() {
   using P = SuffixParameters;
-  return {.name = "suffix_decoding",
-          .also = {"suffix"},
-          .title = "what most often followed the text's end, in a suffix tree of the text and of earlier outputs",
-          .source = "oliaro2025suffix",
-          .locator = "code: csrc/suffix_decoding/suffix_tree.cc; vLLM pull request 25784",
-          .parameters =
-              {integer("max_tree_depth", &P::max_tree_depth, 2, 1024, {.also = "suffix_decoding_max_tree_depth"}),
-               number("max_spec_factor", &P::max_spec_factor, 0, 1024,
-                      {.meaning = "drafts per matched token, at most", .also = "suffix_decoding_max_spec_factor"}),
-               share("min_token_prob", &P::min_token_prob, {.also = "suffix_decoding_min_token_prob"}),
-               integer("max_cached_requests", &P::max_cached_requests, 0, 1 << 24,
-                       {.meaning = "0: no tree of earlier outputs", .also = "suffix_decoding_max_cached_requests"}),
-               integer("mean_drafts", &P::mean_drafts, 1, 1024,
-                       {.meaning = "drafts that a step with any is priced at",
-                        .usual = "the most",
-                        .decides = Decides::price})},
-          .make = make<SuffixDecoding>,
-          .examples = {R"("draft_length": 4, "max_tree_depth": 8, "max_spec_factor": 2, "max_cached_requests": 0)",
-                       R"("max_tree_depth": 6, "min_token_prob": 0.6, "max_cached_requests": 0)"},
-          .lengths = {.most = 64, .varies_by_default = true, .meaning = "max_tree_depth"},
-          .engines = {.vllm = "suffix"},
-          .consistent = wrong_lengths};
+  return {
+      .name = "suffix_decoding",
+      .also = {"suffix"},
+      .title = "what most often followed the text's end, in a suffix tree of the text and of earlier outputs",
+      .source = "oliaro2025suffix",
+      .locator = "code: csrc/suffix_decoding/suffix_tree.cc; vLLM pull request 25784",
+      .parameters =
+          {integer("max_tree_depth", &P::max_tree_depth, 2, 1024,
+                   {.meaning = "tokens of a suffix in the tree, at most", .also = "suffix_decoding_max_tree_depth"}),
+           number("max_spec_factor", &P::max_spec_factor, 0, 1024,
+                  {.meaning = "drafts per matched token, at most", .also = "suffix_decoding_max_spec_factor"}),
+           share("min_token_prob", &P::min_token_prob,
+                 {.meaning = "a draft ends below this frequency", .also = "suffix_decoding_min_token_prob"}),
+           integer("max_cached_requests", &P::max_cached_requests, 0, 1 << 24,
+                   {.meaning = "0: no tree of earlier outputs", .also = "suffix_decoding_max_cached_requests"}),
+           integer("mean_drafts", &P::mean_drafts, 1, 1024,
+                   {.meaning = "drafts that a step with any is priced at",
+                    .usual = "the most",
+                    .decides = Decides::price})},
+      .make = make<SuffixDecoding>,
+      .examples = {R"("draft_length": 4, "max_tree_depth": 8, "max_spec_factor": 2, "max_cached_requests": 0)",
+                   R"("max_tree_depth": 6, "min_token_prob": 0.6, "max_cached_requests": 0)"},
+      .lengths = {.most = 64, .varies_by_default = true, .meaning = "max_tree_depth"},
+      .engines = {.vllm = "suffix"},
+      .consistent = wrong_lengths};
 }
 
 }  // namespace draftline::methods

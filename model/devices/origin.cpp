@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/devices/origin.h"
 
-#include <array>
-
 namespace draftline {
-
-static constexpr std::array<std::string_view, 6> kOrigins{"quoted",  "measured", "calibrated",
-                                                          "derived", "default",  "guess"};
 
 Origin read_origin(Reader in) {
   Origin o;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The origin of a group of numbers in a device file, and their uncertainty.
 #pragma once
+#include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/interval.h"
 #include "core/reader.h"
@@ -10,8 +12,12 @@
 
 namespace draftline {
 
+// How the numbers came about.
+inline constexpr std::array<std::string_view, 6> kOrigins{"quoted",  "measured", "calibrated",
+                                                          "derived", "default",  "guess"};
+
 struct Origin {
-  std::string kind;             // quoted, measured, calibrated, derived, default or guess
+  std::string kind;             // one of kOrigins
   std::string source, locator;  // a key of data/sources.json, and the place in it
   std::string borrowed_from;    // the related device from which the coefficients were transferred; empty: none
   std::string because;          // the reason for a transfer or a guess

@@ -2,7 +2,6 @@
 #include "model/engines/engine_scheduler.h"
 
 #include <algorithm>
-#include <array>
 
 #include "model/devices/device.h"
 #include "model/devices/origin.h"
@@ -18,9 +17,8 @@ CardLimits EngineScheduler::on(const Device& d) const {
 }
 
 EngineScheduler read_engine_scheduler(const Reader& in, std::vector<std::string>& guesses) {
-  static constexpr std::array<std::string_view, 2> kPrompts{"mixed", "apart"};
   EngineScheduler s;
-  if (const auto prompts = in.find("prompts")) s.prompts_apart = prompts->word(kPrompts) == "apart";
+  if (const auto prompts = in.find("prompts")) s.prompts_apart = prompts->word(kPromptSteps) == "apart";
   if (const auto cards = in.find("cards"))
     for (const Reader& row : cards->items()) {
       CardLimits c;

@@ -2,8 +2,10 @@
 // Defaults of an engine's scheduler: its limits, by card, and whether prompts have separate steps. "scheduler" of a
 // profile (docs/reference/engines.md).
 #pragma once
+#include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/quantity.h"
@@ -20,6 +22,9 @@ struct CardLimits {
   std::optional<int> max_num_seqs, max_num_batched_tokens;
   std::optional<int> max_num_seqs_speculating;  // in place of max_num_seqs
 };
+
+// Prompts join decode steps, or are computed in separate steps.
+inline constexpr std::array<std::string_view, 2> kPromptSteps{"mixed", "apart"};
 
 struct EngineScheduler {
   std::vector<CardLimits> cards;           // the first that applies is used

@@ -2,7 +2,6 @@
 #include "model/engines/step_mode.h"
 
 #include <algorithm>
-#include <array>
 
 #include "model/devices/origin.h"
 #include "model/engines/engine_fields.h"
@@ -10,10 +9,6 @@
 namespace draftline {
 
 namespace {
-
-constexpr NamedValues<Graphs, 3> kGraphs{
-    {{"NONE", Graphs::none}, {"PIECEWISE", Graphs::piecewise}, {"FULL", Graphs::full}}};
-constexpr std::array<std::string_view, 2> kScheduling{"overlapped", "serial"};
 
 std::vector<ModeRule> read_rules(const Reader& in, std::string_view list, std::vector<std::string>& guesses) {
   std::vector<ModeRule> rules;

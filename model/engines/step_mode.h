@@ -5,6 +5,7 @@
 // docs/reference/engines.md). The cost of a mode follows from the launches that it leaves to the host
 // (decoder/priced/engine_time.h).
 #pragma once
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <optional>
@@ -19,7 +20,10 @@ namespace draftline {
 
 // The graphs of a pass, from the fewest launches saved to the most. Names are vLLM's.
 enum class Graphs : std::uint8_t { none, piecewise, full };
+inline constexpr NamedValues<Graphs, 3> kGraphs{
+    {{"NONE", Graphs::none}, {"PIECEWISE", Graphs::piecewise}, {"FULL", Graphs::full}}};
 std::string_view text(Graphs);
+inline constexpr std::array<std::string_view, 2> kScheduling{"overlapped", "serial"};
 
 // vLLM's CUDAGraphMode: the graphs of a step whose sequences all have the same number of rows, and of any other step.
 struct CudagraphMode {

@@ -2,7 +2,6 @@
 #include "model/transformers/described_transformer.h"
 
 #include <algorithm>
-#include <array>
 
 #include "core/int_indexed.h"
 #include "model/transformers/config_experts.h"
@@ -13,10 +12,9 @@ namespace {
 
 using namespace config;
 
-constexpr std::array<std::string_view, 3> kFormats{"fp32", "bf16", "fp16"};
 DType read_state_format(const Reader& in) {
   const auto format = in.find("format");
-  return format && format->word(kFormats) == "fp32" ? DType::fp32 : DType::bf16;
+  return format && format->word(kStateFormats) == "fp32" ? DType::fp32 : DType::bf16;
 }
 int size_or(const Reader& in, std::string_view key, int otherwise) {
   const auto found = in.find(key);

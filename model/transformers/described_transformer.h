@@ -2,9 +2,14 @@
 // A network given by its sizes instead of a name or a config.json, because it is unpublished or does not exist yet. Its
 // layers are Llama's: RMSNorm, rope, gated MLP, no biases.
 #pragma once
+#include <array>
+#include <string_view>
+
 #include "model/transformers/transformer_shape.h"
 
 namespace draftline {
+
+inline constexpr std::array<std::string_view, 3> kStateFormats{"fp32", "bf16", "fp16"};  // of recurrent states
 
 // {"layers", "hidden", "heads", "kv_heads", "head_dim", "intermediate", "vocabulary", "tied_embeddings",
 //  "max_positions", "window", "full_attention_every", "name",

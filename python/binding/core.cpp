@@ -11,6 +11,7 @@
 #include "core/build_info.h"
 #include "core/errors.h"
 #include "core/printable.h"
+#include "inputs/schema/file_schema.h"
 #include "papers/inferred_paper.h"
 #include "python/binding/asking.h"
 
@@ -146,6 +147,13 @@ PYBIND11_MODULE(_core, m) {
   py::register_exception_translator(python::translate);
   python::add_question(m);
   python::add_answer(m);
+  m.def(
+      "schema",
+      [](const std::string& kind, const std::filesystem::path& data) {
+        return file_schema(kind, Catalogue(Data(data))).dump();
+      },
+      py::arg("kind"), py::arg("data"));
+  m.def("schema_kinds", [] { return std::vector<std::string>(kSchemaKinds.begin(), kSchemaKinds.end()); });
   m.def("paper_names", paper_names);
   m.attr("version") = std::string(build_version());
   m.attr("commit") = std::string(build_commit());

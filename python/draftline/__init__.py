@@ -15,10 +15,10 @@ from ._errors import Bug, DeviceError, DraftlineWarning, Error, InputError, Mist
 from ._program import Decoded, calibrate, calibrate_served, check, decode
 from ._questions import advise, papers, plan, run, simulate
 from ._result import Document, Result
-from ._scenarios import DATA, scenario, scenarios
+from ._scenarios import DATA, scenario, scenarios, schema
 
 __all__ = [
     "Bug", "DATA", "Decoded", "DeviceError", "Document", "DraftlineWarning", "Error", "InputError", "Mistake",
     "OutputError", "Result", "__commit__", "__version__", "advise", "calibrate", "calibrate_served", "check", "decode",
-    "papers", "plan", "run", "scenario", "scenarios", "simulate",
+    "papers", "plan", "run", "scenario", "scenarios", "schema", "simulate",
 ]

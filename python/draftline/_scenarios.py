@@ -8,6 +8,8 @@ import os
 from pathlib import Path
 from typing import Any, Mapping, Union
 
+from . import _core
+
 _SHARE = Path(__file__).parent / "share" / "draftline"
 DATA = _SHARE / "data"  # devices, transformers, engines and papers, each with its sources
 
@@ -24,6 +26,14 @@ def scenario(name: str) -> dict[str, Any]:
     if name not in scenarios():
         raise KeyError(f"{name!r} is none of {', '.join(scenarios())}")
     members: dict[str, Any] = json.loads((_SHARE / "scenarios" / f"{name}.json").read_text(encoding="utf-8"))
+    return members
+
+
+def schema(kind: str, *, data: str | os.PathLike[str] = DATA) -> dict[str, Any]:
+    """The JSON Schema of a kind of file: "scenario", "device", "engine", "transformer" or "acceptance"."""
+    if kind not in _core.schema_kinds():
+        raise KeyError(f"{kind!r} is none of {', '.join(_core.schema_kinds())}")
+    members: dict[str, Any] = json.loads(_core.schema(kind, data))
     return members
 
 

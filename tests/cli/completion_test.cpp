@@ -71,7 +71,7 @@ TEST_CASE("completions and the manual page have every verb and each of its optio
     INFO(verb);
     const std::string of_bash = block_of(bash, "\n    " + verb + ")\n", " esac ;;\n"),
                       of_zsh = block_of(zsh, "\n    " + verb + ")\n", " ;;\n"),
-                      of_fish = lines_with(fish, "'__fish_seen_subcommand_from " + verb + "'"),
+                      of_fish = lines_with(fish, "'__draftline_verb_is " + verb + "'"),
                       of_man = block_of(man, "\n.SS " + verb + "\n", "\n.S");
     CHECK(contains(fish, " -a " + verb + " -d "));
     const auto options = options_of(draftline, verb);
@@ -119,6 +119,26 @@ TEST_CASE("bash completes verbs, options, and the words that an option accepts")
   CHECK(completed("draftline run ask", 2) == "ask.sh");
   draftline.write("two words.json", "{}");
   CHECK(completed("draftline run two", 2) == "two words.json");
+}
+
+TEST_CASE("fish completes verbs and options behind --data and its folder") {
+  if (std::system("command -v fish > /dev/null") != 0) SKIP_TEST("fish is not installed");
+  const Program draftline;
+  draftline.write("draftline.fish", draftline("completion fish").out);
+  const auto completed = [&](const std::string& line) {
+    draftline.write("ask.fish", "source draftline.fish\ncomplete -C '" + line + "' | string replace -r '\\t.*' ''\n");
+    const std::string command = "cd '" + draftline.path("") + "' && fish --no-config ask.fish > completed";
+    REQUIRE(std::system(command.c_str()) == 0);
+    std::ifstream in(draftline.path("completed"));
+    std::string words;
+    for (std::string word; std::getline(in, word);) words += (words.empty() ? "" : "|") + word;
+    return words;
+  };
+  CHECK(completed("draftline adv") == "advise");
+  CHECK(completed("draftline --data d adv") == "advise");
+  CHECK(completed("draftline --data run plan s.json --max") == "--max-devices");
+  CHECK(completed("draftline --data d list tr") == "transformers");
+  CHECK(completed("draftline list adv") == "");
 }
 
 TEST_CASE("--headroom is a percentage") {
