@@ -57,7 +57,7 @@ Json integer(double least, double most) { return ranged("integer", least, most);
 
 Json quantity(Dimension dimension, Zero zero) {
   std::string units;
-  for (const std::string& unit : unit_names(dimension)) units += (units.empty() ? "" : "|") + escaped(unit);
+  for (const std::string_view unit : unit_names(dimension)) units += (units.empty() ? "" : "|") + escaped(unit);
   const std::string digits = zero == Zero::yes ? "" : "(?=[0.]*[1-9])";
   return {{"type", "string"},
           {"pattern", "^[ \\t]*" + digits + R"((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[ \t]*()" + units + ")[ \\t]*$"},
@@ -111,6 +111,12 @@ Json object(const Keys& keys) {
 }
 
 Json map(Json values) { return {{"type", "object"}, {"additionalProperties", std::move(values)}}; }
+
+Json map(std::span<const std::string_view> names, Json values) {
+  Json s = map(std::move(values));
+  s["propertyNames"] = word(names);
+  return s;
+}
 
 Json by_word(std::string_view name, std::string meaning, const std::vector<Case>& cases) {
   std::vector<std::string_view> words;

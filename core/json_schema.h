@@ -2,6 +2,7 @@
 // Parts of JSON Schemas (draft 2020-12). Each function describes the values that one function of Reader accepts, so a
 // schema is written as its reader is. A meaning stands beside each key.
 #pragma once
+#include <array>
 #include <initializer_list>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -35,10 +36,14 @@ Json quantity(Zero zero = Zero::no) {
 Json word(std::span<const std::string_view> words);
 inline Json word(std::initializer_list<std::string_view> words) { return word(std::span(words.begin(), words.size())); }
 template <class T, std::size_t N>
+std::array<std::string_view, N> names_of(const NamedValues<T, N>& values) {
+  std::array<std::string_view, N> names;
+  for (std::size_t i = 0; i < N; ++i) names[i] = values[i].name;
+  return names;
+}
+template <class T, std::size_t N>
 Json value_in(const NamedValues<T, N>& values) {
-  std::vector<std::string_view> names;
-  for (const Named<T>& v : values) names.push_back(v.name);
-  return word(names);
+  return word(names_of(values));
 }
 Json list(Json items, int least = 1);
 Json any_of(std::initializer_list<Json>);
@@ -70,7 +75,12 @@ inline Key optional(std::string_view name, Json value, std::string meaning) {
 using Keys = std::vector<Key>;
 Keys operator+(Keys, const Keys&);
 Json object(const Keys&);
-Json map(Json values);  // an object whose keys are names
+Json map(Json values);  // an object whose keys are names of any kind
+Json map(std::span<const std::string_view> names, Json values);
+template <class T, std::size_t N>
+Json map(const NamedValues<T, N>& named, Json values) {
+  return map(names_of(named), std::move(values));
+}
 
 // An object whose key `name` has one of the words; each word has its own keys besides.
 struct Case {

@@ -171,8 +171,8 @@ std::variant<double, std::string> parse_quantity(std::string_view text, Dimensio
   return value;
 }
 
-std::vector<std::string> unit_names(Dimension d) {
-  std::vector<std::string> names;
+std::vector<std::string_view> unit_names(Dimension d) {
+  std::vector<std::string_view> names;
   for (const Unit& u : units())
     if (u.dimension == d) names.push_back(u.name);
   return names;

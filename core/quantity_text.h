@@ -33,7 +33,7 @@ std::variant<double, std::string> parse_quantity(std::string_view text, Dimensio
 // An example of such a quantity for messages, "10 ms"; "" for a dimension that has no unit in parse_quantity().
 std::string_view example_of(Dimension);
 
-std::vector<std::string> unit_names(Dimension);  // the units in which such a quantity is written
+std::vector<std::string_view> unit_names(Dimension);  // the units in which such a quantity is written
 
 // Text for people, with three significant digits and a suitable prefix: "1.23 ms", "79.6 GiB". Zero is "0 s".
 std::string to_text(Seconds);         // ns to h

@@ -7,17 +7,23 @@ namespace draftline::schema {
 
 namespace {
 
+// Values of a key that is still read.
+Json former(Json values) {
+  values["deprecated"] = true;
+  return values;
+}
+
 Json interval() {
   return object({needed("low", number(1e-3, 1), "lower end, over the prediction"),
                  needed("high", number(1, 1e3), "upper end, over the prediction")});
 }
 
 Json datasheet() {
-  Keys rates;
+  std::vector<std::string_view> formats;
   for (const Named<DType>& type : kDTypes)
-    if (type.value != DType::int32)
-      rates.push_back(optional(type.name, quantity<FlopsPerSecond>(), "dense rate with operands of this format"));
-  const Keys values{optional("peak", object(rates), "rates of dense matrix products"),
+    if (type.value != DType::int32) formats.push_back(type.name);
+  const Json rates = map(formats, quantity<FlopsPerSecond>());
+  const Keys values{optional("peak", rates, "rates of dense matrix products, by format of the operands"),
                     optional("bandwidth", quantity<BytesPerSecond>(), "of the memory"),
                     optional("memory", quantity<Bytes>(), "size of the memory"),
                     optional("l2", quantity<Bytes>(), "size of the last cache before memory"),
@@ -55,17 +61,15 @@ Keys gemm() {
 }
 
 Json copy() {
-  Keys ops;
-  for (const Named<ElementOp>& op : kElementOps)
-    ops.push_back(optional(op.name, object(keys_of_fit<ElementwiseFit>()), "fit of this op"));
-  return fit(keys_of_fit<CopyFit>() + Keys{optional("ops", object(ops), "ops that were timed separately")});
+  const Json ops = map(kElementOps, object(keys_of_fit<ElementwiseFit>()));
+  return fit(keys_of_fit<CopyFit>() + Keys{optional("ops", ops, "ops that were timed separately")});
 }
 
 Json decode_attention() { return fit(keys_of_fit<DecodeAttentionFit>()); }
 
 Json prefill_attention() {
   const Keys layout{optional("layout", value_in(kHeadLayouts), "how a library arranges heads and rows in tiles"),
-                    optional("packed", boolean(), "former key: true: layout packed; false: apart")};
+                    optional("packed", former(boolean()), "true: layout packed; false: apart")};
   return with_one_of(fit(keys_of_fit<PrefillAttentionFit>() + layout), {"layout", "packed"});
 }
 
@@ -118,16 +122,16 @@ Json libraries() {
 }
 
 Json gpu() {
-  Json s = object(
-      Keys{needed("copy", own_or_borrowed(copy()), "elementwise work"),
-           needed("gemm", own_or_borrowed(fit(gemm())), "products in 16 bits"),
-           optional("attention", attention(), "attention, by library and format of the cache"),
-           optional("decode_attention", own_or_borrowed(decode_attention()), "former key: decode of one library"),
-           optional("prefill_attention", own_or_borrowed(prefill_attention()), "former key: prefill of one library"),
-           optional("delta_net", own_or_borrowed(delta_net()), "gated delta networks"),
-           optional("power", own_or_borrowed(power()), "power at full clock"),
-           optional("libraries", libraries(), "fits of other libraries, by name")} +
-      products_and_experts(own_or_borrowed));
+  Json s =
+      object(Keys{needed("copy", own_or_borrowed(copy()), "elementwise work"),
+                  needed("gemm", own_or_borrowed(fit(gemm())), "products in 16 bits"),
+                  optional("attention", attention(), "attention, by library and format of the cache"),
+                  optional("decode_attention", former(own_or_borrowed(decode_attention())), "decode of one library"),
+                  optional("prefill_attention", former(own_or_borrowed(prefill_attention())), "prefill of one library"),
+                  optional("delta_net", own_or_borrowed(delta_net()), "gated delta networks"),
+                  optional("power", own_or_borrowed(power()), "power at full clock"),
+                  optional("libraries", libraries(), "fits of other libraries, by name")} +
+             products_and_experts(own_or_borrowed));
   s["oneOf"] = {{{"required", {"attention"}}}, {{"required", {"decode_attention", "prefill_attention"}}}};
   return s;
 }

@@ -47,7 +47,7 @@ Keys row_keys(std::span<const ProfileField<Owner>> fields) {
 }
 
 Json term(const EngineField& field) {
-  const Json value = values_of(field), bound = field.prior ? value : Json(true);
+  const Json value = values_of(field), bound = field.prior ? value : Json::object();
   return with_profile_origin({needed("value", value, std::string(field.meaning)),
                               optional("low", bound, "lower end of the value's 90 % interval"),
                               optional("high", bound, "upper end of the value's 90 % interval")});
@@ -96,12 +96,10 @@ Json attention() {
 }
 
 Json ops() {
-  Json rows = map(with_profile_origin(row_keys(op_fields())));
-  Json names = Json::array();
-  for (const char* prefix : {"", "draft/"})
-    for (const std::string_view key : op_keys()) names.push_back(prefix + std::string(key));
-  rows["propertyNames"] = {{"enum", names}};
-  return rows;
+  std::vector<std::string> names(op_keys().begin(), op_keys().end());
+  for (const std::string_view key : op_keys()) names.push_back("draft/" + std::string(key));
+  const std::vector<std::string_view> all(names.begin(), names.end());
+  return map(all, with_profile_origin(row_keys(op_fields())));
 }
 
 }  // namespace

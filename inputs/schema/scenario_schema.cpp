@@ -13,21 +13,21 @@ constexpr int kMostTokens = 1 << 24, kMostDevices = 1024, kMostRows = 1 << 20;
 constexpr double kMostVariation = 10;
 
 Json expert_routing() {
-  const Key rows = optional("rows", positive_int(kMostRows), "rows that were counted"),
-            touched = optional("experts_touched", number(0), "different experts of a layer that the rows read");
-  const Json count =
-      object({needed("rows", rows.value, rows.meaning), needed("experts_touched", touched.value, touched.meaning)});
-  Json s = object(
-      {optional("topics", word({"many", "one"}), "of a batch's sequences: many, or one kind of prompts"),
-       optional("overlap", ratio(), "share of a row's choices that repeat those of the row before it, beyond chance"),
-       optional("load_cv", number(0, kMostVariation), "variation of the experts' loads: standard deviation over mean"),
-       optional("counted", list(count), "counts of experts that rows of one sequence read, by ascending rows"), touched,
-       rows, optional("sequences", positive_int(kMostRows), "sequences of the counted rows; by default 1")});
-  for (const char* key : {"topics", "overlap", "load_cv", "counted", "experts_touched"})
-    s["anyOf"].push_back({{"required", {key}}});
-  s["dependentRequired"] = {
-      {"experts_touched", {"rows"}}, {"rows", {"experts_touched"}}, {"sequences", {"experts_touched"}}};
-  return s;
+  const Keys kind{
+      optional("topics", word({"many", "one"}), "of a batch's sequences: many, or one kind of prompts"),
+      optional("load_cv", number(0, kMostVariation), "variation of the experts' loads: standard deviation over mean")},
+      count{needed("rows", positive_int(kMostRows), "rows that were counted"),
+            needed("experts_touched", number(0), "different experts of a layer that the rows read")};
+  const Json counted = object(kind + Keys{needed("counted", list(object(count)),
+                                                 "counts of rows of one sequence, by ascending rows")}),
+             touched = object(
+                 kind + count +
+                 Keys{optional("sequences", positive_int(kMostRows), "sequences of the counted rows; by default 1")});
+  Json overlapping = object(kind + Keys{optional("overlap", ratio(),
+                                                 "share of a row's choices that repeat those of the "
+                                                 "row before it, beyond chance")});
+  overlapping["minProperties"] = 1;
+  return if_given("counted", counted, if_given("experts_touched", touched, overlapping));
 }
 
 Keys texts() {

@@ -13,6 +13,7 @@ Needs python3-jsonschema; without it the test is skipped.
 usage: schema_test.py DRAFTLINE SOURCES"""
 import concurrent.futures
 import copy
+import functools
 import itertools
 import json
 import pathlib
@@ -33,6 +34,7 @@ WRONG_OF_KIND = {"scenario": 140, "device": 60, "engine": 60, "transformer": 20,
 LEAST_WRONG = 200
 MOST_LEFT_TO_THE_PROGRAM = 0.05
 UNKNOWN = "zzz"
+FIRST = 3  # elements of a list that are looked at
 
 
 class Schema:
@@ -41,7 +43,9 @@ class Schema:
         self.validator = jsonschema.Draft202012Validator(self.root)
 
     def accepts(self, value, schema=None):
-        return (self.validator if schema is None else self.validator.evolve(schema=schema)).is_valid(value)
+        if schema is None or isinstance(schema, bool):
+            return self.validator.is_valid(value) if schema is None else schema
+        return jsonschema.Draft202012Validator({"$defs": self.root.get("$defs", {}), **schema}).is_valid(value)
 
     def parts(self, schema, value, valid):
         """The schemas that apply to a value; `valid`: of alternatives only those that accept it."""
@@ -70,7 +74,7 @@ class Schema:
                          for top in schemas for s in self.parts(top, value, True)]
                 yield from self.objects(below, member, f"{pointer}/{key}")
         elif isinstance(value, list):
-            for i, member in enumerate(value):
+            for i, member in enumerate(value[:FIRST]):
                 below = [s["items"] for top in schemas for s in self.parts(top, value, True) if s.get("items")]
                 yield from self.objects([s for s in below if self.accepts(member, s)], member, f"{pointer}/{i}")
 
@@ -95,25 +99,18 @@ class Files:
     def __init__(self, program, folder):
         self.program, self.folder, self.numbers = program, folder, itertools.count()
 
-    def mistakes(self, kind, value, beside):
-        """What the program says of a file that stands in the folder `beside`; nothing if it reads it."""
+    def mistakes(self, kind, value):
+        """What the program says of such a file; nothing if it reads it."""
         name = f"schema-test-{next(self.numbers)}"
-        scenario = copy.deepcopy(SETUP)
-        if kind == "scenario":
-            scenario = value
-        elif kind == "acceptance":
+        scenario = value if kind == "scenario" else copy.deepcopy(SETUP)
+        if kind == "acceptance":
             scenario["method"]["acceptance"] = value
-        else:
+        elif kind != "scenario":
             (self.folder / f"{name}.{kind}.json").write_text(json.dumps(value))
-            scenario[kind] = f"./{name}.{kind}.json"
-        if kind in ("device", "engine", "transformer"):
-            scenario["method"] = {"name": "autoregressive"}
-        file = (beside if kind == "scenario" else self.folder) / f"{name}.json"
+            scenario.update({kind: f"./{name}.{kind}.json", "method": {"name": "autoregressive"}})
+        file = self.folder / f"{name}.json"
         file.write_text(json.dumps(scenario))
-        try:
-            ran = subprocess.run([self.program, "run", str(file), "--dry-run"], capture_output=True, text=True)
-        finally:
-            file.unlink()
+        ran = subprocess.run([self.program, "run", str(file), "--dry-run"], capture_output=True, text=True)
         assert ran.returncode in (0, 2), f"{kind} {value}: exit code {ran.returncode}, {ran.stderr}"
         return ran.stderr.splitlines() if ran.returncode == 2 else []
 
@@ -196,7 +193,7 @@ def places(value, pointer=()):
         for key, member in value.items():
             yield from places(member, (*pointer, key))
     elif isinstance(value, list):
-        for i, member in enumerate(value[:3]):
+        for i, member in enumerate(value[:FIRST]):
             yield from places(member, (*pointer, i))
 
 
@@ -226,31 +223,49 @@ def made_wrong(value, rng):
     return wrong, f"{where}: {change}: {json.dumps(old)[:40]}"
 
 
-def compare_keys(schema, kind, name, value, mistakes_of, failures, seen):
-    """Every object's keys in the schema are those that its reader lists beside an unknown one."""
+def known_keys(lines):
+    """(pointer of an object, keys that its reader lists beside UNKNOWN)"""
+    for line in lines:
+        if found := re.search(r"#(\S*)/" + UNKNOWN + r": unknown key; known here: (.*)", line):
+            yield found[1].removeprefix("/method/acceptance"), set(re.findall(r'"([^"]*)"', found[2]))
+
+
+def with_unknown(value, pointers):
     asked = copy.deepcopy(value)
-    expected = {}
-    for (pointer, one, schemas), (_, copied, _) in zip(schema.objects([schema.root], value),
-                                                        schema.objects([schema.root], asked)):
-        closed = schema.keys(schemas, one, True)
-        if closed is not None:
-            expected[pointer] = set(closed), schema.keys(schemas, one, False), closed
-            copied[UNKNOWN] = 1
-    for line in mistakes_of(asked):
-        found = re.search(r"#(\S*)/" + UNKNOWN + r": unknown key; known here: (.*)", line)
-        pointer = None if found is None else found[1]
-        if kind == "acceptance" and pointer is not None:
-            pointer = pointer.removeprefix("/method/acceptance")
-        if pointer not in expected:
-            continue
-        known = set(re.findall(r'"([^"]*)"', found[2]))
-        here, all_cases, properties = expected.pop(pointer)
-        seen.add(frozenset(here))
-        here -= {key for key in here if isinstance(properties[key], dict) and properties[key].get("deprecated")}
-        if not known <= set(all_cases):
-            failures.append(f"{name}#{pointer}: the schema lacks {known - set(all_cases)}")
-        if not here - {"$schema"} <= known:
-            failures.append(f"{name}#{pointer}: only the schema has {here - {'$schema'} - known}")
+    for pointer in pointers:
+        one = asked
+        for step in pointer.split("/")[1:]:
+            one = one[int(step) if isinstance(one, list) else step]
+        one[UNKNOWN] = 1
+    return asked
+
+
+def compare_keys(schema, name, value, mistakes, failures, seen):
+    """Every object's keys in the schema are those that its reader lists beside an unknown one. A reader may stop at a
+    mistake, so objects that it did not reach have their unknown key alone."""
+    objects = {}
+    for pointer, one, schemas in schema.objects([schema.root], value):
+        here = schema.keys(schemas, one, True)
+        if here is not None:
+            objects[pointer] = one, here, schema.keys(schemas, one, False)
+
+    def compare(lines):
+        for pointer, known in known_keys(lines):
+            if pointer not in objects:
+                continue
+            one, here, all_cases = objects.pop(pointer)
+            seen.add(frozenset(here))
+            asked = {key for key, s in here.items()
+                     if key != "$schema" and not (isinstance(s, dict) and s.get("deprecated"))}
+            if lacks := known - set(all_cases) - set(one):
+                failures.append(f"{name}#{pointer}: the schema lacks {lacks}")
+            if more := asked - known:
+                failures.append(f"{name}#{pointer}: only the schema has {more}")
+
+    compare(mistakes(with_unknown(value, objects)))
+    for pointer in list(objects):
+        if pointer in objects and frozenset(objects[pointer][1]) not in seen:
+            compare(mistakes(with_unknown(value, [pointer])))
 
 
 def undescribed(schema, path="#"):
@@ -279,23 +294,58 @@ def closed_objects(schema):
 
 
 def valid_files(sources):
-    """By kind, (name, folder, value)."""
+    """By kind, (name, value)."""
     valid = {kind: [] for kind in KINDS}
     for kind, file in shipped(sources):
-        value = json.loads(file.read_text())
-        valid[kind].append((str(file.relative_to(sources)), file.parent, value))
-    for i, example in enumerate(EXAMPLES):
-        valid["scenario"].append((f"example {i}", None, {**SETUP, **example}))
-    valid["acceptance"] = [(f"acceptance {i}", None, one) for i, one in enumerate(ACCEPTANCES)]
+        valid[kind].append((str(file.relative_to(sources)), json.loads(file.read_text())))
+    valid["scenario"] += [(f"example {i}", {**SETUP, **example}) for i, example in enumerate(EXAMPLES)]
+    valid["acceptance"] = [(f"acceptance {i}", one) for i, one in enumerate(ACCEPTANCES)]
     return valid
 
 
-def check_valid(schema, kind, name, value, mistakes, failures):
+def check_valid(schema, name, value, mistakes, failures):
     if said := mistakes(value):
         failures.append(f"{name}: the program refuses it: {said[0]}")
     if not schema.accepts(value):
         error = jsonschema.exceptions.best_match(schema.validator.iter_errors(value))
-        failures.append(f"{name}: the schema refuses it at /{'/'.join(map(str, error.absolute_path))}: {error.message[:200]}")
+        place = "/".join(map(str, error.absolute_path))
+        failures.append(f"{name}: the schema refuses it at /{place}: {error.message[:200]}")
+
+
+def check_kind(kind, text, valid, mistakes, pool, failures, left):
+    """Returns the number of wrong files that both refuse; those that the program alone refuses are added to `left`."""
+    schema, seen, rng = Schema(text), set(), random.Random(kind)
+    jsonschema.Draft202012Validator.check_schema(schema.root)
+    failures += [f"{kind}: no description: {path}" for path in undescribed(schema.root)]
+
+    def agree(entry):
+        name, value = entry
+        whole = value if kind == "acceptance" else {"$schema": "./schema.json", **value}
+        check_valid(schema, name, whole, mistakes, failures)
+        compare_keys(schema, name, value, mistakes, failures, seen)
+
+    def judge(wrong):
+        value, what = wrong
+        return schema.accepts(value), mistakes(value), what
+
+    list(pool.map(agree, valid))
+    failures += [f"{kind}: no file has an object with the keys {sorted(keys)}"
+                 for keys in set(closed_objects(schema.root)) - seen]
+    small = [entry for entry in valid if len(json.dumps(entry[1])) < 20_000]
+    wrong = []
+    for _ in range(WRONG_OF_KIND[kind]):
+        name, value = rng.choice(small)
+        changed, what = made_wrong(value, rng)
+        wrong.append((changed, name + what))
+    refused = 0
+    for accepted, said, what in pool.map(judge, wrong):
+        if said and accepted:
+            left.append(f"{what}: {said[0]}")
+        elif said:
+            refused += 1
+        elif not accepted:
+            failures.append(f"{what}: only the schema refuses it")
+    return refused
 
 
 def main():
@@ -303,45 +353,14 @@ def main():
     if jsonschema is None:
         print("skipped: python3-jsonschema is not installed")
         return SKIPPED
-    failures, left, refused, rng = [], [], 0, random.Random(1)
+    failures, left, refused = [], [], 0
     valid = valid_files(sources)
     with tempfile.TemporaryDirectory() as temporary, concurrent.futures.ThreadPoolExecutor(2) as pool:
         files = Files(program, pathlib.Path(temporary))
         for kind in KINDS:
             text = subprocess.run([program, "schema", kind], check=True, capture_output=True, text=True).stdout
-            schema = Schema(text)
-            jsonschema.Draft202012Validator.check_schema(schema.root)
-            failures += [f"{kind}: no description: {path}" for path in undescribed(schema.root)]
-            seen = set()
-
-            def agree(entry):
-                name, folder, value = entry
-                mistakes = lambda v: files.mistakes(kind, v, folder or files.folder)
-                check_valid(schema, kind, name, {"$schema": "./schema.json", **value} if kind != "acceptance" else value,
-                            mistakes, failures)
-                compare_keys(schema, kind, name, value, mistakes, failures, seen)
-
-            list(pool.map(agree, valid[kind]))
-            unread = set(closed_objects(schema.root)) - {keys | extra for keys in seen for extra in
-                                                         (frozenset(), frozenset(["$schema"]))}
-            failures += [f"{kind}: no file has an object with the keys {sorted(keys)}" for keys in unread]
-
-            def judge(wrong):
-                (value, what), (name, folder) = wrong
-                return schema.accepts(value), files.mistakes(kind, value, folder or files.folder), f"{name}{what}"
-
-            small = [entry for entry in valid[kind] if len(json.dumps(entry[2])) < 20_000]
-            wrong = []
-            for _ in range(WRONG_OF_KIND[kind]):
-                name, folder, value = rng.choice(small)
-                wrong.append((made_wrong(value, rng), (name, folder)))
-            for accepted, said, what in pool.map(judge, wrong):
-                if said and accepted:
-                    left.append(f"{what}: {said[0]}")
-                elif said:
-                    refused += 1
-                elif not accepted:
-                    failures.append(f"{what}: only the schema refuses it")
+            mistakes = functools.partial(files.mistakes, kind)
+            refused += check_kind(kind, text, valid[kind], mistakes, pool, failures, left)
     print(f"{refused} wrong files are refused by both; {len(left)} by the program alone:")
     print("\n".join(left))
     if refused < LEAST_WRONG:
