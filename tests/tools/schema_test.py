@@ -150,12 +150,14 @@ EXAMPLES = [
     {"transformer": {**SHAPES, "experts": EXPERTS}, "expert_parallel": [True, 2], "tensor_parallel": 2,
      "expert_balancedness": 0.8, "expert_exchange": "all_gather",
      "expert_routing": {"topics": "one", "counted": [{"rows": 4, "experts_touched": 5}], "load_cv": 1}},
-    {"transformer": {**SHAPES, "experts": EXPERTS}, "expert_routing": {"experts_touched": 5, "rows": 4, "sequences": 1}},
+    {"transformer": {**SHAPES, "experts": EXPERTS},
+     "expert_routing": {"experts_touched": 5, "rows": 4, "sequences": 1}},
     {"transformer": {**SHAPES, "window": 128, "full_attention_every": 2}, "name": "n", "question": "q", "note": "t"},
     {"transformer": {**SHAPES, "mamba": MAMBA, "pattern": ["mamba+mlp", "attention+mlp"]}},
     {"transformer": {**SHAPES, "delta_net": DELTA_NET, "pattern": ["delta_net+mlp", "attention+mlp"]}},
-    {"precision": [{"weights": ["auto", "fp8"], "draft": "bf16", "attention": "fp8", "experts": "fp8", "lm_head": "bf16",
-                    "activations": "bf16", "kv_cache": ["fp8", "auto"], "embedding": "bf16"}, "int4"]},
+    {"precision": [{"weights": ["auto", "fp8"], "draft": "bf16", "attention": "fp8", "experts": "fp8",
+                    "lm_head": "bf16", "activations": "bf16", "kv_cache": ["fp8", "auto"],
+                    "embedding": "bf16"}, "int4"]},
     {"precision": {"quantization": "fp8", "dtype": "bfloat16", "kv_cache_dtype": "fp8_e4m3"}, "host_speed": [1, 0.5]},
     {"method": [{"name": "eagle3", "tree": {"top_k": 4, "passes": 3, "nodes": [8, 16]}}, {"name": "eagle1"},
                 {"name": "eagle2", "tree": {"eagle_topk": 4, "num_steps": 3, "num_draft_tokens": 8}},
@@ -167,13 +169,16 @@ EXAMPLES = [
                 "drafter_device": {"device": "l40s", "latency": "50 us", "engine": "vllm", "bandwidth": "10 GB/s"}},
      "cached_prompt_tokens": 100, "cudagraph_mode": ["NONE", "FULL"], "async_scheduling": False},
     {"method": {"name": "draft_model", "draft": {**SHAPES, "layers": [2, 4]}, "draft_length": 4, "shard_draft": False},
-     "shared_prefix": {"tokens": 100, "groups": 2}, "batch_size": [1, 8], "prompt_tokens": 512, "output_tokens": [2, 256]},
+     "shared_prefix": {"tokens": 100, "groups": 2}, "batch_size": [1, 8], "prompt_tokens": 512,
+     "output_tokens": [2, 256]},
     {"engine": "sglang", "disable_overlap_schedule": [True, False], "data_parallel_attention": 1},
     served(arrivals={"process": "gamma", "rate": ["6 /s", "8 /s"], "cv": 2}, lengths={
-        "prompt": {"distribution": "lognormal", "mean": 500, "cv": [0.5, 1]}, "output": {"distribution": "uniform", "least": 1, "most": 9},
+        "prompt": {"distribution": "lognormal", "mean": 500, "cv": [0.5, 1]},
+        "output": {"distribution": "uniform", "least": 1, "most": 9},
         "shared_prefix": {"tokens": 128, "groups": [2, 4]}}),
     served(arrivals={"process": "on_off", "rate": "6 /s", "on": "10 s", "off": "5 s"}, lengths={
-        "prompt": {"distribution": "exponential", "mean": 500}, "output": {"distribution": ["gamma"], "mean": 9, "cv": 1}}),
+        "prompt": {"distribution": "exponential", "mean": 500},
+        "output": {"distribution": "gamma", "mean": 9, "cv": 1}}),
     {**served(arrivals={"process": "closed", "concurrency": [4, 8]}), "policy": ["fixed", {"off_above": [24, 32]}],
      "routing": "least_loaded", "replicas": [1, 2], "pipeline_parallel": 1, "replications": 2},
     {**SERVED, "policy": {"draft_length_by_batch_size": {"1": 3, "16": [0, 1]}}, "prices": {"h100-sxm": 2.5},
@@ -285,8 +290,9 @@ def closed_objects(schema):
     if isinstance(schema, dict):
         if schema.get("additionalProperties") is False and schema.get("properties"):
             yield frozenset(schema["properties"])
+        of_list = {"type": "array"} in schema.get("if", {}).get("properties", {}).values()  # the keys of all cases
         for key, one in schema.items():
-            if not key.endswith(".swept"):
+            if not key.endswith(".swept") and not (of_list and key == "then"):
                 yield from closed_objects(one)
     elif isinstance(schema, list):
         for one in schema:
