@@ -205,6 +205,15 @@ TEST_CASE("an unknown key names the nearest that was asked for, or all of them")
   CHECK(said(R"({"x/~\n":1})").front().starts_with("s.json#/x~1~0\\u000a: unknown key"));
 }
 
+TEST_CASE("a file may name its schema, an object inside it may not") {
+  const auto read = [](const Reader& in) {
+    in.at("inner").done();
+    in.done();
+  };
+  CHECK(mistakes(R"({"$schema":"./s.schema.json","inner":{}})", read).empty());
+  CHECK(mistakes(R"({"inner":{"$schema":"x"}})", read) == Messages{"s.json#/inner/$schema: unknown key"});
+}
+
 TEST_CASE("entries come in the order of the file and count as read, looking does not") {
   const Document document = parse(R"({"z":1,"a":{"y":2,"b":3}})");
   const auto keys = [](const auto& entries) {

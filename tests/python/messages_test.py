@@ -43,6 +43,7 @@ class Mistakes(unittest.TestCase):
         self.assertEqual([m[:2] for m in raised.exception.mistakes], [("nowhere.json", "")])
         self.assertRaisesRegex(draftline.InputError, "^nobody: is none of ", draftline.papers, ["nobody"])
         self.assertRaisesRegex(KeyError, "is none of", draftline.scenario, "nothing")
+        self.assertRaisesRegex(KeyError, "is none of", draftline.schema, "nothing")
 
     def test_points_of_which_none_fits_are_a_mistake(self):
         self.assertRaisesRegex(draftline.InputError, "no point can run", draftline.run, question(batch_size=60000))

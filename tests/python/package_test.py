@@ -117,6 +117,10 @@ class Verbs(unittest.TestCase):
 
 
 class Package(unittest.TestCase):
+    def test_a_schema_is_that_of_the_program(self):
+        printed = python("-m", "draftline", "schema", "device")
+        self.assertEqual(draftline.schema("device"), json.loads(printed.stdout))
+
     def test_python_m_draftline_is_the_program(self):
         answer = python("-m", "draftline", "run", "nowhere.json")
         self.assertEqual((answer.returncode, answer.stdout), (2, ""))
