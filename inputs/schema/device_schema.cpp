@@ -73,7 +73,7 @@ Json prefill_attention() {
   return with_one_of(fit(keys_of_fit<PrefillAttentionFit>() + layout), {"layout", "packed"});
 }
 
-Json attention() {
+Json attention_fits() {
   const Json kernel = object({optional("library", text(), "the attention library, as engine profiles name it"),
                               needed("cache", value_in(kDTypes), "format of the cache"),
                               optional("form", value_in(kAttentionForms), "latent attention has forms of its own"),
@@ -86,7 +86,7 @@ Json attention() {
               optional("other_library", other, "error where another library's fit stands for one that is missing")}));
 }
 
-Json delta_net() {
+Json delta_net_fits() {
   const Json stream = object(keys_of_fit<StreamFit>());
   return fit({needed("rule", stream, "the rule of a decode step"), needed("convolution", stream, "of a decode step"),
               needed("prompt_convolution", stream, "of a prompt"),
@@ -125,10 +125,10 @@ Json gpu() {
   Json s =
       object(Keys{needed("copy", own_or_borrowed(copy()), "elementwise work"),
                   needed("gemm", own_or_borrowed(fit(gemm())), "products in 16 bits"),
-                  optional("attention", attention(), "attention, by library and format of the cache"),
+                  optional("attention", attention_fits(), "attention, by library and format of the cache"),
                   optional("decode_attention", former(own_or_borrowed(decode_attention())), "decode of one library"),
                   optional("prefill_attention", former(own_or_borrowed(prefill_attention())), "prefill of one library"),
-                  optional("delta_net", own_or_borrowed(delta_net()), "gated delta networks"),
+                  optional("delta_net", own_or_borrowed(delta_net_fits()), "gated delta networks"),
                   optional("power", own_or_borrowed(power()), "power at full clock"),
                   optional("libraries", libraries(), "fits of other libraries, by name")} +
              products_and_experts(own_or_borrowed));
@@ -186,7 +186,7 @@ Keys link_traits() {
           optional("between_nodes", object(between + origin_keys()), "network adapters of nodes")};
 }
 
-Json links() {
+Json device_links() {
   const Json point = object({needed("message", quantity<Bytes>(), "bytes of the call"),
                              needed("time", quantity<Seconds>(), "time of the call")}),
              groups = list(object({needed("ranks", integer(2, 1024), "devices of the group"),
@@ -226,7 +226,7 @@ Json device_file() {
                  needed("datasheet", datasheet(), "values, each with its source"),
                  needed("fits", if_given("cpu", object({needed("cpu", cpu(), "fits of a CPU")}), gpu()),
                         "coefficients of kernels, measured or of a related device"),
-                 optional("links", links(), "the connection to other devices").formerly("all_reduce")});
+                 optional("links", device_links(), "the connection to other devices").formerly("all_reduce")});
 }
 
 }  // namespace draftline::schema

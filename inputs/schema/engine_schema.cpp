@@ -60,7 +60,7 @@ Json expert_padding() {
                            Keys{needed("format", text(false), "format of the experts, as a scenario's precision")}));
 }
 
-Json scheduler() {
+Json scheduler_defaults() {
   return with_profile_origin(
       {optional("prompts", word(kPromptSteps), "mixed: prompts join decode steps; apart: in steps of their own"),
        optional("cards", list(object(row_keys(card_fields())), 0), "limits; the first row that applies holds")});
@@ -81,7 +81,7 @@ Json modes() {
                  optional("scheduling", rules(word(kScheduling)), "whether the next step is scheduled meanwhile")});
 }
 
-Json links() {
+Json engine_links() {
   const Keys rule = row_keys(link_rule_fields()) +
                     Keys{optional("up_to", quantity<Bytes>(Zero::yes), "only for messages of at most this size")};
   const Json skew = with_profile_origin({needed("value", quantity<Seconds>(Zero::yes), "standard deviation")});
@@ -89,7 +89,7 @@ Json links() {
                  optional("rank_skew", skew, "how much ranks differ in reaching a collective operation")});
 }
 
-Json attention() {
+Json attention_rules() {
   return with_rules(object({needed("library", text(false), "the attention library"),
                             optional("compute_capability", text(), "only on devices with this capability"),
                             optional("cache", value_in(kDTypes), "only for caches of this format")}));
@@ -128,9 +128,9 @@ Json engine_file() {
   return object(std::move(keys) +
                 Keys{optional("expert_padding", expert_padding(), "sizes to which experts are padded"),
                      optional("modes", modes(), "rules for graphs and overlapped scheduling"),
-                     optional("scheduler", scheduler(), "defaults of the scheduler"),
-                     optional("attention", attention(), "rules for the attention library"),
-                     optional("links", links(), "tensor parallelism"),
+                     optional("scheduler", scheduler_defaults(), "defaults of the scheduler"),
+                     optional("attention", attention_rules(), "rules for the attention library"),
+                     optional("links", engine_links(), "tensor parallelism"),
                      needed("ops", ops(), "what the engine makes of each op")});
 }
 

@@ -12,7 +12,7 @@ using namespace config;
 
 Key format_of_state() { return optional("format", word(kStateFormats), "format of the states; by default bf16"); }
 
-Json experts() {
+Json experts_shape() {
   return object({needed("count", positive_int(1 << 16), "experts of a layer"),
                  needed("per_token", positive_int(1 << 16), "experts that compute a token"),
                  needed("intermediate", positive_int(kMostColumns), "MLP columns of an expert"),
@@ -21,7 +21,7 @@ Json experts() {
                  optional("dense_layers", integer(0, kMostLayers), "first layers without experts")});
 }
 
-Json mamba() {
+Json mamba_shape() {
   return object({needed("heads", positive_int(1 << 14), "heads"), needed("head_dim", positive_int(1 << 14), "columns"),
                  needed("state", positive_int(1 << 14), "elements of a column's state"),
                  optional("groups", positive_int(kMostColumns), "groups of heads; by default 1"),
@@ -30,7 +30,7 @@ Json mamba() {
                  format_of_state()});
 }
 
-Json delta_net() {
+Json delta_net_shape() {
   return object({needed("key_heads", positive_int(1 << 12), "heads of keys"),
                  needed("value_heads", positive_int(1 << 12), "heads of values"),
                  needed("key_dim", positive_int(1 << 10), "columns of a key"),
@@ -58,11 +58,11 @@ Json described_transformer() {
               optional("gated", boolean(), "false: MLPs without a gate"),
               optional("tied_embeddings", boolean(), "the LM head is the embedding"),
               optional("max_positions", positive_int(kMostPositions), "tokens of the longest text"),
-              optional("experts", experts(), "a mixture of experts"),
+              optional("experts", experts_shape(), "a mixture of experts"),
               optional("window", positive_int(kMostPositions), "tokens that layers with windows see"),
               optional("full_attention_every", positive_int(kMostLayers), "each so many layers one without window"),
-              optional("mamba", mamba(), "a selective state space (Mamba-2)"),
-              optional("delta_net", delta_net(), "a gated delta network"),
+              optional("mamba", mamba_shape(), "a selective state space (Mamba-2)"),
+              optional("delta_net", delta_net_shape(), "a gated delta network"),
               optional("pattern", list(part), "parts of layers, repeated, such as \"mamba+experts\"")});
   s["dependentRequired"] = {{"full_attention_every", {"window"}}, {"mamba", {"pattern"}}, {"delta_net", {"pattern"}}};
   return s;
