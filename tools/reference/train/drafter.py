@@ -5,7 +5,7 @@ import pathlib
 
 import torch
 import torch.nn.functional as F
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 MOST_FILE = 15 << 20  # bytes of a file; larger checkpoints are stored in shards
@@ -42,11 +42,9 @@ class Drafter(nn.Module):
             losses.append(batch.loss(self.logits(states[known[rows]], batch), self.ahead + i, known))
         return mean(losses, [self.decay ** i for i in range(len(losses))])
 
-    def best(self, batch):
-        """The drafted tokens of each level, [texts, rows]."""
-        rows = torch.ones_like(batch.answered)
-        return [batch.words[self.logits(states, batch).argmax(-1)].view(rows.shape)
-                for states in self.levels(batch, rows)]
+    def best(self, batch, rows):
+        """The drafted tokens of each level, [chosen], of the rows that are chosen."""
+        return [batch.words[self.logits(states, batch).argmax(-1)] for states in self.levels(batch, rows)]
 
     def config(self):
         """config.json of the published format; None: the decoder's own names, for --drafter-weights."""
@@ -78,6 +76,19 @@ class Drafter(nn.Module):
             (folder / "model.safetensors.index.json").write_text(json.dumps(index, indent=1) + "\n")
         if self.config() is not None:
             (folder / "config.json").write_text(json.dumps(self.config(), indent=1) + "\n")
+
+    @torch.no_grad()
+    def restore(self, folder):
+        """The weights that save() wrote."""
+        stored = {k: v for f in sorted(pathlib.Path(folder).glob("*.safetensors")) for k, v in load_file(f).items()}
+        own = {p.untyped_storage().data_ptr() for p in self.parameters()}
+        for name, value in self.weights().items():
+            if value.untyped_storage().data_ptr() in own:
+                value.copy_(stored[name])
+        for layer in self.modules():
+            if getattr(layer, "prefix", None) is not None:
+                layer.take_named(stored)
+        return self
 
 
 def mean(losses, weights):

@@ -30,7 +30,7 @@ class Eagle(Drafter):
         for s in range(self.steps):
             feature = self.layer(self.fc(torch.cat([batch.embedded(s + 1), feature], -1)), past, s)
             yield feature
-            feature = feature.detach()
+            feature = feature.detach()  # as HASS trains; a step that drafts goes on in the same way
 
     def levels(self, batch, rows):
         return (feature[rows] for feature in self.features(batch, batch.state(self.target.layers)))

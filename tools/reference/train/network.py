@@ -58,6 +58,7 @@ class Layer(nn.Module):
         self.input_norm = Norm(target.hidden, target.epsilon) if input_norm else None
         self.attention = Attention(target, inputs)
         self.mlp_norm = Norm(target.hidden, target.epsilon) if mlp else None
+        self.prefix = None  # of as_named()
         self.mlp = Mlp(target) if mlp else None
 
     def forward(self, x, past=None, shift=0, read=None):
@@ -97,7 +98,7 @@ class Layer(nn.Module):
 
     def as_named(self, prefix):
         """Tensors by the decoder's names, [in, out]."""
-        a = self.attention
+        self.prefix, a = prefix, self.attention
         w = {prefix + "qkv": torch.cat([a.q.weight, a.k.weight, a.v.weight]).T, prefix + "o": a.o.weight.T}
         if self.input_norm is not None:
             w[prefix + "input_norm"] = self.input_norm.weight
@@ -106,6 +107,15 @@ class Layer(nn.Module):
             w[prefix + "gate_up"] = torch.cat([self.mlp.gate.weight, self.mlp.up.weight]).T
             w[prefix + "down"] = self.mlp.down.weight.T
         return w
+
+    def take_named(self, stored):
+        """The joined matrices of as_named(), which are no views of this layer's parameters."""
+        a = self.attention
+        parts = [(a.q, a.k, a.v, "qkv")] + ([] if self.mlp is None else [(self.mlp.gate, self.mlp.up, "gate_up")])
+        for *linears, name in parts:
+            rows = stored[self.prefix + name].T.split([linear.weight.shape[0] for linear in linears])
+            for linear, values in zip(linears, rows):
+                linear.weight.copy_(values)
 
 
 class Residual(nn.Module):

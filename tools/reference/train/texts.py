@@ -42,6 +42,10 @@ class Texts:
         for b in batches:
             yield Batch(self, b, only_frequent)
 
+    def draft_only(self, frequent):
+        """Of these tokens, for a drafter that drafts no others."""
+        self.frequent = frequent
+
 
 class Batch:
     """`tokens` [texts, rows]; `states` of the wanted layers [texts, rows, layers, hidden], where row i is of token i;
