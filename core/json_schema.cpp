@@ -148,10 +148,14 @@ Json swept(const Json& value) {
   Json s = value;
   const auto member = [](Json& property) {
     if (!property.is_object()) return;
-    Json meaning = property.value("description", Json());
-    property.erase("description");
-    property = any_of({swept(property), list(property)});
-    if (!meaning.is_null()) property["description"] = std::move(meaning);
+    Json all;
+    for (const char* about : {"description", "deprecated"})
+      if (property.contains(about)) {
+        all[about] = property[about];
+        property.erase(about);
+      }
+    all["anyOf"] = {swept(property), list(property)};
+    property = std::move(all);
   };
   for (auto& [key, part] : s.items()) {
     if (key == "$ref") part = part.get<std::string>() + std::string(kSwept);

@@ -21,6 +21,8 @@ Keys shared_keys() {
   return {shared_key("hidden_size", columns(), "columns of the hidden state"),
           shared_key("num_hidden_layers", positive_int(kMostLayers), "number of layers"),
           shared_key("num_attention_heads", columns(), "query heads"),
+          shared_key("num_key_value_heads", columns(), "heads of keys"),
+          shared_key("head_dim", columns(), "columns of a head"),
           shared_key("vocab_size", positive_int(kMostVocabulary), "tokens of the vocabulary"),
           shared_key("max_position_embeddings", positive_int(kMostPositions), "tokens of the longest text"),
           shared_key("tie_word_embeddings", boolean(), "the LM head is the embedding")};

@@ -68,9 +68,9 @@ Json copy() {
 Json decode_attention() { return fit(keys_of_fit<DecodeAttentionFit>()); }
 
 Json prefill_attention() {
-  const Keys layout{optional("layout", value_in(kHeadLayouts), "how a library arranges heads and rows in tiles"),
-                    optional("packed", former(boolean()), "true: layout packed; false: apart")};
-  return with_one_of(fit(keys_of_fit<PrefillAttentionFit>() + layout), {"layout", "packed"});
+  const auto with = [](Key key) { return fit(keys_of_fit<PrefillAttentionFit>() + Keys{std::move(key)}); };
+  return if_given("packed", with(needed("packed", former(boolean()), "true: layout packed; false: apart")),
+                  with(needed("layout", value_in(kHeadLayouts), "how a library arranges heads and rows in tiles")));
 }
 
 Json attention_fits() {

@@ -15,7 +15,7 @@ std::vector<Field<BlockParameters>> block_fields(const BlockDrafts& drafts) {
   return {integer("block_size", &P::block_size, drafts.rows_for(1), drafts.rows_for(kMostBlockDrafts),
                   {.meaning = "rows of the block, which is drafted whole",
                    .usual = drafts.root_predicts ? "draft_length" : "draft_length + 1"}),
-          integer("layers", &P::layers, 1, 32, {.in_checkpoint = true}),
+          integer("layers", &P::layers, 1, 32, {.meaning = "decoder layers", .in_checkpoint = true}),
           integers("target_layers", &P::target_layers, 0, 1 << 20,
                    {.meaning = "of the target, counted from 0, whose states it reads",
                     .usual = "as many as layers, spread evenly",

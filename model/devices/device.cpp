@@ -181,7 +181,6 @@ void read_fit(const Reader& fits, const std::string& key, Fit (*read)(Reader), W
               Relatives& relatives) {
   const Reader in = fits.at(key);
   Fit& fit = std::invoke(which, to);
-  if (!in.is_object()) return;  // noted by at()
   const auto take = [&](const GpuModel& gpu, const auto& mark) {
     const Fit& theirs = std::invoke(which, gpu);
     if (!has(theirs)) return in.at("borrowed_from").fail("has no " + key + " to lend");
@@ -316,8 +315,8 @@ void read_unnamed_attention(const Reader& fits, AttentionFit& to, Relatives& rel
     to.prefill = gpu.attention.fits.front().prefill;
     mark(to.prefill.origin, TransferredKernel::prefill_attention);
   };
-  if (decode.is_object() && !relatives.transfers(decode, take_decode)) to.decode = read_decode(decode);
-  if (prefill.is_object() && !relatives.transfers(prefill, take_prefill)) to.prefill = read_prefill(prefill);
+  if (!relatives.transfers(decode, take_decode)) to.decode = read_decode(decode);
+  if (!relatives.transfers(prefill, take_prefill)) to.prefill = read_prefill(prefill);
 }
 
 // Links of a file's own, a relative's, or, as probes of one library write them, the points of all-reduce alone. A

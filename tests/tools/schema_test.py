@@ -29,7 +29,7 @@ except ImportError:
     jsonschema = None
 
 SKIPPED = 4
-KINDS = ("scenario", "device", "engine", "transformer", "acceptance")
+KINDS = ("acceptance", "scenario", "device", "engine", "transformer")
 WRONG_OF_KIND = {"scenario": 140, "device": 60, "engine": 60, "transformer": 20, "acceptance": 40}
 LEAST_WRONG = 200
 MOST_LEFT_TO_THE_PROGRAM = 0.05
@@ -85,7 +85,7 @@ class Schema:
         for top in schemas:
             for part in self.parts(top, value, valid):
                 closed = closed or part.get("additionalProperties") is False
-                if isinstance(part.get("additionalProperties"), dict):
+                if valid and isinstance(part.get("additionalProperties"), dict):
                     return None
                 for name, schema in part.get("properties", {}).items():
                     if isinstance(schema, dict) or name not in keys:
@@ -98,6 +98,7 @@ class Files:
 
     def __init__(self, program, folder):
         self.program, self.folder, self.numbers = program, folder, itertools.count()
+        (folder / "trace.csv").write_text("arrived_at,num_prefill_tokens,num_decode_tokens\n0,10,5\n1,20,6\n")
 
     def mistakes(self, kind, value):
         """What the program says of such a file; nothing if it reads it."""
@@ -171,7 +172,10 @@ EXAMPLES = [
     {"method": {"name": "draft_model", "draft": {**SHAPES, "layers": [2, 4]}, "draft_length": 4, "shard_draft": False},
      "shared_prefix": {"tokens": 100, "groups": 2}, "batch_size": [1, 8], "prompt_tokens": 512,
      "output_tokens": [2, 256]},
-    {"engine": "sglang", "disable_overlap_schedule": [True, False], "data_parallel_attention": 1},
+    {"transformer": {**SHAPES, "experts": EXPERTS}, "expert_routing": {"overlap": 0.3}},
+    served(arrivals={"trace": "trace.csv", "rate_scale": 2}, requests=2, warm_up=0, lengths={
+        "trace": "trace.csv", "order": "random", "prompt": {"distribution": "gamma"}}),
+    {"engine": "sglang", "disable_overlap_schedule": [True], "data_parallel_attention": 1},
     served(arrivals={"process": "gamma", "rate": ["6 /s", "8 /s"], "cv": 2}, lengths={
         "prompt": {"distribution": "lognormal", "mean": 500, "cv": [0.5, 1]},
         "output": {"distribution": "uniform", "least": 1, "most": 9},
@@ -179,7 +183,7 @@ EXAMPLES = [
     served(arrivals={"process": "on_off", "rate": "6 /s", "on": "10 s", "off": "5 s"}, lengths={
         "prompt": {"distribution": "exponential", "mean": 500},
         "output": {"distribution": "gamma", "mean": 9, "cv": 1}}),
-    {**served(arrivals={"process": "closed", "concurrency": [4, 8]}), "policy": ["fixed", {"off_above": [24, 32]}],
+    {**served(arrivals={"process": "closed", "concurrency": [4, 8]}), "policy": {"off_above": [24, 32]},
      "routing": "least_loaded", "replicas": [1, 2], "pipeline_parallel": 1, "replications": 2},
     {**SERVED, "policy": {"draft_length_by_batch_size": {"1": 3, "16": [0, 1]}}, "prices": {"h100-sxm": 2.5},
      "slo": {"ttft_p99": "500 ms", "tpot_mean": "30 ms", "e2e_p99.9": "9 s"}, "devices_per_node": {"h100-sxm": 8}},
@@ -228,11 +232,11 @@ def made_wrong(value, rng):
     return wrong, f"{where}: {change}: {json.dumps(old)[:40]}"
 
 
-def known_keys(lines):
+def known_keys(lines, root):
     """(pointer of an object, keys that its reader lists beside UNKNOWN)"""
     for line in lines:
         if found := re.search(r"#(\S*)/" + UNKNOWN + r": unknown key; known here: (.*)", line):
-            yield found[1].removeprefix("/method/acceptance"), set(re.findall(r'"([^"]*)"', found[2]))
+            yield found[1].removeprefix(root), set(re.findall(r'"([^"]*)"', found[2]))
 
 
 def with_unknown(value, pointers):
@@ -245,7 +249,7 @@ def with_unknown(value, pointers):
     return asked
 
 
-def compare_keys(schema, name, value, mistakes, failures, seen):
+def compare_keys(schema, name, value, mistakes, failures, seen, root=""):
     """Every object's keys in the schema are those that its reader lists beside an unknown one. A reader may stop at a
     mistake, so objects that it did not reach have their unknown key alone."""
     objects = {}
@@ -255,7 +259,7 @@ def compare_keys(schema, name, value, mistakes, failures, seen):
             objects[pointer] = one, here, schema.keys(schemas, one, False)
 
     def compare(lines):
-        for pointer, known in known_keys(lines):
+        for pointer, known in known_keys(lines, root):
             if pointer not in objects:
                 continue
             one, here, all_cases = objects.pop(pointer)
@@ -276,7 +280,7 @@ def compare_keys(schema, name, value, mistakes, failures, seen):
 def undescribed(schema, path="#"):
     if isinstance(schema, dict):
         for name, one in schema.get("properties", {}).items():
-            if isinstance(one, dict) and not one.get("description") and not path.endswith("/if"):
+            if isinstance(one, dict) and not one.get("description") and not re.search("/if$|/contains$", path):
                 yield f"{path}/properties/{name}"
         for key, one in schema.items():
             yield from undescribed(one, f"{path}/{key}")
@@ -305,6 +309,10 @@ def valid_files(sources):
     for kind, file in shipped(sources):
         valid[kind].append((str(file.relative_to(sources)), json.loads(file.read_text())))
     valid["scenario"] += [(f"example {i}", {**SETUP, **example}) for i, example in enumerate(EXAMPLES)]
+    groups = [{"ranks": 2, "points": [{"message": "1 MiB", "time": "20 us"}]}]
+    round_device = dict(valid["device"][-1][1])
+    round_device["links"] = {"kind": "measured", "source": "own", "locator": "probe", "groups": groups}
+    valid["device"].append(("a device with links of one library", round_device))
     valid["acceptance"] = [(f"acceptance {i}", one) for i, one in enumerate(ACCEPTANCES)]
     return valid
 
@@ -318,9 +326,17 @@ def check_valid(schema, name, value, mistakes, failures):
         failures.append(f"{name}: the schema refuses it at /{place}: {error.message[:200]}")
 
 
-def check_kind(kind, text, valid, mistakes, pool, failures, left):
+def of_each_method(schema):
+    """A scenario with each method of the schema."""
+    for case in schema.root["properties"]["method"]["anyOf"][0]["allOf"]:
+        for name in case["if"]["properties"]["name"].get("enum", [])[:1]:
+            draft = {"draft": "llama-3.2-1b"} if "draft" in case["then"].get("required", []) else {}
+            yield f"method {name}", {**SETUP, "method": {"name": name, **draft}}
+
+
+def check_kind(kind, text, valid, mistakes, pool, failures, left, seen):
     """Returns the number of wrong files that both refuse; those that the program alone refuses are added to `left`."""
-    schema, seen, rng = Schema(text), set(), random.Random(kind)
+    schema, rng = Schema(text), random.Random(kind)
     jsonschema.Draft202012Validator.check_schema(schema.root)
     failures += [f"{kind}: no description: {path}" for path in undescribed(schema.root)]
 
@@ -328,13 +344,16 @@ def check_kind(kind, text, valid, mistakes, pool, failures, left):
         name, value = entry
         whole = value if kind == "acceptance" else {"$schema": "./schema.json", **value}
         check_valid(schema, name, whole, mistakes, failures)
-        compare_keys(schema, name, value, mistakes, failures, seen)
+        compare_keys(schema, name, value, mistakes, failures, seen, "/method/acceptance" if kind == "acceptance" else "")
 
     def judge(wrong):
         value, what = wrong
         return schema.accepts(value), mistakes(value), what
 
     list(pool.map(agree, valid))
+    if kind == "scenario":
+        for name, value in of_each_method(schema):
+            compare_keys(schema, name, value, mistakes, failures, seen)
     failures += [f"{kind}: no file has an object with the keys {sorted(keys)}"
                  for keys in set(closed_objects(schema.root)) - seen]
     small = [entry for entry in valid if len(json.dumps(entry[1])) < 20_000]
@@ -359,14 +378,14 @@ def main():
     if jsonschema is None:
         print("skipped: python3-jsonschema is not installed")
         return SKIPPED
-    failures, left, refused = [], [], 0
+    failures, left, refused, seen = [], [], 0, set()
     valid = valid_files(sources)
     with tempfile.TemporaryDirectory() as temporary, concurrent.futures.ThreadPoolExecutor(2) as pool:
         files = Files(program, pathlib.Path(temporary))
         for kind in KINDS:
             text = subprocess.run([program, "schema", kind], check=True, capture_output=True, text=True).stdout
             mistakes = functools.partial(files.mistakes, kind)
-            refused += check_kind(kind, text, valid[kind], mistakes, pool, failures, left)
+            refused += check_kind(kind, text, valid[kind], mistakes, pool, failures, left, seen)
     print(f"{refused} wrong files are refused by both; {len(left)} by the program alone:")
     print("\n".join(left))
     if refused < LEAST_WRONG:
