@@ -11,7 +11,7 @@ namespace {
 
 const std::string kCode = "reference/prompt_lookup/code";
 
-std::string look_up(const std::string& acceptance, int drafts = 8) {
+std::string with_lookup(const std::string& acceptance, int drafts = 8) {
   return R"({"name": "prompt_lookup", "draft_length": )" + std::to_string(drafts) + R"(, "acceptance": )" + acceptance +
          "}";
 }
@@ -55,7 +55,7 @@ TEST_CASE("every trace that ships is read, has an origin, and is found by its na
 }
 
 TEST_CASE("a trace by name is borrowed for another target, with a warning that names both") {
-  const Prediction p = prediction(with_method(look_up(traced(kCode))));
+  const Prediction p = prediction(with_method(with_lookup(traced(kCode))));
   CHECK(p.acceptance_length == Approx(2.1).epsilon(0.02));
   bool warned = false;
   for (const std::string& warning : p.warnings)
@@ -67,7 +67,7 @@ TEST_CASE("a trace by name is borrowed for another target, with a warning that n
 
 TEST_CASE("an unknown name of a trace is a mistake that names the nearest one and where all are") {
   const auto mistake = [](const std::string& name) {
-    return ScenarioText(with_method(look_up(traced(name)))).mistakes();
+    return ScenarioText(with_method(with_lookup(traced(name)))).mistakes();
   };
   const std::string all = "; `draftline list traces` has all that ship", meant = "; did you mean \"" + kCode + "\"?";
   const auto said = [](const std::string& name) { return "#/method/acceptance/trace: no such file: \"" + name + "\""; };
@@ -79,9 +79,9 @@ TEST_CASE("an unknown name of a trace is a mistake that names the nearest one an
   CHECK(mistake("") == "#/method/acceptance/trace: must be the name of a file or of a trace");
   const std::string above = "reference/self_spec/../prompt_lookup/code";
   CHECK(contains(mistake(above), said(above)));
-  CHECK(ScenarioText(with_method(look_up(R"({"trace": 3})"))).mistakes() ==
+  CHECK(ScenarioText(with_method(with_lookup(R"({"trace": 3})"))).mistakes() ==
         "#/method/acceptance/trace: must be a text, got the number 3");
-  CHECK(contains(ScenarioText(with_method(look_up(traced(kCode, R"(, "borrowed": 1)")))).mistakes(),
+  CHECK(contains(ScenarioText(with_method(with_lookup(traced(kCode, R"(, "borrowed": 1)")))).mistakes(),
                  "#/method/acceptance/borrowed: must be true or false"));
 }
 
@@ -100,12 +100,12 @@ TEST_CASE("a file keeps to its target unless the scenario borrows it; a name may
   REQUIRE(std::holds_alternative<Prediction>(o.result));
   // Ranks of a chain of two, from position 0: 2 and 3 tokens.
   CHECK(std::get<Prediction>(o.result).acceptance_length == 2.5);
-  CHECK(contains(ScenarioText(with_method(look_up(traced(kCode, R"(, "borrowed": false)")))).mistakes(),
+  CHECK(contains(ScenarioText(with_method(with_lookup(traced(kCode, R"(, "borrowed": false)")))).mistakes(),
                  "the trace was recorded on smollm2-135m-instruct, not on llama-3.1-8b"));
 }
 
 TEST_CASE("what was recorded replays the drafts that were recorded, borrowed or not") {
-  CHECK(contains(ScenarioText(with_method(look_up(traced(kCode), 4))).mistakes(),
+  CHECK(contains(ScenarioText(with_method(with_lookup(traced(kCode), 4))).mistakes(),
                  "the trace holds the steps of {\"draft_length\":8,\"name\":\"prompt_lookup\"}"));
   CHECK(contains(
       ScenarioText(with_method(R"({"name": "suffix_decoding", "acceptance": )" + traced(kCode) + "}")).mistakes(),
