@@ -363,7 +363,11 @@ int list(const ListOptions& o, const Common& common) {
   } else if (o.kind == "traces") {
     std::vector<ListedTrace> all;
     for (const std::string& name : shipped_traces(common.data)) all.push_back(listed_trace(name, common));
-    print_all(facts_of_traces(), all);
+    Facts<ListedTrace> facts = facts_of_traces();
+    if (!o.json)  // a name has the task; target and source are those of one trace, whose line would be too long
+      std::erase_if(facts,
+                    [](const auto& f) { return f.title == "task" || f.title == "target" || f.title == "source"; });
+    print(facts, std::span<const ListedTrace>(all), o.json);
   } else {
     print_all(facts_of_papers(), listed_papers(common));
   }

@@ -285,7 +285,8 @@ UsualRouting Catalogue::usual_routing(const Reader& asking) const {
   return read_file_below(asking, data_ / "routing.json", read_usual_routing);
 }
 RequestCorrelations Catalogue::request_correlations(const Reader& asking) const {
-  return read_file_below(asking, data_ / "acceptance.json", read_request_correlations);
+  const std::filesystem::path file = data_ / "acceptance.json";
+  return asking.files().exists(file) ? read_file_below(asking, file, read_request_correlations) : RequestCorrelations{};
 }
 UsualRouting Catalogue::usual_routing() const {
   return read_whole(Document::from_file(data_ / "routing.json", *data_.files), read_usual_routing);

@@ -197,7 +197,7 @@ void write_tree_report(const Output& to, const std::vector<std::vector<int>>& pa
   }
   const auto page = new_page(to, "A tree of " + std::to_string(paths.size()) + " drafts", {});
   page->show(t);
-  page->command("In a scenario's method:", "\"tree\": " + tree.dump());
+  page->command("In a scenario's method", "\"tree\":" + tree.dump());
   page->finish();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The schema of a method's "acceptance" (docs/reference/acceptance.md).
 #include "inputs/schema/schema_parts.h"
+#include "model/acceptance/request_acceptance.h"
 
 namespace draftline::schema {
 
@@ -33,7 +34,9 @@ Json acceptance() {
                     optional("measured", text(false), "a server's benchmark, metrics or log"),
                     optional("hit_share", ratio(),
                              "of a look-up drafter: share of steps in which it finds a draft; the acceptance is "
-                             "that of these steps")};
+                             "that of these steps"),
+                    optional("intraclass_correlation", number(0, kMostCorrelation),
+                             "share of the variance of accepted drafts that is between requests of a workload")};
   return with_one_of(object(forms_of_a_chain() + others), {"rates", "per_position", "rate", "mean_length",
                                                            "accepted_share", "ranks", "table", "trace", "measured"});
 }

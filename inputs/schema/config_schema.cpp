@@ -39,7 +39,7 @@ Json config_file() {
   Json names = list(any_of({Json{{"enum", architectures}}, text()}));
   Json source = object({needed("source", text(), "a key of data/sources.json"),
                         needed("locator", text(), "the place in the source"), optional("note", text(), "for people"),
-                        optional("defaults", list(text(), 0), "keys that the published file lacks")});
+                        optional("defaults", Json::object(), "keys that the published file lacks")});
   source["additionalProperties"] = true;
   Keys keys{shared_key("architectures", names, "the class of the network; the first is read"),
             shared_key("model_type", any_of({Json{{"enum", types}}, text()}), "the family, where architectures lacks"),

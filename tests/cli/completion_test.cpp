@@ -113,7 +113,7 @@ TEST_CASE("bash completes verbs, options, and the words that an option accepts")
   CHECK(completed("draftline adv", 1) == "advise");
   CHECK(completed("draftline --data", 1) == "--data");
   CHECK(completed("draftline plan s.json --max", 3) == "--max-devices");
-  CHECK(completed("draftline list tr", 2) == "transformers");
+  CHECK(completed("draftline list tr", 2) == "transformers|traces");
   CHECK(completed("draftline decode --device c", 3) == "cpu|cuda");
   CHECK(completed("draftline --data d run --exp", 4) == "--explain");
   CHECK(completed("draftline run ask", 2) == "ask.sh");

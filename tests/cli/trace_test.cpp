@@ -106,7 +106,7 @@ TEST_CASE("an optimal tree is made of a recorded trace, and is that of the trace
   draftline.write("fixed.json", tiny_scenario(fixed).dump());
   const Json predicted = Json::parse(draftline("run fixed.json --json").out);
   CHECK(predicted.at("results").at(0).at("acceptance_length").at("value") == held_out.at("tokens_per_step"));
-  CHECK(contains(draftline("traces --tree 9 sure.gz").out, "\"tree\": {\"nodes\":[["));
+  CHECK(contains(draftline("traces --tree 9 sure.gz").out, "\"tree\":{\"nodes\":[["));
 }
 
 TEST_CASE("a trace of steps makes no optimal tree, and says so at the tree's place") {

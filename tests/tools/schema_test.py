@@ -105,15 +105,23 @@ class Files:
         name = f"schema-test-{next(self.numbers)}"
         scenario = value if kind == "scenario" else copy.deepcopy(SETUP)
         if kind == "acceptance":
-            scenario["method"]["acceptance"] = value
+            scenario["method"] = {**fitting_method(value), "acceptance": value}
         elif kind != "scenario":
             (self.folder / f"{name}.{kind}.json").write_text(json.dumps(value))
             scenario.update({kind: f"./{name}.{kind}.json", "method": {"name": "autoregressive"}})
         file = self.folder / f"{name}.json"
         file.write_text(json.dumps(scenario))
-        ran = subprocess.run([self.program, "run", str(file), "--dry-run"], capture_output=True, text=True)
+        verb = "simulate" if isinstance(scenario, dict) and "workload" in scenario else "run"
+        ran = subprocess.run([self.program, verb, str(file), "--dry-run"], capture_output=True, text=True)
         assert ran.returncode in (0, 2), f"{kind} {value}: exit code {ran.returncode}, {ran.stderr}"
         return ran.stderr.splitlines() if ran.returncode == 2 else []
+
+
+def fitting_method(acceptance):
+    """A method to which an acceptance may belong."""
+    ranks = acceptance.get("ranks") if isinstance(acceptance, dict) else None
+    lookup = isinstance(acceptance, dict) and "hit_share" in acceptance
+    return {"name": "prompt_lookup" if lookup else "medusa" if ranks else "eagle3", "draft_length": 2 if ranks else 3}
 
 
 def shipped(sources):
@@ -127,7 +135,7 @@ def shipped(sources):
 
 
 SETUP = {"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm-0.24",
-         "method": {"name": "eagle3", "draft_length": 3}}
+         "method": {"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}}}
 ACCEPTANCES = [{"rate": 0.8, "hit_share": 0.5}, {"rates": [0.8, 0.7, 0.6]}, {"per_position": [0.8, 0.5, 0.3]},
                {"mean_length": 2.4}, {"accepted_share": 0.4}, {"ranks": [[0.6, 0.2], [0.5]]},
                {"table": [{"context": 100, "draft_length": 3, "rates": [0.8, 0.7, 0.6]},
@@ -146,6 +154,8 @@ def served(**changes):
     return {**SERVED, "workload": {**SERVED["workload"], **changes}}
 
 
+LONG = {"acceptance": {"mean_length": 2}}
+
 # Scenarios with what the shipped ones lack, each beside SETUP.
 EXAMPLES = [
     {"transformer": {**SHAPES, "experts": EXPERTS}, "expert_parallel": [True, 2], "tensor_parallel": 2,
@@ -160,16 +170,19 @@ EXAMPLES = [
                     "lm_head": "bf16", "activations": "bf16", "kv_cache": ["fp8", "auto"],
                     "embedding": "bf16"}, "int4"]},
     {"precision": {"quantization": "fp8", "dtype": "bfloat16", "kv_cache_dtype": "fp8_e4m3"}, "host_speed": [1, 0.5]},
-    {"method": [{"name": "eagle3", "tree": {"top_k": 4, "passes": 3, "nodes": [8, 16]}}, {"name": "eagle1"},
-                {"name": "eagle2", "tree": {"eagle_topk": 4, "num_steps": 3, "num_draft_tokens": 8}},
-                {"name": "eagle3", "num_speculative_tokens": [2, 3], "acceptance": {"rate": [0.7, 0.8]}},
-                {"name": "medusa", "tree": {"nodes": [[0], [1], [0, 0]]}},
+    {"method": [{"name": "eagle3", "tree": {"top_k": 4, "passes": 3, "nodes": [8, 16]}, **LONG}, {"name": "eagle1", **LONG},
+                {"name": "eagle2", "tree": {"eagle_topk": 4, "num_steps": 3, "num_draft_tokens": 8}, **LONG}],
+     "engine": "sglang"},
+    {"method": [{"name": "eagle3", "num_speculative_tokens": [2, 3], "acceptance": {"rate": [0.7, 0.8]}},
+                {"name": "medusa", "tree": {"nodes": [[0], [1], [0, 0]]}, **LONG},
                 {"name": "medusa", "tree": {"optimal": {"budget": 3}}, "acceptance": {"ranks": [[0.6, 0.2], [0.5]]}}],
-     "enforce_eager": [True, False], "gpu_memory_utilization": 0.8},
+     "engine": "sglang"},
+    {"enforce_eager": [True, False], "gpu_memory_utilization": 0.8},
     {"method": {"name": "draft_model", "draft": "llama-3.2-1b", "draft_length": 4, "acceptance": {"rate": 0.8},
                 "drafter_device": {"device": "l40s", "latency": "50 us", "engine": "vllm", "bandwidth": "10 GB/s"}},
      "cached_prompt_tokens": 100, "cudagraph_mode": ["NONE", "FULL"], "async_scheduling": False},
-    {"method": {"name": "draft_model", "draft": {**SHAPES, "layers": [2, 4]}, "draft_length": 4, "shard_draft": False},
+    {"method": {"name": "draft_model", "draft": {**SHAPES, "layers": [2, 4]}, "draft_length": 4, "shard_draft": False,
+                **LONG},
      "shared_prefix": {"tokens": 100, "groups": 2}, "batch_size": [1, 8], "prompt_tokens": 512,
      "output_tokens": [2, 256]},
     {"transformer": {**SHAPES, "experts": EXPERTS}, "expert_routing": {"overlap": 0.3}},
@@ -313,6 +326,9 @@ def valid_files(sources):
     round_device = dict(valid["device"][-1][1])
     round_device["links"] = {"kind": "measured", "source": "own", "locator": "probe", "groups": groups}
     valid["device"].append(("a device with links of one library", round_device))
+    guessed = dict(valid["engine"][-1][1])
+    guessed["scheduler"] = {"prompts": "mixed", "kind": "guess", "because": "as others"}
+    valid["engine"].append(("an engine whose scheduler is a guess", guessed))
     valid["acceptance"] = [(f"acceptance {i}", one) for i, one in enumerate(ACCEPTANCES)]
     return valid
 

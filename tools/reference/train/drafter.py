@@ -6,6 +6,7 @@ import pathlib
 import torch
 import torch.nn.functional as F
 from safetensors.torch import load_file, save_file
+from network import Layer
 from torch import nn
 
 MOST_FILE = 15 << 20  # bytes of a file; larger checkpoints are stored in shards
@@ -86,7 +87,7 @@ class Drafter(nn.Module):
             if value.untyped_storage().data_ptr() in own:
                 value.copy_(stored[name])
         for layer in self.modules():
-            if getattr(layer, "prefix", None) is not None:
+            if isinstance(layer, Layer) and layer.prefix is not None:
                 layer.take_named(stored)
         return self
 
