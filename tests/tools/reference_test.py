@@ -101,6 +101,16 @@ class Reference(unittest.TestCase):
                                                                      (1 + form) / (1.04 + beta)]
             self.assertIn("| %.1f | %s |" % (beta, " | ".join("%.2f" % f for f in figures)), page)
 
+    def test_docs_have_the_trained_drafters(self):
+        root = FOLDER.parent.parent
+        measured = json.loads((root / "data/measured/reference/smollm2-135m-drafters.json").read_text())
+        page = (root / "docs/explanation/traces.md").read_text()
+        for one in measured["drafters"]:
+            cells = ["%d" % one["held_out"][0]["drafts"], "%.1f" % (one["parameters"] / 1e6)]
+            cells += ["%.2f" % found["tokens_per_step"] for found in one["held_out"]] + ["%.1f min" % one["minutes"]]
+            self.assertIn(" | " + " | ".join(cells) + " |", page, one["method"])
+            self.assertEqual([found["kind"] for found in one["held_out"]], list(load("record_traces").KINDS))
+
 
 if __name__ == "__main__":
     unittest.main()
