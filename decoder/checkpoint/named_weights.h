@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trained weights of a drafter for which no format is published (Clover, SpecFormer, Hydra, Kangaroo and others): a
 // folder with model.safetensors, or its shards, whose tensors have the decoder's names and layout: "clover.q" is
-// [in, out] and a weight of one row is a vector. `decode --random-drafter` lists the names of a method.
+// [in, out] and a weight of one row is a vector. Source of the names: methods/*.cpp and decoder/layer.cpp.
 #pragma once
 #include <filesystem>
 #include <map>
