@@ -38,6 +38,8 @@ Json scenario(const Catalogue& catalogue) {
   define(file, "engine", name_or_file(catalogue, "engines"));
   define(file, "transformer", any_of({name_or_file(catalogue, "transformers"), described_transformer()}));
   define(file, "acceptance", acceptance());
+  for (const auto& [name, part] : parts_of_methods()) define(file, name, part);
+  file["$defs"]["method" + std::string(kSwept)] = swept(method());
   return file;
 }
 

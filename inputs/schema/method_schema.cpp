@@ -25,10 +25,7 @@ Json grown_tree() {
                           needed("nodes", integer(1, kMostNodes), "drafts that are verified")}));
 }
 
-Json tree(const methods::Entry& e) {
-  const Json drawn = e.lengths.trees == TreeKind::grown ? grown_tree() : tree_of_ranks();
-  return any_of({Json{{"const", "default"}}, drawn});
-}
+Json or_default(const Json& tree) { return any_of({Json{{"const", "default"}}, tree}); }
 
 Json drafter_device() {
   return object({needed("device", defined("device"), "the drafter's device"),
@@ -48,13 +45,14 @@ Keys keys_of(const methods::Entry& e) {
     keys.push_back(optional("draft_length", drafts, what).also("num_speculative_tokens"));
   }
   if (lengths.trees != TreeKind::none)
-    keys.push_back(optional("tree", tree(e), "a tree of drafts, in place of a draft length"));
+    keys.push_back(optional("tree", defined(lengths.trees == TreeKind::grown ? "grown_tree" : "tree_of_ranks"),
+                            "a tree of drafts, in place of a draft length"));
   if (e.draft_network) {
     keys.push_back(needed("draft", defined("transformer"), "the draft network: a name, a file or an object of shapes"));
     keys.push_back(optional("shard_draft", boolean(),
                             "true: it is divided among the target's devices; by default as "
                             "the engine does"));
-    keys.push_back(optional("drafter_device", drafter_device(), "the draft network runs on another device"));
+    keys.push_back(optional("drafter_device", defined("drafter_device"), "the draft network runs on another device"));
   }
   if (e.checkpoint)
     keys.push_back(optional("checkpoint", text(false), "folder of a published drafter, whose config.json is read"));
@@ -62,6 +60,12 @@ Keys keys_of(const methods::Entry& e) {
 }
 
 }  // namespace
+
+std::vector<std::pair<std::string_view, Json>> parts_of_methods() {
+  return {{"tree_of_ranks", or_default(tree_of_ranks())},
+          {"grown_tree", or_default(grown_tree())},
+          {"drafter_device", drafter_device()}};
+}
 
 Json method() {
   std::vector<Case> cases;

@@ -42,7 +42,7 @@ Keys setup() {
                  "the target: a name, also one of the hub, a config.json, its folder, a .gguf file, or an object of "
                  "shapes"),
           needed("engine", alternatives(defined("engine")), "an engine profile: a name, or a file"),
-          needed("method", any_of({swept(method()), list(swept(method()))}), "a method with its acceptance, or a list"),
+          needed("method", alternatives(swept(defined("method"))), "a method with its acceptance, or a list"),
           optional("precision", any_of({swept(precision()), list(swept(precision()))}),
                    "formats of weights, activations and KV cache; by default the checkpoint's, else bf16"),
           optional("tensor_parallel", alternatives(count), "devices that share each layer; by default 1"),

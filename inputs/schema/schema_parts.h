@@ -15,12 +15,13 @@ Json described_transformer();           // model/transformers/described_transfor
 Json acceptance();                      // inputs/acceptance_reader.cpp
 Json shared_prefix();                   // inputs/workload.h
 Json precision();                       // inputs/precision_choice.h
-Json method();                          // methods/method_spec.h; refers to "acceptance", "device", "engine", "draft"
-Json workload();                        // inputs/workload.h
-Keys serving_keys();                    // inputs/serving_choice.h
-Json device_file();                     // model/devices/device.h
-Json engine_file();                     // model/engines/engine.h
-Json config_file();                     // model/transformers/transformer_shape.h, read_transformer()
-Json scenario_file();                   // inputs/scenario.h; refers to the same as method(), and to "transformer"
+Json method();  // methods/method_spec.h; refers to "acceptance", "device", "engine", "transformer" and parts_of_methods()
+std::vector<std::pair<std::string_view, Json>> parts_of_methods();  // by name
+Json workload();                                                    // inputs/workload.h
+Keys serving_keys();                                                // inputs/serving_choice.h
+Json device_file();                                                 // model/devices/device.h
+Json engine_file();                                                 // model/engines/engine.h
+Json config_file();    // model/transformers/transformer_shape.h, read_transformer()
+Json scenario_file();  // inputs/scenario.h; refers to the same as method(), and to "transformer"
 
 }  // namespace draftline::schema

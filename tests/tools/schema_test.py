@@ -344,7 +344,7 @@ def check_valid(schema, name, value, mistakes, failures):
 
 def of_each_method(schema):
     """A scenario with each method of the schema."""
-    for case in schema.root["properties"]["method"]["anyOf"][0]["allOf"]:
+    for case in schema.root["$defs"]["method.swept"]["allOf"]:
         for name in case["if"]["properties"]["name"].get("enum", [])[:1]:
             draft = {"draft": "llama-3.2-1b"} if "draft" in case["then"].get("required", []) else {}
             yield f"method {name}", {**SETUP, "method": {"name": name, **draft}}

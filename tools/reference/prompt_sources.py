@@ -9,7 +9,7 @@ import sys
 SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
 TASKS = ("Write these records as CSV with a header line.", "Write these records as YAML.",
          "Write these records as a Markdown table.", "Write these records as JSON with the keys in upper case.")
-LONG_TEXT, SHORTEST_TEXT = 1400, 600  # characters
+LONG_TEXT = 1400  # characters
 
 
 def as_chat(question):
@@ -59,11 +59,11 @@ def question_on(name, purpose):
     return "What does the command %s do (%s)? When would I use it? Give an example." % (name, purpose)
 
 
-def to_summarise(page):
-    """The beginning of a description, in whole sentences, as a task; None if it is short."""
-    text = part_of(page, "DESCRIPTION")[:LONG_TEXT]
+def to_summarise(text, shortest=600):
+    """The beginning of `text`, in whole sentences, as a task; None if it has fewer characters than `shortest`."""
+    text = text[:LONG_TEXT]
     text = text[:max(text.rfind(". "), text.rfind(".\n")) + 1]
-    return "Summarise this text in three sentences.\n\n" + text if len(text) >= SHORTEST_TEXT else None
+    return "Summarise this text in three sentences.\n\n" + text if len(text) >= shortest else None
 
 
 def to_complete(code):
