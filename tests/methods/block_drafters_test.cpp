@@ -116,3 +116,18 @@ TEST_CASE("DFlash 2 whose taps pass rows on and whose selector is indifferent is
   rules.erase("dflash2.layers.0.mlp_conv.into");
   CHECK(accepted_steps({"dflash2", parameters}, rules) != accepted_steps({"dflash", parameters}));
 }
+
+TEST_CASE("DDTree of one candidate a level is DFlash's chain, and more drafts accept no less") {
+  const std::string block = R"(,"draft_length":3,"layers":1)";
+  const auto tree = [&](const std::string& parameters) { return accepted_steps({"ddtree", block + parameters}); };
+  const auto chain = accepted_steps({"dflash", block});
+  CHECK(tree(R"(,"budget":3,"top_k":1)") == chain);
+  CHECK(tree(R"(,"budget":1023,"top_k":1)") == chain);
+  CHECK(tree(R"(,"budget":8,"top_k":4)") != chain);
+}
+
+TEST_CASE("DDTree with all tokens of three levels drafts every continuation") {
+  // tiny vocabularies have 12 tokens: a budget of all prefixes accepts all levels at each step.
+  const auto steps = accepted_steps({"ddtree", R"(,"draft_length":2,"layers":1,"budget":156,"top_k":12)"});
+  CHECK(steps.front().front() == 3);
+}

@@ -114,6 +114,8 @@ TEST_CASE("a wrong parameter is refused with its place") {
       {"dflash", R"("target_layers": [0, 6])", "#/target_layers/1"},
       {"dspark", R"("block_size": 4, "draft_length": 5)", "the 4 drafts of \"block_size\""},
       {"dspark", R"("markov_rank": 0)", "#/markov_rank"},
+      {"ddtree", R"("budget": 0)", "#/budget"},
+      {"ddtree", R"("top_k": 13)", "#/top_k"},
       {"dflash2", R"("selector_top_k": 13)", "#/selector_top_k"},
       {"dflash2", R"("conv_group_size": 5)", "#/conv_group_size"},
       {"dflash2", R"("conv_kernel_size": 0)", "#/conv_kernel_size"},

@@ -120,6 +120,7 @@ TEST_CASE("drafters have the weights of the formulas, biases and norms aside") {
       {"eagle3", "", 3 * d * d + Y + 3 * d * d + d * V, 60},
       {"p_eagle", "", 3 * d * d + 4 * Y + 3 * d * d + d * V, 10},  // 5 pairs and the root's, 4 masks
       {"dflash", "", 5 * d * d + 5 * Y, 16},
+      {"ddtree", "", 5 * d * d + 5 * Y, 33},
       {"dflash", R"(,"block_size":8,"layers":3,"target_layers":[5,30])", 2 * d * d + 3 * Y, 8},
       {"dspark", "", 5 * d * d + 5 * Y + 2 * 256 * V, 8},
       // Two convolutions a layer, of 2 sides of 2 taps: 4 d / 16 columns of the kernel, 4 d of the taps.
