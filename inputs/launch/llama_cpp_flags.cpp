@@ -21,6 +21,10 @@ std::string take_type(Launched& l, const std::string& v) {
   l.speculation["type"] = v;
   return "method";
 }
+std::string take_least_probability(Launched& l, const std::string& v) {
+  l.speculation["p_min"] = fraction(v);
+  return "method/confidence";
+}
 std::string take_layers(Launched&, const std::string& v) {
   return whole_number(v) >= 90 ? "all layers on the device"
                                : "all layers on the device: layers on the host are not modelled";
@@ -48,8 +52,8 @@ constexpr auto kFlags = std::to_array<LaunchFlag>({
     left_out("-sm --split-mode -ts --tensor-split -mg --main-gpu",
              "several devices: give \"tensor_parallel\" for rows"),
     left_out("-t --threads -tb --threads-batch", "threads of a CPU are those of the device's file"),
-    left_out("--draft-min --draft-p-min --spec-draft-n-min --spec-draft-p-min",
-             "drafts of varying length: give the \"mean_length\" of a run"),
+    used("--draft-p-min --spec-draft-p-min", take_least_probability),
+    left_out("--draft-min --spec-draft-n-min", "drafts of varying length: give the \"mean_length\" of a run"),
     left_out("-ngld --gpu-layers-draft --spec-draft-ngl -devd --device-draft", "the drafter is on the device"),
     left_out("-cd --ctx-size-draft -ctkd -ctvd", "is not modelled"),
     left_out("-ot --override-tensor -cmoe --cpu-moe -ncmoe --n-cpu-moe", "layers on the host are not modelled"),
@@ -67,7 +71,17 @@ Launched::Json llama_method(const Launched& l, std::vector<LaunchNote>& notes) {
     return nullptr;
   }
   Launched::Json method{{"name", ours}, {"draft_length", given.value("draft_length", 16)}};
-  if (ours == "draft_model") method["draft"] = given.value("draft", std::string());
+  const double p_min = given.value("p_min", 0.0);
+  if (ours == "draft_model") {
+    method["draft"] = given.value("draft", std::string());
+    if (p_min > 0) {  // a chain that ends where the drafter is unsure
+      method["name"] = "assisted";
+      method["confidence"] = p_min;
+    }
+  } else if (p_min > 0) {
+    notes.push_back({"--draft-p-min", FlagUse::left_out,
+                     "drafts of varying length of " + ours + ": give the \"mean_length\" of a run"});
+  }
   return method;
 }
 

@@ -135,6 +135,16 @@ TEST_CASE("a line of llama-server names formats in its files") {
   CHECK(s.at("method").at(1).at("draft_length") == 8);
 }
 
+TEST_CASE("llama-server's least probability of a draft ends chains as assisted generation does") {
+  const std::string line =
+      "llama-server -m /models/Qwen3-8B-Q4_K_M.gguf -md /models/Qwen3-0.6B-Q8_0.gguf --draft-max 8 --draft-p-min ";
+  const Json method = scenario_of(line + "0.75", "--device rtx-4090").at("method").at(1);
+  CHECK(method.at("name") == "assisted");
+  CHECK(method.at("confidence") == 0.75);
+  CHECK(method.at("draft_length") == 8);
+  CHECK(scenario_of(line + "0", "--device rtx-4090").at("method").at(1).at("name") == "draft_model");
+}
+
 TEST_CASE("containers of docker-compose and Kubernetes have the line in their keys") {
   const Json compose = scenario_of(
       "services:\n  llm:\n    image: vllm/vllm-openai:v0.19.1\n    ports:\n      - \"8000:8000\"\n    command: >\n"

@@ -20,7 +20,7 @@ class SpecFormer(Drafter):
         self.hooks = [0, n // 2, n - 1, n]
         self.hook_norm = Norm(4 * d, target.epsilon, groups=4)
         self.down = nn.Linear(4 * d, d, bias=False)
-        self.context = Layer(target, mlp=False).start_from(target, n - 1)
+        self.context = Layer(target, mlp=False).start_from(target, n - 1).starts_as_identity()
         self.expand_norm = Norm(d, target.epsilon)
         self.expand = nn.Linear(d, POSITIONS * d) if self.positional_ffn else nn.Embedding(POSITIONS, d)
         self.draft = Layer(target).start_from(target, n - 1).starts_as_identity()
