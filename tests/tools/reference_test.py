@@ -84,6 +84,30 @@ class Reference(unittest.TestCase):
             self.assertEqual((clover["method"], clover["steps"], clover["by_prompt"]), ("clover-without-x", 6, [1.667] * 2))
             self.assertTrue(gzip.open(folder / "out" / "middle_27" / "code.gz").read())
 
+    def test_other_prompts_are_none_of_the_recorded(self):
+        prompts_of = load("reference_methods.py").prompts_of
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = pathlib.Path(temporary)
+            (folder / "code.jsonl").write_text("".join('{"tokens": [%d]}\n' % i for i in range(40)))
+            recorded = prompts_of(folder, "code", 4)
+            self.assertEqual(recorded, [[0], [10], [20], [30]])
+            others = prompts_of(folder, "code", 36, without=4)
+            self.assertEqual(sorted(recorded + others), [[i] for i in range(40)])
+
+    def test_the_speedup_of_all_kinds_is_that_of_their_times(self):
+        loop = load("whole_loop")
+        rows = [{"method": "m", "predicted": 2, "measured": 1, "own": 4, "plain_seconds_per_token": 1, "tokens": 100,
+                 "tokens_per_step": {"predicted": 2, "measured": 4}},
+                {"method": "m", "predicted": 4, "measured": 2, "own": 4, "plain_seconds_per_token": 2, "tokens": 100,
+                 "tokens_per_step": {"predicted": 2, "measured": 1}}]
+        both = loop.of_all_kinds(rows)
+        self.assertAlmostEqual(both["predicted"], 300 / (100 / 2 + 200 / 4))
+        self.assertAlmostEqual(both["measured"], 300 / (100 + 200 / 2))
+        self.assertAlmostEqual(both["own"], 4)
+        self.assertEqual(both["tokens_per_step"], {"predicted": 2, "measured": 200 / 125})
+        self.assertEqual(loop.kendall_tau([(1, 1), (2, 2), (3, 3)]), 1)
+        self.assertAlmostEqual(loop.kendall_tau([(1, 1), (2, 3), (3, 2)]), 1 / 3)
+
     def test_docs_have_the_measured_acceptance(self):
         root = FOLDER.parent.parent
         measured = json.loads((root / "data/measured/reference/smollm2-135m-acceptance.json").read_text())
