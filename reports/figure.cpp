@@ -20,6 +20,12 @@ std::string in_unit(double v, std::string_view unit) {
   return significant(v);
 }
 
+// JSON; an acceptance that is a trace by the trace's name.
+static std::string text_of(const nlohmann::json& tree) {
+  const bool trace = tree.is_object() && tree.size() == 1 && tree.contains("trace");
+  return trace ? tree.at("trace").get<std::string>() : tree.dump();
+}
+
 Cell cell_of(const Reading& reading, std::string_view unit, std::string (*text)(double)) {
   return std::visit(
       [&](const auto& v) {
@@ -28,7 +34,7 @@ Cell cell_of(const Reading& reading, std::string_view unit, std::string (*text)(
           return std::isfinite(v) ? Cell(v, text ? text(v) : in_unit(v, unit)) : Cell(v);
         else if constexpr (std::same_as<V, std::int64_t> || std::same_as<V, bool> || std::same_as<V, std::string>)
           return Cell(v);
-        else if constexpr (std::same_as<V, Reading::Tree>) return Cell(v->dump());
+        else if constexpr (std::same_as<V, Reading::Tree>) return Cell(text_of(*v));
         else return Cell();
       },
       reading.value);

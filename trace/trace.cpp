@@ -72,6 +72,8 @@ std::string shape_fingerprint(const TransformerShape& s) {
   return to_hex(f.value());
 }
 
+static double rounded(double probability) { return std::round(1e4 * probability) / 1e4; }
+
 void write_trace(const std::filesystem::path& path, const TraceHeader& h, const std::vector<TracedPrompt>& prompts) {
   std::string text;
   Fingerprint sum;
@@ -112,7 +114,7 @@ void write_trace(const std::filesystem::path& path, const TraceHeader& h, const 
         for (std::size_t d = t * at(h.depth); d < (t + 1) * at(h.depth); ++d) {
           const bool there = p.ranks[d] != kNoRank;
           r.push_back(there ? json(p.ranks[d]) : json(nullptr));
-          q.push_back(there ? json(p.probabilities[d]) : json(nullptr));
+          q.push_back(there ? json(rounded(p.probabilities[d])) : json(nullptr));
         }
         ranks.push_back(std::move(r));
         shares.push_back(std::move(q));

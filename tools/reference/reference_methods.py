@@ -22,13 +22,12 @@ def prompts_of(folder, kind, number, without=0):
 
 
 def trained(folder):
-    """Of each drafter in `folder`: its name, its method and the decoder's options."""
+    """Of each drafter in `folder`: its name, its method and the decoder's options, with paths from `folder`."""
     for path in sorted(folder.glob("*/training.json")):
-        kind, own = path.parent.name, path.parent.resolve()
+        kind = path.parent.name
+        own = "./" + kind
         method = dict({"name": kind.split("-")[0], "draft_length": DRAFTS}, **json.loads(path.read_text())["options"])
-        if not (own / "config.json").exists():
-            yield kind, method, ["--drafter-weights", str(own)]
-        elif method["name"] == "draft_model":
-            yield kind, dict(method, draft=str(own)), []
+        if not (path.parent / "config.json").exists():
+            yield kind, method, ["--drafter-weights", own]
         else:
-            yield kind, dict(method, checkpoint=str(own)), []
+            yield kind, dict(method, **{"draft" if method["name"] == "draft_model" else "checkpoint": own}), []
