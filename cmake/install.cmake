@@ -31,6 +31,7 @@ install(TARGETS draftline COMPONENT program)
 install(DIRECTORY data scenarios DESTINATION ${CMAKE_INSTALL_DATADIR}/draftline COMPONENT program)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs COMPONENT program)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
+install(FILES COPYRIGHT DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright COMPONENT program)  # as Debian names it
 
 # The built program prints its manual page and completions.
 set(words ${CMAKE_CURRENT_BINARY_DIR}/words)
@@ -42,6 +43,9 @@ add_custom_command(
 add_custom_target(draftline_words ALL DEPENDS ${words}/draftline.1)
 install(FILES ${words}/draftline.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)
 install(FILES ${words}/draftline DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT program)
-install(FILES ${words}/_draftline DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT program)
+# Below /usr Debian's zsh reads the second folder alone, zsh of other systems the first.
+foreach(folder IN ITEMS site-functions vendor-completions)
+  install(FILES ${words}/_draftline DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/${folder} COMPONENT program)
+endforeach()
 install(FILES ${words}/draftline.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
   COMPONENT program)

@@ -20,6 +20,6 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
   "draftline (= ${PROJECT_VERSION}), libeigen3-dev, libboost-dev, nlohmann-json3-dev, libtbb-dev, zlib1g-dev, librandom123-dev")
 set(CPACK_COMPONENT_PROGRAM_DESCRIPTION
-  "Throughput, latency and memory of speculative decoding, for every method, GPU and batch size, from calibrated\nrooflines; without GPU or weights.")
+  "Throughput, latency and memory of speculative decoding, for every method,\nGPU and batch size, from calibrated rooflines; without GPU or weights.")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "The library of draftline with its headers, for find_package(draftline).")
 include(CPack)

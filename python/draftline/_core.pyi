@@ -1,38 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-import enum
 import os
-from pathlib import Path
-from typing import Callable
+from typing import Callable, Literal
+
+from ._question import Question
 
 version: str
 commit: str
-
-class Options:
-    first_point: int
-    kernels: bool
-    oracle: bool
-    intervals: bool
-    load: bool
-    most_devices: int
-    headroom: float
-
-class Question:
-    def __init__(self, verb: str, seed: int) -> None: ...
-    @property
-    def verb(self) -> str: ...
-    @property
-    def seed(self) -> int: ...
-    @property
-    def options(self) -> Options: ...
-    file: Path
-    text: str | None
-    papers: list[str]
-
-class Format(enum.Enum):
-    table = ...
-    markdown = ...
-    html = ...
-    csv = ...
 
 class Answer:
     @property
@@ -45,7 +18,7 @@ class Answer:
     def obstacle(self) -> str | None: ...
     @property
     def verdicts(self) -> list[str]: ...
-    def render(self, format: Format, width: int) -> str: ...
+    def render(self, format: Literal["table", "markdown", "csv", "html"], width: int) -> str: ...
 
 def ask(
     question: Question,

@@ -40,7 +40,8 @@ endforeach()
 foreach(required bin/draftline share/draftline/data/sources.json share/draftline/data/devices/h100-sxm.json
     share/draftline/data/traces/reference/prompt_lookup/code.jsonl.gz
     share/draftline/scenarios/best_tree.json share/man/man1/draftline.1 share/bash-completion/completions/draftline
-    share/zsh/site-functions/_draftline share/fish/vendor_completions.d/draftline.fish share/doc/draftline/LICENSE
+    share/zsh/site-functions/_draftline share/zsh/vendor-completions/_draftline
+    share/fish/vendor_completions.d/draftline.fish share/doc/draftline/LICENSE share/doc/draftline/copyright
     share/doc/draftline/README.md share/doc/draftline/CHANGELOG.md share/doc/draftline/docs/tutorial.md
     share/doc/draftline/docs/recipes/install.md include/draftline/api/answer.h include/draftline/core/reader.h
     "lib/.*libdraftline_api\\.a" "lib/.*libdraftline_core\\.a" "lib/.*cmake/draftline/draftline-config\\.cmake"
