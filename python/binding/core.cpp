@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // The extension module draftline._core: a Question in, its answer out. A thread of its own computes, so that only the
-// calling thread handles Ctrl-C and calls back to Python. _core.pyi describes its functions.
+// calling thread handles Ctrl-C and calls back to Python. Exceptions are those of python/draftline/_errors.py.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <pybind11/stl/filesystem.h>
+
 #include <chrono>
 #include <future>
 
 #include "core/build_info.h"
+#include "core/errors.h"
+#include "core/printable.h"
 #include "inputs/schema/file_schema.h"
 #include "papers/inferred_paper.h"
-#include "python/binding/answer_type.h"
 #include "python/binding/asking.h"
-#include "python/binding/failures.h"
-#include "python/binding/limited_api.h"
+
+namespace py = pybind11;
 
 namespace draftline::python {
 
@@ -18,138 +23,138 @@ namespace {
 
 using Path = std::filesystem::path;
 
-// Calls `function`, whose answer does not matter.
-template <class... Arguments>
-void call(PyObject* function, const Arguments&... arguments) {
-  Object(PyObject_CallFunctionObjArgs(function, arguments.get()..., nullptr));
-}
+// What Python receives while it waits: on_progress(done, of), or None; on_note(text).
+struct Callbacks {
+  py::object on_progress;
+  py::function on_note;
+};
 
-// Waits for the answer with the GIL released. Handles signals and reports progress, on_progress(done, of) or None,
-// between the waits.
-void wait_for(const std::future<Answered>& answer, const Collecting& collecting, PyObject* on_progress) {
+std::string on_a_line(const std::string& message) { return printable(message, message.npos); }
+
+// Waits for the answer with the GIL released. Handles signals and reports progress between the waits.
+void wait_for(const std::future<Answered>& answer, const Collecting& collecting, const py::object& on_progress) {
   constexpr std::chrono::milliseconds kBetweenSignals{50};
   Collecting::Progress reported;
   const auto report = [&] {
     const Collecting::Progress now = collecting.progress();
-    if (on_progress == Py_None || now == reported) return;
+    if (on_progress.is_none() || now == reported) return;
     reported = now;
-    call(on_progress, Object(PyLong_FromSize_t(now.done)), Object(PyLong_FromSize_t(now.of)));
+    on_progress(now.done, now.of);
   };
   const auto ready = [&] {
-    const GilReleased others;
+    const py::gil_scoped_release others;
     return answer.wait_for(kBetweenSignals) == std::future_status::ready;
   };
   while (!ready()) {
-    if (PyErr_CheckSignals() != 0) throw PythonError();
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
     report();
   }
   report();
 }
 
-Answered ask_and_wait(const Question& q, const Path& data, int threads, PyObject* on_progress, PyObject* on_note) {
+Answered ask_and_wait(const Question& q, const Path& data, int threads, const Callbacks& back) {
   const Data from(data);
   Collecting collecting(q, from);
   auto answer = std::async(std::launch::async, [&] { return ask(q, from, threads, collecting); });
   try {
-    wait_for(answer, collecting, on_progress);
+    wait_for(answer, collecting, back.on_progress);
   } catch (...) {
     collecting.stop();
-    const GilReleased others;
+    const py::gil_scoped_release others;
     answer.wait();
     throw;
   }
-  for (const std::string& note : collecting.notes()) call(on_note, made(on_a_line(note)));
+  for (const std::string& note : collecting.notes()) back.on_note(on_a_line(note));
   return answer.get();
 }
 
-// The options that a dictionary has; the others are as C++ has them.
-AskedOptions options_of(PyObject* given) {
-  AskedOptions options;
-  Py_ssize_t known = 0;
-  const auto take = [&](const char* name, auto& value) {
-    PyObject* const one = PyDict_GetItemString(given, name);  // borrowed
-    if (one == nullptr) return;
-    read(one, name, value);
-    ++known;
-  };
-  take("first_point", options.from);
-  take("kernels", options.kernels);
-  take("oracle", options.oracle);
-  take("intervals", options.intervals);
-  take("load", options.load);
-  take("most_devices", options.most_devices);
-  take("headroom", options.headroom);
-  if (known != PyDict_Size(given)) raise(PyExc_TypeError, "options: a dict with an unknown name, or no dict");
-  return options;
+void raise(const char* name, const py::object& argument) {
+  const py::object type = py::module_::import("draftline._errors").attr(name);
+  PyErr_SetObject(type.ptr(), type(argument).ptr());
 }
 
-Question question_of(PyObject* given) {
-  Question q;
-  const auto take = [&](const char* name, auto& value) { read(attribute(given, name).get(), name, value); };
-  take("verb", q.verb);
-  take("seed", q.seed);
-  take("file", q.file);
-  take("papers", q.papers);
-  if (const Object text = attribute(given, "text"); text.get() != Py_None) read(text.get(), "text", q.text.emplace());
-  q.options = options_of(attribute(given, "options").get());
-  return q;
+void translate(std::exception_ptr thrown) {
+  try {
+    std::rethrow_exception(std::move(thrown));
+  } catch (const InputErrors& e) {
+    py::list messages;
+    for (const std::string& message : e.messages()) messages.append(on_a_line(message));
+    raise("InputError", messages);
+  } catch (const DeviceError& e) { raise("DeviceError", py::str(on_a_line(e.what()))); } catch (const OutputError& e) {
+    raise("OutputError", py::str(on_a_line(e.what())));
+  } catch (const py::builtin_exception&) { throw; } catch (const std::bad_alloc&) {
+    throw;  // pybind11 raises MemoryError
+  } catch (const std::exception& e) { raise("Bug", py::str(on_a_line(e.what()))); }
 }
 
-PyObject* ask(PyObject*, PyObject* arguments) {
-  return returned([&] {
-    PyObject *question = nullptr, *folder = nullptr, *on_progress = nullptr, *on_note = nullptr;
-    int threads = 0;
-    if (PyArg_ParseTuple(arguments, "OOiOO:ask", &question, &folder, &threads, &on_progress, &on_note) == 0) {
-      throw PythonError();
-    }
-    Path data;
-    read(folder, "data", data);
-    return made(ask_and_wait(question_of(question), data, threads, on_progress, on_note));
-  });
+void add_question(py::module_& m) {
+  py::class_<AskedOptions>(m, "Options")
+      .def_readwrite("first_point", &AskedOptions::from)
+      .def_readwrite("kernels", &AskedOptions::kernels)
+      .def_readwrite("oracle", &AskedOptions::oracle)
+      .def_readwrite("intervals", &AskedOptions::intervals)
+      .def_readwrite("load", &AskedOptions::load)
+      .def_readwrite("most_devices", &AskedOptions::most_devices)
+      .def_readwrite("headroom", &AskedOptions::headroom);
+  py::class_<Question>(m, "Question")
+      .def(py::init([](const std::string& verb, std::uint64_t seed) { return Question{.verb = verb, .seed = seed}; }),
+           py::arg("verb"), py::arg("seed"))
+      .def_readonly("verb", &Question::verb)
+      .def_readwrite("file", &Question::file)
+      .def_readwrite("text", &Question::text)
+      .def_readwrite("papers", &Question::papers)
+      .def_readonly("seed", &Question::seed)
+      .def_property_readonly("options", [](Question& q) -> AskedOptions& { return q.options; });
 }
 
-PyObject* schema(PyObject*, PyObject* arguments) {
-  return returned([&] {
-    const char* kind = nullptr;
-    PyObject* folder = nullptr;
-    if (PyArg_ParseTuple(arguments, "sO:schema", &kind, &folder) == 0) throw PythonError();
-    Path data;
-    read(folder, "data", data);
-    return made(file_schema(kind, Catalogue(Data(data))).dump());
-  });
+void add_answer(py::module_& m) {
+  py::enum_<Format>(m, "Format")
+      .value("table", Format::table)
+      .value("markdown", Format::markdown)
+      .value("html", Format::html)
+      .value("csv", Format::csv);
+  py::class_<Answered>(m, "Answer")
+      .def_property_readonly("document", [](const Answered& a) { return a.answer().document; })
+      .def_property_readonly("points", [](const Answered& a) { return a.answer().points; })
+      .def_property_readonly("missed", [](const Answered& a) { return a.answer().missed; })
+      .def_property_readonly("obstacle",
+                             [](const Answered& a) {
+                               std::optional<std::string> why = a.answer().obstacle;
+                               if (why) why = on_a_line(*why);
+                               return why;
+                             })
+      .def_property_readonly("verdicts",
+                             [](const Answered& a) {
+                               std::vector<std::string> all = a.verdicts();
+                               for (std::string& one : all) one = on_a_line(one);
+                               return all;
+                             })
+      .def("render", &Answered::render, py::arg("format"), py::arg("width"), py::call_guard<py::gil_scoped_release>());
+  m.def(
+      "ask",
+      [](const Question& q, const Path& data, int threads, py::object on_progress, py::function on_note) {
+        return ask_and_wait(q, data, threads, {std::move(on_progress), std::move(on_note)});
+      },
+      py::arg("question"), py::arg("data"), py::arg("threads"), py::arg("on_progress").none(true), py::arg("on_note"));
 }
-
-PyObject* schema_kinds(PyObject*, PyObject*) {
-  return returned([] { return made(std::vector<std::string>(kSchemaKinds.begin(), kSchemaKinds.end())); });
-}
-
-PyObject* names_of_papers(PyObject*, PyObject*) {
-  return returned([] { return made(paper_names()); });
-}
-
-PyMethodDef functions[] = {{"ask", ask, METH_VARARGS, nullptr},
-                           {"schema", schema, METH_VARARGS, nullptr},
-                           {"schema_kinds", schema_kinds, METH_NOARGS, nullptr},
-                           {"paper_names", names_of_papers, METH_NOARGS, nullptr},
-                           {nullptr, nullptr, 0, nullptr}};
-
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_core", nullptr, -1, functions, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace
 
 }  // namespace draftline::python
 
-PyMODINIT_FUNC PyInit__core() {
+PYBIND11_MODULE(_core, m) {
   using namespace draftline;
-  using namespace draftline::python;
-  return returned([] {
-    Object module(PyModule_Create(&definition));
-    add_answer_type(module.get());
-    const auto add = [&](const char* name, std::string_view value) {
-      if (PyObject_SetAttrString(module.get(), name, made(std::string(value)).get()) != 0) throw PythonError();
-    };
-    add("version", build_version());
-    add("commit", build_commit());
-    return module;
-  });
+  py::register_exception_translator(python::translate);
+  python::add_question(m);
+  python::add_answer(m);
+  m.def(
+      "schema",
+      [](const std::string& kind, const std::filesystem::path& data) {
+        return file_schema(kind, Catalogue(Data(data))).dump();
+      },
+      py::arg("kind"), py::arg("data"));
+  m.def("schema_kinds", [] { return std::vector<std::string>(kSchemaKinds.begin(), kSchemaKinds.end()); });
+  m.def("paper_names", paper_names);
+  m.attr("version") = std::string(build_version());
+  m.attr("commit") = std::string(build_commit());
 }

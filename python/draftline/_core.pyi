@@ -1,11 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
+import enum
 import os
-from typing import Callable, Literal
-
-from ._question import Question
+from pathlib import Path
+from typing import Callable
 
 version: str
 commit: str
+
+class Options:
+    first_point: int
+    kernels: bool
+    oracle: bool
+    intervals: bool
+    load: bool
+    most_devices: int
+    headroom: float
+
+class Question:
+    def __init__(self, verb: str, seed: int) -> None: ...
+    @property
+    def verb(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def options(self) -> Options: ...
+    file: Path
+    text: str | None
+    papers: list[str]
+
+class Format(enum.Enum):
+    table = ...
+    markdown = ...
+    html = ...
+    csv = ...
 
 class Answer:
     @property
@@ -18,7 +45,7 @@ class Answer:
     def obstacle(self) -> str | None: ...
     @property
     def verdicts(self) -> list[str]: ...
-    def render(self, format: Literal["table", "markdown", "csv", "html"], width: int) -> str: ...
+    def render(self, format: Format, width: int) -> str: ...
 
 def ask(
     question: Question,

@@ -9,11 +9,10 @@ from __future__ import annotations
 import os
 import warnings
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence, Union
+from typing import Callable, Iterator, NamedTuple, Optional, Sequence, Union
 
 from . import _core
 from ._errors import DraftlineWarning, InputError
-from ._question import Question
 from ._result import Result
 from ._scenarios import DATA, Scenario, file_and_text
 
@@ -48,7 +47,7 @@ def _callback(progress: Progress) -> Iterator[Callable[[int, int], object] | Non
         yield show
 
 
-def _answer(question: Question, how: _How, warns: bool = True) -> Result:
+def _answer(question: _core.Question, how: _How, warns: bool = True) -> Result:
     if not 1 <= how.jobs <= 1024:
         raise ValueError("jobs: must be from 1 to 1024")
     notes: list[str] = []
@@ -65,12 +64,15 @@ def _answer(question: Question, how: _How, warns: bool = True) -> Result:
 
 def _advised(scenario: Scenario, how: _How) -> Result:
     """The advice for a verdict about an answer, whose notes were warnings already."""
-    return _answer(_about("advise", scenario, how, load=False), how._replace(progress=None), warns=False)
+    question = _about("advise", scenario, how)
+    question.options.load = False
+    return _answer(question, how._replace(progress=None), warns=False)
 
 
-def _about(verb: str, scenario: Scenario, how: _How, **options: Any) -> Question:
-    file, text = file_and_text(scenario)
-    return Question(verb, how.seed, file, text, **options)
+def _about(verb: str, scenario: Scenario, how: _How) -> _core.Question:
+    question = _core.Question(verb, how.seed)
+    question.file, question.text = file_and_text(scenario)
+    return question
 
 
 def run(scenario: Scenario, *, explain: bool = False, first_point: int = 0, seed: int = 0, jobs: int = 1,
@@ -79,7 +81,10 @@ def run(scenario: Scenario, *, explain: bool = False, first_point: int = 0, seed
     first points to skip; `jobs`: threads; `progress`: called with (done, of), True: a bar of tqdm; `data`: a folder like
     draftline.DATA."""
     how = _How(seed, jobs, progress, data)
-    return _answer(_about("run", scenario, how, kernels=explain, first_point=first_point), how)
+    question = _about("run", scenario, how)
+    question.options.kernels = explain
+    question.options.first_point = first_point
+    return _answer(question, how)
 
 
 def simulate(scenario: Scenario, *, oracle: bool = True, intervals: bool = True, first_point: int = 0, seed: int = 0,
@@ -88,8 +93,11 @@ def simulate(scenario: Scenario, *, oracle: bool = True, intervals: bool = True,
     ends of their 90 % interval; `seed`: of arrivals, lengths and acceptance; `first_point`, `jobs`, `progress`, `data`:
     as in run()."""
     how = _How(seed, jobs, progress, data)
-    return _answer(
-        _about("simulate", scenario, how, oracle=oracle, intervals=intervals, first_point=first_point), how)
+    question = _about("simulate", scenario, how)
+    question.options.oracle = oracle
+    question.options.intervals = intervals
+    question.options.first_point = first_point
+    return _answer(question, how)
 
 
 def plan(scenario: Scenario, *, max_devices: int = 1024, headroom: float = 0.1, seed: int = 0, jobs: int = 1,
@@ -102,7 +110,10 @@ def plan(scenario: Scenario, *, max_devices: int = 1024, headroom: float = 0.1, 
     if not 0 <= headroom <= 9:
         raise ValueError("headroom: must be from 0 to 9")
     how = _How(seed, jobs, progress, data)
-    return _answer(_about("plan", scenario, how, most_devices=max_devices, headroom=headroom), how)
+    question = _about("plan", scenario, how)
+    question.options.most_devices = max_devices
+    question.options.headroom = headroom
+    return _answer(question, how)
 
 
 def advise(scenario: Scenario, *, load: bool = True, seed: int = 0, jobs: int = 1, progress: Progress = None,
@@ -110,15 +121,18 @@ def advise(scenario: Scenario, *, load: bool = True, seed: int = 0, jobs: int = 
     """The best method by batch and load, with reasons. `load`: also the load up to which it pays; `seed`: of arrivals
     and acceptance; `jobs`, `progress`, `data`: as in run()."""
     how = _How(seed, jobs, progress, data)
-    return _answer(_about("advise", scenario, how, load=load), how)
+    question = _about("advise", scenario, how)
+    question.options.load = load
+    return _answer(question, how)
 
 
 def papers(names: Optional[Sequence[str]] = None, *, seed: int = 0, jobs: int = 1, progress: Progress = None,
            data: Folder = DATA) -> Result:
     """The tables of papers, predicted cell by cell; default: all papers. `jobs`, `progress`, `data`: as in run()."""
     known = _core.paper_names()
-    asked = list(known if names is None else names)
-    unknown = [name for name in asked if name not in known]
+    question = _core.Question("papers", seed)
+    question.papers = list(known if names is None else names)
+    unknown = [name for name in question.papers if name not in known]
     if unknown:
         raise InputError([f"{', '.join(unknown)}: is none of {', '.join(known)}"])
-    return _answer(Question("papers", seed, papers=asked), _How(seed, jobs, progress, data))
+    return _answer(question, _How(seed, jobs, progress, data))

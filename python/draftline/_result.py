@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Callable
 
 from . import _core
 from ._frame import frame_of
-from ._question import Question
 from ._scenarios import Scenario
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ class Document:
 class Result(Document):
     """The answer of run, simulate, plan, advise or papers. str() is the program's table."""
 
-    def __init__(self, question: Question, answer: _core.Answer, advised: Callable[[Scenario], Result]):
+    def __init__(self, question: _core.Question, answer: _core.Answer, advised: Callable[[Scenario], Result]):
         super().__init__(answer.document, answer.missed)
         self.verb = question.verb
         self.points = answer.points
@@ -60,17 +59,17 @@ class Result(Document):
 
     def text(self, width: int = 0) -> str:
         """The program's table; `width`: of the terminal, 0: no limit."""
-        return self._answer.render("table", width)
+        return self._answer.render(_core.Format.table, width)
 
     def csv(self) -> str:
         """The program's CSV; advise has none."""
         if self.verb == "advise":
             raise ValueError("advise has no CSV: use to_pandas()")
-        return self._answer.render("csv", 0)
+        return self._answer.render(_core.Format.csv, 0)
 
     def html(self) -> str:
         """A page with charts, which needs no network."""
-        return self._answer.render("html", 0)
+        return self._answer.render(_core.Format.html, 0)
 
     def _repr_html_(self) -> str:
         # A frame keeps the styles of the page and of the notebook apart.
