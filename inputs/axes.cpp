@@ -26,8 +26,14 @@ bool sweeps(const std::string& key, const nlohmann::json& list) {
 
 void find_axes(const Reader& in, const std::string& key, std::vector<Axis>& axes) {
   if (in.is_array() && sweeps(key, in.json())) {
-    if (in.size() == 0) in.fail("is an empty list, so that there is nothing to run");
-    else axes.push_back({key, in});
+    const auto refuse_empty = [](const Reader& list) {
+      if (list.size() == 0) list.fail("is an empty list, so that there is nothing to run");
+    };
+    refuse_empty(in);
+    if (natural_depth(key) == 0)
+      for (const Reader& item : in.items())
+        if (item.is_array()) refuse_empty(item);
+    if (in.size() > 0) axes.push_back({key, in});
   } else if (in.is_object()) {
     for (const auto& [k, value] : in.peek_entries()) find_axes(value, k, axes);
   }

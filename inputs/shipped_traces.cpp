@@ -26,11 +26,13 @@ void add_names(const Files& files, const fs::path& folder, const std::string& be
   }
 }
 
-// The name that is nearest, or all those with the same end: "code" -> "reference/eagle3/code".
+// The name that is nearest, or the first of those with the same end: "code" -> "reference/eagle3/code".
 std::string hint(const std::string& name, const std::vector<std::string>& known) {
+  constexpr int kMostNamed = 3;
   std::string all;
+  int named = 0;
   for (const std::string& k : known)
-    if (k.ends_with("/" + name) || k.find("/" + name + "/") != k.npos)
+    if ((k.ends_with("/" + name) || k.find("/" + name + "/") != k.npos) && named++ < kMostNamed)
       all += (all.empty() ? "" : " or ") + in_quotes(k);
   if (all.empty())
     if (const auto near = nearest_word(name, known)) all = in_quotes(*near);

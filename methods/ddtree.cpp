@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // DDTree (Ringel and Romano 2026, section 3): the block drafter of DFlash, whose one pass gives a distribution for each
 // position. A tree of the likeliest prefixes, by the product of these probabilities, is verified at once. Node budget
-// B -> budget. The heap's search is exact; here the best `top_k` nodes of a level continue, with their `top_k` best tokens,
-// so that the size of every tensor is fixed. Both trees are the same while no level has more than `top_k` nodes.
+// B -> budget. The paper's search by a heap is exact. Here the best `top_k` nodes of a level continue, each with its
+// `top_k` best tokens, so that the size of every tensor is fixed; with fewer nodes in a level both trees are equal.
 #include <algorithm>
 
 #include "methods/drafting/block_drafter.h"

@@ -37,8 +37,14 @@ Json acceptance() {
                              "that of these steps"),
                     optional("intraclass_correlation", number(0, kMostCorrelation),
                              "share of the variance of accepted drafts that is between requests of a workload")};
-  return with_one_of(object(forms_of_a_chain() + others), {"rates", "per_position", "rate", "mean_length",
-                                                           "accepted_share", "ranks", "table", "trace", "measured"});
+  const Keys borrowed{optional("borrowed", boolean(),
+                               "true: a trace of another target stands for this one; by default one that ships does")};
+  const auto one_form = [](const Keys& keys) {
+    return with_one_of(object(keys), {"rates", "per_position", "rate", "mean_length", "accepted_share", "ranks",
+                                      "table", "trace", "measured"});
+  };
+  const Keys known = forms_of_a_chain() + others;
+  return if_given("trace", one_form(known + borrowed), one_form(known));
 }
 
 }  // namespace draftline::schema

@@ -15,7 +15,8 @@ Json described_transformer();           // model/transformers/described_transfor
 Json acceptance();                      // inputs/acceptance_reader.cpp
 Json shared_prefix();                   // inputs/workload.h
 Json precision();                       // inputs/precision_choice.h
-Json method();  // methods/method_spec.h; refers to "acceptance", "device", "engine", "transformer" and parts_of_methods()
+Json method();  // methods/method_spec.h; refers to parts_of_methods() and to "acceptance", "device", "engine",
+                // "transformer"
 std::vector<std::pair<std::string_view, Json>> parts_of_methods();  // by name
 Json workload();                                                    // inputs/workload.h
 Keys serving_keys();                                                // inputs/serving_choice.h

@@ -28,7 +28,7 @@ TEST_CASE("the correlation of a request's steps is the scenario's, or the one th
   CHECK(correlation(look_up(R"({"rate": 0.5})")) == defaults.of("prompt_lookup"));
   CHECK(correlation(look_up(R"({"rate": 0.5, "intraclass_correlation": 0.25})")) == 0.25);
   CHECK(correlation(look_up(R"({"mean_length": 2, "intraclass_correlation": 0})")) == 0);
-  CHECK(correlation(R"({"name": "eagle3", "acceptance": {"mean_length": 3}})") == defaults.otherwise);
+  CHECK(correlation(R"({"name": "eagle3_1", "acceptance": {"mean_length": 3}})") == defaults.otherwise);
   CHECK(correlation(look_up(R"({"trace": "reference/prompt_lookup/code"})")) == 0);
 }
 

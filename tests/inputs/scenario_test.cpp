@@ -239,6 +239,8 @@ TEST_CASE("each mistake has one message at its place") {
            "#/method/acceptance/rate: must be at most 1, got 1.5"},
       Case{eagle(R"("draft_length": 2, "acceptance": {"rates": []})"),
            "#/method/acceptance/rates: at least one rate is required"},
+      Case{eagle(R"("draft_length": [[], 4], "acceptance": {"rate": 0.5})"),
+           "#/method/draft_length/0: is an empty list, so that there is nothing to run"},
       Case{eagle(R"("draft_length": [], "acceptance": {"rate": 0.5})"),
            "#/method/draft_length: is an empty list, so that there is nothing to run"},
       Case{eagle(R"("draft_length": 3, "tree": "default", "acceptance": {"mean_length": 2})"),

@@ -99,8 +99,10 @@ TEST_CASE("each part has a KV pool of its own: none holds what all together coul
 }
 
 TEST_CASE("a closed loop of requests that end one by one is what `run` says of parts") {
-  const std::string plain = R"({"name": "autoregressive"})",
-                    eagle = R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rates": [0.83, 0.723, 0.75]}})";
+  const std::string
+      plain = R"({"name": "autoregressive"})",
+      eagle =
+          R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rates": [0.83, 0.723, 0.75], "intraclass_correlation": 0}})";
   struct Case {
     std::string method;
     int batch, prompt, output;

@@ -137,7 +137,7 @@ def shipped(sources):
 SETUP = {"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm-0.24",
          "method": {"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}}}
 ACCEPTANCES = [{"rate": 0.8, "hit_share": 0.5}, {"rates": [0.8, 0.7, 0.6]}, {"per_position": [0.8, 0.5, 0.3]},
-               {"mean_length": 2.4}, {"accepted_share": 0.4}, {"ranks": [[0.6, 0.2], [0.5]]},
+               {"mean_length": 2.4}, {"accepted_share": 0.4}, {"trace": "reference/eagle3/code", "borrowed": True}, {"ranks": [[0.6, 0.2], [0.5]]},
                {"table": [{"context": 100, "draft_length": 3, "rates": [0.8, 0.7, 0.6]},
                           {"context": 200, "draft_length": 3, "mean_length": 2}]},
                {"table": [{"draft_length": 3, "accepted_share": 0.5}]}]

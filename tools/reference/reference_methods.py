@@ -22,12 +22,15 @@ def prompts_of(folder, kind, number, without=0):
 
 
 def trained(folder):
-    """Of each drafter in `folder`: its name, its method and the decoder's options, with paths from `folder`."""
+    """Of each drafter in `folder`: its name, its method, the decoder's options, with paths from `folder`, and the most
+    drafts of which it has weights; None if it has no limit."""
     for path in sorted(folder.glob("*/training.json")):
         kind = path.parent.name
-        own = "./" + kind
-        method = dict({"name": kind.split("-")[0], "draft_length": DRAFTS}, **json.loads(path.read_text())["options"])
-        if not (path.parent / "config.json").exists():
-            yield kind, method, ["--drafter-weights", own]
+        own = json.loads(path.read_text())["options"]
+        method = dict({"name": kind.split("-")[0], "draft_length": DRAFTS}, **own)
+        if (path.parent / "config.json").exists():
+            more = []
+            method["draft" if method["name"] == "draft_model" else "checkpoint"] = "./" + kind
         else:
-            yield kind, dict(method, **{"draft" if method["name"] == "draft_model" else "checkpoint": own}), []
+            more = ["--drafter-weights", "./" + kind]
+        yield kind, method, more, own.get("draft_length")
