@@ -12,6 +12,11 @@ from torch import nn
 MOST_FILE = 15 << 20  # bytes of a file; larger checkpoints are stored in shards
 
 
+def stored_in(folder):
+    """The tensors that a drafter's save() wrote."""
+    return {k: v for f in sorted(pathlib.Path(folder).glob("*.safetensors")) for k, v in load_file(f).items()}
+
+
 class Drafter(nn.Module):
     options = {}  # of the method, for the decoder
     only_frequent = False  # whether it drafts none but frequent tokens
@@ -81,7 +86,7 @@ class Drafter(nn.Module):
     @torch.no_grad()
     def restore(self, folder):
         """The weights that save() wrote."""
-        stored = {k: v for f in sorted(pathlib.Path(folder).glob("*.safetensors")) for k, v in load_file(f).items()}
+        stored = stored_in(folder)
         own = {p.untyped_storage().data_ptr() for p in self.parameters()}
         for name, value in self.weights().items():
             if value.untyped_storage().data_ptr() in own:
