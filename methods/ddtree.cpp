@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// DDTree (Ringel and Romano 2026, section 3): the block drafter of DFlash, whose one pass gives a distribution for each
-// position. A tree of the likeliest prefixes, by the product of these probabilities, is verified at once. Node budget
-// B -> budget. The paper's search by a heap is exact. Here the best `top_k` nodes of a level continue, each with its
-// `top_k` best tokens, so that the size of every tensor is fixed; with fewer nodes in a level both trees are equal.
+// DDTree (Ringel and Romano 2026, abstract): the block drafter of DFlash, whose one pass gives a distribution for each
+// position. A tree of the likeliest prefixes, by the product of these probabilities, is verified at once; the paper's
+// node budget is `budget`. The paper's search by a heap is exact. Here the best `top_k` nodes of a level continue, each
+// with its `top_k` best tokens, so that the size of every tensor is fixed; with fewer nodes in a level both trees are
+// equal. The defaults of both parameters are ours: the paper takes the best budget for each network and task.
 #include <algorithm>
 
 #include "methods/drafting/block_drafter.h"
@@ -69,9 +70,9 @@ class DdTree : public BlockDrafter {
 Entry ddtree() {
   using P = DdTreeParameters;
   return {.name = "ddtree",
-          .title = "DFlash's block, of which a tree is verified",
+          .title = "a tree of the likeliest drafts of DFlash's block",
           .source = "ringel2026",
-          .locator = "section 3",
+          .locator = "abstract",
           .parameters = block_parameters<P>(
               {.root_predicts = false},
               {integer("budget", &P::budget, 1, kMostBudget, {.meaning = "drafts of the tree, which are verified"}),

@@ -117,7 +117,7 @@ TEST_CASE("DFlash 2 whose taps pass rows on and whose selector is indifferent is
   CHECK(accepted_steps({"dflash2", parameters}, rules) != accepted_steps({"dflash", parameters}));
 }
 
-TEST_CASE("DDTree of one candidate a level is DFlash's chain, and more drafts accept no less") {
+TEST_CASE("DDTree with one candidate a level drafts DFlash's chain, and with more another tree") {
   const std::string block = R"(,"draft_length":3,"layers":1)";
   const auto tree = [&](const std::string& parameters) { return accepted_steps({"ddtree", block + parameters}); };
   const auto chain = accepted_steps({"dflash", block});
@@ -126,8 +126,8 @@ TEST_CASE("DDTree of one candidate a level is DFlash's chain, and more drafts ac
   CHECK(tree(R"(,"budget":8,"top_k":4)") != chain);
 }
 
-TEST_CASE("DDTree with all tokens of three levels drafts every continuation") {
-  // tiny vocabularies have 12 tokens: a budget of all prefixes accepts all levels at each step.
+TEST_CASE("DDTree with every token of two levels has every continuation of two tokens accepted") {
+  // The vocabulary has 12 tokens: 12 + 12 * 12 drafts.
   const auto steps = accepted_steps({"ddtree", R"(,"draft_length":2,"layers":1,"budget":156,"top_k":12)"});
   CHECK(steps.front().front() == 3);
 }
