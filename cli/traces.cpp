@@ -5,7 +5,9 @@
 
 #include "cli/command.h"
 #include "cli/options.h"
+#include "core/int_indexed.h"
 #include "inputs/shipped_traces.h"
+#include "model/acceptance/draft_counts.h"
 #include "model/acceptance/tree_search.h"
 #include "reports/trace_report.h"
 
@@ -32,8 +34,14 @@ Trace read_trace(const std::string& name, const Common& common) {
 TraceSummary all_of(const std::vector<TraceSummary>& traces, const std::vector<std::vector<int>>& steps, int depth,
                     std::uint64_t seed) {
   TraceSummary all{"all", traces.front().method, "", traces.front().target, "", {}};
-  for (const TraceSummary& t : traces) all.task += (all.task.empty() ? "" : ", ") + t.task;
+  double drafts = 0, with_drafts = 0;  // steps
+  for (const TraceSummary& t : traces) {
+    all.task += (all.task.empty() ? "" : ", ") + t.task;
+    drafts += t.drafts_per_step.value_or(0) * to_double(t.steps.steps);
+    if (t.drafts_per_step) with_drafts += to_double(t.steps.steps);
+  }
   all.steps = step_statistics(steps, depth, seed);
+  if (to_double(all.steps.steps) == with_drafts) all.drafts_per_step = drafts / with_drafts;
   return all;
 }
 
@@ -75,6 +83,7 @@ int traces(const TracesOptions& o, const Common& common) {
     recorded.emplace(h.method, h.fingerprint);
     all.push_back(
         {name, h.method, h.task, h.target, h.random_weights(), step_statistics(own, most_accepted(t), o.seed)});
+    if (t.has_drafts()) all.back().drafts_per_step = DraftCounts::of(t.shares_of_drafts()).mean();
     steps.insert(steps.end(), own.begin(), own.end());
   }
   std::optional<TraceSummary> together;

@@ -149,6 +149,7 @@ std::vector<int> Generator::step() {
   Session& s = session_;
   ops_.phase = Phase::draft;
   const Proposal p = method_.propose(ops_, s);
+  verified_rows_ = p.rows.each;
   ops_.phase = Phase::verify;
   const PassRef pass = ops_.pass({p.rows, s.slots, p.tree_mask});
   Stream x{p.hidden ? *p.hidden : target_.embed(ops_, p.tokens)};
@@ -243,8 +244,10 @@ void generate(Generator& generator, const std::vector<std::vector<int>>& prompts
       generator.join(newcomers, ids);
     } else {
       const auto emitted = generator.step();
-      for (std::size_t slot = 0; slot < prompt_of.size(); ++slot)
+      for (std::size_t slot = 0; slot < prompt_of.size(); ++slot) {
         done[prompt_of[slot]].accepted.push_back(emitted[slot]);
+        done[prompt_of[slot]].drafted.push_back(generator.verified_rows()[slot] - 1);
+      }
       tokens = std::accumulate(emitted.begin(), emitted.end(), 0);
     }
     if (limits.after_turn) limits.after_turn(prefill, tokens);

@@ -31,6 +31,7 @@ class Generator {
   // Frees a batch slot. The sequence of the last slot moves into it, so that used slots stay contiguous.
   void leave(int slot);
   std::vector<int> step();  // returns the number of tokens that each sequence emits
+  const std::vector<int>& verified_rows() const { return verified_rows_; }  // of each sequence in the last step
   // Assumes sequences of this committed length, without a prefill. Only for the priced backend.
   void assume(int batch_size, int length);
   // Makes sequences continue from about this committed length (lengths_around), with the present content of the caches.
@@ -57,7 +58,8 @@ class Generator {
   const Session* now_ = &session_;
   std::function<int(int id, int step)> forced_;
   std::map<int, int> steps_of_;  // steps so far by sequence id, counted if acceptance is forced
-  std::vector<int> kv_slot_;     // the KV slot of each batch slot
+  std::vector<int> verified_rows_;
+  std::vector<int> kv_slot_;  // the KV slot of each batch slot
   std::vector<int> free_kv_slots_;
 };
 
@@ -70,6 +72,7 @@ struct Limits {
 struct Generated {
   std::vector<int> tokens;    // new tokens, end of text included
   std::vector<int> accepted;  // tokens emitted by each step, the bonus token included, before truncation
+  std::vector<int> drafted;   // drafts that each step verified
 };
 // Decodes all prompts. `progress` receives the number of finished prompts after every step.
 std::vector<Generated> generate(Generator&, const std::vector<std::vector<int>>& prompts, const Limits&,

@@ -3,6 +3,7 @@
 // and the loop are shared (decoder/generate), so that losslessness is proved once for all methods.
 #pragma once
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -76,6 +77,13 @@ class Method {
   // For a method that looks drafts up and may find none: the number of drafts in the price of a step with a hit. Its
   // single decide() returns this number for each sequence. 0: the method drafts in every step.
   virtual int drafts_of_hit() const { return 0; }
+  // The answers to propose()'s calls of decide() if the sequences verify these numbers of drafts; none: they can't, or
+  // all steps verify the same number.
+  using Answers = std::vector<std::vector<int>>;  // [calls][sequences]
+  virtual std::optional<Answers> answers(const std::vector<int>& drafts) const {
+    if (drafts_of_hit() == 0) return std::nullopt;
+    return Answers{drafts};
+  }
   // For a method that drafts its next window while the present one is verified: the drafts of a window. The method
   // drafts in every step, and drafts_of_hit() is the number of verified drafts if all of the previous window was
   // accepted. 0: the method waits for the verification.

@@ -89,11 +89,6 @@ Length within(const Acceptance::MeanLength& l, int depth) {
          (depth == 1 ? " draft" : " drafts") + " and a bonus token";
 }
 
-Length of_share(const Acceptance::AcceptedShare& share, const BuiltMethod& m) {
-  if (m.tree()) return "\"accepted_share\" applies to a chain, not to a tree: give \"mean_length\"";
-  return share.mean_length(m.method.usual_depth());
-}
-
 Length replayed(const Acceptance::Traced& t, const BuiltMethod& m) {
   if (!t.trace) return 1.0;
   const auto plan = replay_plan(t, m);
@@ -179,11 +174,43 @@ std::variant<DraftAhead, std::string> Acceptance::window(const BuiltMethod& m) c
       form_);
 }
 
-double Acceptance::verifying_share(const BuiltMethod& m) const {
-  if (m.method.drafts_ahead() == 0) return hit_share_;
-  const auto ahead = window(m);
-  const auto* known = std::get_if<DraftAhead>(&ahead);
-  return known != nullptr ? known->post_verify_share() : 1;
+bool stops_early(const BuiltMethod& m) {
+  return m.method.drafts_of_hit() == 0 && m.method.usual_depth() > 0 && m.method.answers({m.method.usual_depth()});
+}
+
+// The usual number of drafts if some step has a number that the method can't verify.
+static DraftCounts recorded_counts(const Trace& trace, const BuiltMethod& m) {
+  DraftCounts counts = DraftCounts::of(trace.shares_of_drafts());
+  const bool possible = std::ranges::all_of(
+      counts.shares(), [&](const auto& one) { return one.first <= m.method.depth() && m.method.answers({one.first}); });
+  return possible ? counts : DraftCounts();
+}
+
+DraftCounts Acceptance::draft_counts(const BuiltMethod& m) const {
+  const int hit = m.method.drafts_of_hit();
+  if (const Trace* t = trace(); t != nullptr && t->has_drafts() && m.method.answers({m.method.usual_depth()}))
+    if (std::holds_alternative<DraftPlan>(replay_plan(std::get<Traced>(form_), m))) return recorded_counts(*t, m);
+  if (m.method.drafts_ahead() > 0) {
+    const auto ahead = window(m);
+    const auto* known = std::get_if<DraftAhead>(&ahead);
+    return known != nullptr ? DraftCounts::of_hits(hit, known->post_verify_share()) : DraftCounts();
+  }
+  if (hit > 0 && hit_share() < 1) return DraftCounts::of_hits(hit, hit_share());
+  const auto mean = mean_drafts() ? mean_drafts() : options_.measured_drafts;
+  if (mean && *mean <= m.method.usual_depth() && stops_early(m))
+    return DraftCounts::of_mean(*mean, m.method.usual_depth());
+  return {};
+}
+
+std::optional<std::string> Acceptance::unknown_drafts(const BuiltMethod& m) const {
+  const bool early = stops_early(m), looks_up = m.method.drafts_of_hit() > 0 && m.method.drafts_ahead() == 0;
+  if (!given() || !draft_counts(m).usual()) return std::nullopt;
+  const std::string priced = "every step is priced with all " + std::to_string(m.method.usual_depth()) + " drafts";
+  const std::string name(m.spec.name());
+  if (trace() != nullptr && (early || looks_up))
+    return "the trace does not have the drafts of each step of " + name + ": " + priced + "; record it again";
+  if (early) return name + " stops drafting where it is unsure, and \"acceptance\" has no \"mean_drafts\": " + priced;
+  return std::nullopt;
 }
 
 Length Acceptance::mean_length(const BuiltMethod& m, double context) const {
@@ -195,7 +222,7 @@ Length Acceptance::mean_length(const BuiltMethod& m, double context) const {
   const Length of_hits = mean_length_of_hits(m, context);
   const auto* tokens = std::get_if<double>(&of_hits);
   if (tokens == nullptr || trace() != nullptr) return of_hits;  // a trace holds the steps without a hit already
-  return 1 + hit_share_ * (*tokens - 1);
+  return 1 + hit_share() * (*tokens - 1);
 }
 
 Length Acceptance::mean_length_of_hits(const BuiltMethod& m, double context) const {
@@ -211,9 +238,12 @@ Length Acceptance::mean_length_of_hits(const BuiltMethod& m, double context) con
               if (m.tree()) return "one rate applies to a chain, not to a tree: give \"mean_length\"";
               return iid_chain_length(r.conditional, depth);
             },
-            [&](const MeanLength& l) { return within(l, depth); },   //
-            [&](const AcceptedShare& s) { return of_share(s, m); },  //
-            [&](const Ranks& r) { return of_levels(r, m); },         //
+            [&](const MeanLength& l) { return within(l, depth); },  //
+            [&](const AcceptedShare& s) -> Length {
+              if (m.tree()) return "\"accepted_share\" applies to a chain, not to a tree: give \"mean_length\"";
+              return mean_length_of(s, depth);
+            },
+            [&](const Ranks& r) { return of_levels(r, m); },  //
             [&](const Traced& t) { return replayed(t, m); },
             [&](const AcceptanceTable& t) -> Length {
               if (m.tree()) return "a table of rates applies to a chain, not to a tree: give \"mean_length\"";
@@ -239,12 +269,12 @@ std::vector<double> Acceptance::rates_of_steps(const BuiltMethod& m, double cont
       Match{[&](const Rates& r) { return std::vector<double>(r.conditional.begin(), r.conditional.begin() + depth); },
             [&](const Rate& r) { return alike(r.conditional); },
             [&](const MeanLength& l) { return alike(iid_rate(l.tokens, depth)); },
-            [&](const AcceptedShare& s) { return alike(iid_rate(s.mean_length(depth), depth)); },
+            [&](const AcceptedShare& s) { return alike(iid_rate(mean_length_of(s, depth), depth)); },
             [&](const Ranks& r) { return rates_of(tree_lengths(rank_paths(m.method), r.levels)); },
             [&](const AcceptanceTable& t) { return t.rates(context, depth); },
             [](const auto&) { return std::vector<double>(); }},
       form_);
-  if (!rates.empty()) rates.front() *= hit_share_;  // without a hit no draft is accepted
+  if (!rates.empty()) rates.front() *= hit_share();  // without a hit no draft is accepted
   return rates;
 }
 
@@ -270,8 +300,8 @@ DraftOutcomes Acceptance::outcomes(const BuiltMethod& m, bool from_start) const 
     return DraftOutcomes::from_trace(std::get<Traced>(form_).trace, std::get<DraftPlan>(plan), from_start);
   }
   if (const auto* of_contexts = table(); of_contexts != nullptr && m.method.drafts_ahead() == 0)
-    return DraftOutcomes::from_table(*of_contexts, m.method.usual_depth(), hit_share_);
-  return DraftOutcomes::from_rates(rates_of_steps(m, 0), intraclass_correlation_);
+    return DraftOutcomes::from_table(*of_contexts, m.method.usual_depth(), hit_share());
+  return DraftOutcomes::from_rates(rates_of_steps(m, 0), intraclass_correlation());
 }
 
 std::optional<int> Acceptance::longest_chain() const {
@@ -285,8 +315,8 @@ std::optional<int> Acceptance::longest_chain() const {
 Acceptance Acceptance::of_other_lengths(int draft_length) const {
   if (!is_mean()) return *this;
   const auto* share = std::get_if<AcceptedShare>(&form_);
-  const double tokens = share != nullptr ? share->mean_length(draft_length) : std::get<MeanLength>(form_).tokens;
-  return Acceptance(Rate{iid_rate(tokens, draft_length)}, text_, hit_share_, intraclass_correlation_);
+  const double tokens = share != nullptr ? mean_length_of(*share, draft_length) : std::get<MeanLength>(form_).tokens;
+  return Acceptance(Rate{iid_rate(tokens, draft_length)}, text_, options_);
 }
 
 }  // namespace draftline

@@ -15,6 +15,7 @@
 #include "model/acceptance/acceptance.h"
 #include "model/acceptance/acceptance_table.h"
 #include "model/acceptance/draft_ahead.h"
+#include "model/acceptance/draft_counts.h"
 #include "model/acceptance/tree_search.h"
 #include "trace/draft_outcomes.h"
 #include "trace/trace.h"
@@ -29,6 +30,9 @@ struct BuiltMethod {
   bool tree() const { return verified_rows > method.depth() + 1; }  // false for a chain
 };
 
+// Whether a sequence's chain ends where the drafter is unsure, so that steps verify different numbers of drafts.
+bool stops_early(const BuiltMethod&);
+
 class Acceptance {
  public:
   struct Rates {  // acceptance rate of each draft position if all earlier positions are accepted; 0 to 1
@@ -42,7 +46,7 @@ class Acceptance {
   };
   struct AcceptedShare {  // accepted drafts over drafts made, as engines print it, 0 to 1; of one draft length
     double of_drafted = 0;
-    double mean_length(int draft_length) const { return 1 + of_drafted * draft_length; }  // the bonus token included
+    double mean_length(double drafts) const { return 1 + of_drafted * drafts; }  // the bonus token included
   };
   struct Ranks {
     RankAcceptance levels;  // [levels][ranks]: probability that the target's token has this rank
@@ -57,11 +61,13 @@ class Acceptance {
   using Form = std::variant<std::monostate, Rates, Rate, MeanLength, AcceptedShare, Ranks, Traced, AcceptanceTable>;
 
   Acceptance() = default;  // unknown
-  explicit Acceptance(Form form, std::string text = {}, double hit_share = 1, double intraclass_correlation = 0)
-      : form_(std::move(form)),
-        text_(std::move(text)),
-        hit_share_(hit_share),
-        intraclass_correlation_(intraclass_correlation) {}
+  struct Options {         // which no form depends on
+    double hit_share = 1, intraclass_correlation = 0;
+    std::optional<double> mean_drafts = {}, measured_drafts = {};  // given, and in a file of a run
+  };
+  explicit Acceptance(Form form, std::string text = {}) : form_(std::move(form)), text_(std::move(text)) {}
+  Acceptance(Form form, std::string text, const Options& options)
+      : form_(std::move(form)), text_(std::move(text)), options_(options) {}
 
   const Form& form() const { return form_; }
   const std::string& text() const { return text_; }  // the scenario's JSON; "" if it gives no acceptance
@@ -71,10 +77,12 @@ class Acceptance {
   bool given() const { return !std::holds_alternative<std::monostate>(form_); }
   // For a look-up drafter: the share of a sequence's steps in which it finds a draft. The form describes only these
   // steps; a trace describes all steps.
-  double hit_share() const { return hit_share_; }
+  double hit_share() const { return options_.hit_share; }
+  // For a drafter that stops early: the mean number of drafts that a step verifies; none: it is not given.
+  std::optional<double> mean_drafts() const { return options_.mean_drafts; }
   // Of the accepted drafts of two steps of a request, for drawn outcomes (model/acceptance/request_acceptance). 0: as
   // of different requests. It changes no mean.
-  double intraclass_correlation() const { return intraclass_correlation_; }
+  double intraclass_correlation() const { return options_.intraclass_correlation; }
   const Trace* trace() const;  // null if the form is not a trace
   // Why the trace was not measured on this target: none if it was, or if there is no trace. With borrowable() that is a
   // warning, else a mistake.
@@ -90,9 +98,12 @@ class Acceptance {
   // `context`: committed tokens, if by_context().
   std::variant<double, std::string> mean_length(const BuiltMethod&, double context = 0) const;
   std::variant<double, std::string> mean_length_of_hits(const BuiltMethod&, double context = 0) const;
-  // The share of a sequence's steps that verify drafts: hit_share(), or the share of post-verify steps for methods that
-  // draft ahead (model/acceptance/draft_ahead).
-  double verifying_share(const BuiltMethod&) const;
+  // The drafts that a sequence verifies in a step: those of a trace's steps, none in steps without a hit or in
+  // pre-verify steps (model/acceptance/draft_ahead), or as many as mean_drafts().
+  DraftCounts draft_counts(const BuiltMethod&) const;
+  // A sentence on why draft_counts() has the most drafts in every step although the method makes fewer in some; none:
+  // it does not, or the number is known.
+  std::optional<std::string> unknown_drafts(const BuiltMethod&) const;
   // The distribution of the tokens of one step. Its mean is mean_length(), which must have a value; outcomes() draws
   // each step from it independently. For a mean length it is the distribution of the chain with the single rate that
   // gives this mean; for a trace it is the distribution over its steps.
@@ -111,12 +122,15 @@ class Acceptance {
   // The windows of a method that drafts ahead, or the reason why this form does not apply. For a trace its mean length
   // is used.
   std::variant<DraftAhead, std::string> window(const BuiltMethod&) const;
+  double mean_length_of(const AcceptedShare& s, int draft_length) const {
+    return s.mean_length(mean_drafts().value_or(draft_length));
+  }
   // The acceptance rates of the drafts of a step, in order, averaged over all steps, including those without a hit. The
   // form must not be a trace.
   std::vector<double> rates_of_steps(const BuiltMethod&, double context) const;
   Form form_;
   std::string text_;
-  double hit_share_ = 1, intraclass_correlation_ = 0;
+  Options options_;
 };
 
 // Reads the acceptance of the method. Mistakes are noted at the reader. A trace that was recorded with another drafter

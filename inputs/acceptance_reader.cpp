@@ -25,7 +25,7 @@ Acceptance::Traced read_traced(const Reader& in, const MethodSpec& method, Catal
 // A mean that was measured with another draft length than the method's is taken as one rate.
 Acceptance::Form read_served_mean(const Reader& in, const MethodSpec& method, const ServedAcceptance& served) {
   const auto length = method.draft_length();
-  const int measured = served.draft_length.value_or(0);
+  const int measured = served.draft_length().value_or(0);
   if (!length || measured == 0 || *length == measured || served.mean_length > measured + 1)
     return Acceptance::MeanLength{served.mean_length};
   const double rate = iid_rate(served.mean_length, measured);
@@ -34,9 +34,11 @@ Acceptance::Form read_served_mean(const Reader& in, const MethodSpec& method, co
   return Acceptance::Rate{rate};
 }
 
-Acceptance::Form read_served(const Reader& in, const MethodSpec& method, Catalogue& catalogue) {
+Acceptance::Form read_served(const Reader& in, const MethodSpec& method, Catalogue& catalogue,
+                             Acceptance::Options& options) {
   const auto served = catalogue.served_acceptance(in);
   if (!served) return Acceptance::Rate{};
+  options.measured_drafts = served->mean_drafts;
   if (served->per_position.empty()) return read_served_mean(in, method, *served);
   Acceptance::Rates rates;
   double before = 1;
@@ -83,16 +85,17 @@ Acceptance read_acceptance(const Reader& in, const MethodSpec& method, Catalogue
   take("ranks", [](const Reader& r) { return Acceptance::Ranks{read_rank_acceptance(r)}; });
   take("table", [](const Reader& r) { return read_acceptance_table(r); });
   take("trace", [&](const Reader&) { return read_traced(in, method, catalogue); });
-  take("measured", [&](const Reader& r) { return read_served(r, method, catalogue); });
+  Acceptance::Options options;
+  take("measured", [&](const Reader& r) { return read_served(r, method, catalogue, options); });
   if (given != 1)
     in.fail(
         "give one of \"rates\", \"per_position\", \"rate\", \"accepted_share\", \"ranks\", \"table\", \"trace\", "
         "\"measured\" and \"mean_length\"");
-  double hit_share = 1;
-  if (const auto hits = in.find("hit_share")) hit_share = hits->ratio();
-  const double correlation = read_intraclass_correlation(in, form, method, catalogue);
+  if (const auto hits = in.find("hit_share")) options.hit_share = hits->ratio();
+  if (const auto drafts = in.find("mean_drafts")) options.mean_drafts = drafts->number(0, 1024);
+  options.intraclass_correlation = read_intraclass_correlation(in, form, method, catalogue);
   in.done();
-  return Acceptance(std::move(form), in.chosen().dump(), hit_share, correlation);
+  return Acceptance(std::move(form), in.chosen().dump(), options);
 }
 
 }  // namespace draftline

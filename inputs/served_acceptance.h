@@ -21,8 +21,10 @@ std::optional<int> whole_draft_length(double mean);
 struct ServedAcceptance {
   // For each draft, the share of the steps in which it was accepted; empty: the file contains only the mean.
   std::vector<double> per_position;
-  double mean_length = 1;           // tokens per step, the bonus token included
-  std::optional<int> draft_length;  // in all steps; none: unknown or not constant
+  double mean_length = 1;             // tokens per step, the bonus token included
+  std::optional<double> mean_drafts;  // of a step; none: unknown
+  // Of all steps; none: unknown or not constant.
+  std::optional<int> draft_length() const { return mean_drafts ? whole_draft_length(*mean_drafts) : std::nullopt; }
 
   // Throws InputErrors if the file can't be read or has no acceptance.
   static ServedAcceptance read(const std::filesystem::path&, const Files& = disk());

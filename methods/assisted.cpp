@@ -37,6 +37,10 @@ class Assisted : public Method {
   bool static_plan() const override { return false; }
   int depth() const override { return constant() ? length_ : kMost; }
   int rewrites() const override { return 1; }
+  std::optional<Answers> answers(const std::vector<int>& drafts) const override {
+    if (constant() && threshold_ == 0 && !p_.fit_confidence) return std::nullopt;
+    return stopping_answers(drafts, depth(), false);
+  }
   void extend(Ops& ops, const Session& s, const Committed& c) override { draft_.extend(ops, s, c); }
 
   Proposal propose(Ops& ops, Session& s) override {
@@ -47,7 +51,8 @@ class Assisted : public Method {
     std::vector<int> limits;
     for (std::size_t i = 0; i < s.ids.size(); ++i) limits.push_back(limit(s.ids[i], s.lengths[i]));
     EarlyStop stop;
-    stop.most = *std::max_element(limits.begin(), limits.end());
+    stop.most = depth();
+    stop.usual = *std::max_element(limits.begin(), limits.end());
     for (const int id : s.ids) history_[id].sureness.clear();
     stop.goes_on = [&](std::size_t i, int drafted, double probability) {
       History& h = history_[s.ids[i]];

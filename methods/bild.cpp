@@ -19,12 +19,16 @@ class Bild : public Method {
   explicit Bild(Context& c) : draft_(c), length_(c.drafts()), p_(c.own<BildParameters>()) {}
   bool static_plan() const override { return false; }
   int depth() const override { return length_; }
+  std::optional<Answers> answers(const std::vector<int>& drafts) const override {
+    if (p_.fallback == 0) return std::nullopt;
+    return stopping_answers(drafts, length_, true);
+  }
   int rewrites() const override { return 1; }
   void extend(Ops& ops, const Session& s, const Committed& c) override { draft_.extend(ops, s, c); }
 
   Proposal propose(Ops& ops, Session& s) override {
     EarlyStop stop;
-    stop.most = length_;
+    stop.most = stop.usual = length_;
     stop.drop_unsure = true;
     stop.goes_on = [&](std::size_t, int, double probability) { return probability >= p_.fallback; };
     Session greedy = s;  // the small network is always greedy

@@ -44,6 +44,10 @@ class Kangaroo : public Method {
   int depth() const override { return length_; }
   std::vector<int> auxiliary_layers() const override { return {exit_}; }
   int rewrites() const override { return 1; }
+  std::optional<Answers> answers(const std::vector<int>& drafts) const override {
+    if (threshold_ == 0) return std::nullopt;
+    return stopping_answers(drafts, length_, false);
+  }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
     const Tensor early = c.auxiliary_states.at(exit_);
@@ -54,7 +58,7 @@ class Kangaroo : public Method {
   Proposal propose(Ops& ops, Session& s) override {
     const int b = s.sequences;
     EarlyStop stop;
-    stop.most = length_;
+    stop.most = stop.usual = length_;
     stop.goes_on = [&](std::size_t, int drafted, double probability) {
       return drafted < length_ && probability >= threshold_;
     };

@@ -49,13 +49,17 @@ class SelfSpec : public Method {
         length_(c.drafts()) {}
   bool static_plan() const override { return false; }
   int depth() const override { return length_; }
+  std::optional<Answers> answers(const std::vector<int>& drafts) const override {
+    if (p_.threshold == 0 && !p_.adaptive) return std::nullopt;
+    return stopping_answers(drafts, length_, false);
+  }
 
   Proposal propose(Ops& ops, Session& s) override {
     keep_present(history_, s.ids);
     std::vector<double> thresholds;
     for (std::size_t i = 0; i < s.ids.size(); ++i) thresholds.push_back(threshold(s.ids[i], s.lengths[i]));
     EarlyStop stop;
-    stop.most = length_;
+    stop.most = stop.usual = length_;
     stop.goes_on = [&](std::size_t i, int drafted, double probability) {
       return drafted < length_ && probability >= thresholds[i];
     };

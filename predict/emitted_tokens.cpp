@@ -27,6 +27,14 @@ std::variant<double, Mistake> EmittedTokens::at_context(const Output& o, double 
   return Mistake{"/acceptance", std::get<std::string>(length)};
 }
 
+std::optional<Mistake> EmittedTokens::wrong_mean_drafts(const Output& o, double drafts) const {
+  const std::string key = "/acceptance/mean_drafts", name(choice_.spec.name());
+  if (!stops_early(built(o)))
+    return Mistake{key, name + " does not stop early; only methods that do have a mean number of drafts"};
+  if (drafts <= method_.usual_depth()) return std::nullopt;
+  return Mistake{key, "must be at most the draft length, " + std::to_string(method_.usual_depth())};
+}
+
 std::variant<double, Mistake> EmittedTokens::mean_length(const Output& o) const {
   const Acceptance& acceptance = choice_.acceptance;
   if (method_.usual_depth() == 0) {
@@ -37,6 +45,9 @@ std::variant<double, Mistake> EmittedTokens::mean_length(const Output& o) const 
     return Mistake{
         "/acceptance/hit_share",
         std::string(choice_.spec.name()) + " drafts in every step; only methods that look drafts up have a hit share"};
+  if (const auto drafts = acceptance.mean_drafts()) {
+    if (auto wrong = wrong_mean_drafts(o, *drafts)) return *std::move(wrong);
+  }
   if (acceptance.table() == nullptr || method_.drafts_ahead() > 0) return at_context(o, 0);
   double mean = 0;
   for (const auto& [context, share] : contexts(o, {})) {

@@ -80,7 +80,8 @@ Predictor::Predictor(Pricer& pricer, const Setup& s, const MethodChoice& m, Inte
     seats_ = memory.states->sequences(s.gpu_memory_utilization * s.device->memory - memory.taken());
   }
   emitted_.emplace(method_, priced_->method());
-  hit_share_ = method_.acceptance.verifying_share({method_.spec, priced_->method()});
+  const BuiltMethod built{method_.spec, priced_->method()};
+  drafts_ = method_.acceptance.draft_counts(built);
   const AttentionChoice attention = attention_of(s);
   const ChosenFits fits = chosen_fits(*s.device, s.precision);
   errors_ = known_errors(*s.device, fits, attention);
@@ -100,25 +101,26 @@ Predictor::Predictor(Pricer& pricer, const Setup& s, const MethodChoice& m, Inte
     errors_.why[KernelKind::experts] = "experts without a gate were not measured";
   }
   warnings_ = setup_warnings(s, method_, attention, fits);
+  if (const auto unknown = method_.acceptance.unknown_drafts(built)) warnings_.push_back(*unknown);
   if (!s.transformer->states()) return;
   const StepOutline& step = pricer.recordings().of(s, method_)->step(s.replica_sequences());
   if (const std::string warning = tree_on_states(*s.engine, step); !warning.empty()) warnings_.push_back(warning);
 }
 
 // What requests see of a full batch, with the scheduler that the engine has on this device unless it is given another.
-RequestCycle Predictor::cycle(PricedMethod& priced, double hit_share, double decode_steps,
+RequestCycle Predictor::cycle(PricedMethod& priced, const DraftCounts& drafts, double decode_steps,
                               const MeanContexts* contexts) const {
   const int all = setup_.replica_sequences();
   const int cached = &priced == priced_.get() ? setup_.cached_prompt_tokens : plain_cached_tokens_;
   const LoopedRequests requests{.batch_size = all,
                                 .prompt_tokens = setup_.prompt_tokens - cached,
-                                .rows = mean_rows(priced.step(all, hit_share)->price.rows()) / all,
+                                .rows = mean_rows(priced.step(all, drafts)->price.rows()) / all,
                                 .decode_steps = decode_steps,
                                 .max_num_batched_tokens = priced.limits().max_num_batched_tokens,
                                 .prompts_apart = priced.limits().batching == Batching::prefill_first,
                                 .cached_tokens = cached,
                                 .parts = setup_.parallel.attention_replicas};
-  return priced.cycle(requests, hit_share, setup_.output_tokens, contexts);
+  return priced.cycle(requests, drafts, setup_.output_tokens, contexts);
 }
 
 void Predictor::add_memory(Prediction& out, const PricedStep& step) {
@@ -165,10 +167,10 @@ void Predictor::compare_with_plain(Prediction& out) {
     return;
   }
   const int sequences = setup_.replica_sequences();
-  StepBreakdown step = plain_->mean_step(sequences, 1, setup_.prompt_tokens, setup_.output_tokens).step;
+  StepBreakdown step = plain_->mean_step(sequences, {}, setup_.prompt_tokens, setup_.output_tokens).step;
   step.time += sequences * setup_.engine->token;
   out.speedup = out.throughput / throughput(step, 1);
-  out.speedup_with_prefill = cycle(*plain_, 1, setup_.output_tokens - 1, nullptr).e2e / out.request.e2e;
+  out.speedup_with_prefill = cycle(*plain_, {}, setup_.output_tokens - 1, nullptr).e2e / out.request.e2e;
   if (intervals_ == Intervals::computed) add_interval(out, &step);
 }
 
@@ -213,7 +215,7 @@ std::variant<Prediction, std::string> Predictor::at(int batch_size, int prompt_t
   // Record and price a step.
   if (const auto why = priced_->recorded().refuses(sequences)) return *why;
   if (refuses_drafter_) return *refuses_drafter_;
-  const std::shared_ptr<const PricedStep> priced = priced_->step(sequences, hit_share_);
+  const std::shared_ptr<const PricedStep> priced = priced_->step(sequences, drafts_);
   const PricedStep& step = *priced;
   const EmittedTokens::Output output{step.rows, prompt_tokens, output_tokens};
   Prediction out{};
@@ -228,7 +230,7 @@ std::variant<Prediction, std::string> Predictor::at(int batch_size, int prompt_t
   const MeanContexts contexts = emitted_->contexts(output, step.price.windows());
   const MeanContexts* own = method_.acceptance.by_context() ? &contexts : nullptr;
   out.breakdown = (own != nullptr ? mean_step(step.price, contexts)
-                                  : priced_->mean_step(sequences, hit_share_, prompt_tokens, output_tokens))
+                                  : priced_->mean_step(sequences, drafts_, prompt_tokens, output_tokens))
                       .step;
   out.breakdown.time += sequences * out.acceptance_length * setup_.engine->token;
   out.step_time = out.breakdown.time;
@@ -240,11 +242,11 @@ std::variant<Prediction, std::string> Predictor::at(int batch_size, int prompt_t
 
   // The cycle of requests with their prompts.
   out.prefill_time = priced_->prefill_time(setup_.computed_prompt_tokens(), setup_.cached_prompt_tokens);
-  out.request = cycle(*priced_, hit_share_, emitted_->decode_steps(output, out.acceptance_length), own);
+  out.request = cycle(*priced_, drafts_, emitted_->decode_steps(output, out.acceptance_length), own);
   out.throughput_with_prefill = batch_size * output_tokens / out.request.e2e;
   out.warnings = warnings();
   if (const auto slow = quantised_prompts(out.prefill_time)) out.warnings.push_back(*slow);
-  const auto modes = mode_warnings(setup_, method_.spec, *priced_, hit_share_);
+  const auto modes = mode_warnings(setup_, method_.spec, *priced_, drafts_);
   out.warnings.insert(out.warnings.end(), modes.begin(), modes.end());
   if (const auto note = emitted_->extrapolated(output); note && !method_.in) out.warnings.push_back(*note);
 

@@ -66,7 +66,7 @@ class Predictor {
   void add_memory(Prediction&, const PricedStep&);
   void compare_with_plain(Prediction&);
   void add_interval(Prediction&, const StepBreakdown* plain);
-  RequestCycle cycle(PricedMethod&, double hit_share, double decode_steps, const MeanContexts*) const;
+  RequestCycle cycle(PricedMethod&, const DraftCounts&, double decode_steps, const MeanContexts*) const;
   std::optional<std::string> refuses(const Prediction&) const;
   std::vector<std::string> warnings() const;
   std::optional<std::string> quantised_prompts(Seconds prefill);
@@ -82,7 +82,7 @@ class Predictor {
   std::optional<std::string> refuses_setup_, refuses_drafter_;
   std::shared_ptr<PricedMethod> priced_, plain_;  // plain_: plain decoding, the baseline
   std::optional<EmittedTokens> emitted_;
-  double hit_share_ = 1;
+  DraftCounts drafts_;
   KnownErrors errors_;
   std::vector<std::string> warnings_;
 };

@@ -2,10 +2,10 @@
 #include "predict/priced_method.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/int_indexed.h"
 #include "inputs/serving_choice.h"
-#include "predict/binomial.h"
 
 namespace draftline {
 
@@ -37,17 +37,26 @@ static Seconds messages(const DrafterDevice& d, int sequences, int drafts, bool 
   return ahead ? std::max(to_target, to_drafter) : to_target + to_drafter;
 }
 
-ModeFacts PricedMethod::facts(const StepOutline& outline, int sequences, int hits) const {
+PricedMethod::BatchRows PricedMethod::usual_rows(int sequences, const StepOutline& outline) const {
+  return {sequences, sequences * std::max(1, outline.verified_rows), true};
+}
+
+ModeFacts PricedMethod::facts(const StepOutline& outline, const BatchRows& rows) const {
   ModeFacts facts = facts_;
   facts.looks_up = outline.looks_up();
-  facts.uniform = hits == sequences;
-  facts.sequences = sequences;
-  facts.rows = sequences + hits * (std::max(1, outline.verified_rows) - 1);
+  facts.uniform = rows.uniform;
+  facts.sequences = rows.sequences;
+  facts.rows = rows.verified;
   return facts;
 }
 
-const Engine& PricedMethod::running(const StepOutline& outline, int sequences, int hits) const {
-  const StepMode mode = mode_of(engine(), facts(outline, sequences, hits));
+ModeFacts PricedMethod::mode_facts(int sequences, int hits) const {
+  const StepOutline& outline = recorded_->step(sequences);
+  return facts(outline, {sequences, usual_rows(hits, outline).verified + sequences - hits, hits == sequences});
+}
+
+const Engine& PricedMethod::running(const StepOutline& outline, const BatchRows& rows) const {
+  const StepMode mode = mode_of(engine(), facts(outline, rows));
   const auto known = running_.find(mode);
   return known != running_.end() ? known->second : running_.emplace(mode, in_mode(engine(), mode)).first->second;
 }
@@ -56,46 +65,48 @@ Seconds PricedMethod::time_in(const StepMode& mode, int sequences, double length
   return StepPrice(recorded_->step(sequences), device(), in_mode(engine(), mode), method().speculation())(length);
 }
 
-PlacedStep PricedMethod::placed(int sequences, const StepOutline& outline, int hits) const {
+PlacedStep PricedMethod::placed(const StepOutline& outline, const BatchRows& rows) const {
   const Speculation speculation = method().speculation();
-  if (!drafters_) return StepPrice(outline, device(), running(outline, sequences, hits), speculation);
+  if (!drafters_) return StepPrice(outline, device(), running(outline, rows), speculation);
   const bool ahead = method().drafts_ahead() > 0;
   const int drafts = ahead ? method().drafts_ahead() : outline.verified_rows - 1;
   return {
-      StepPrice(outline.part(StepOutline::Part::target), device(), running(outline, sequences, hits), speculation),
+      StepPrice(outline.part(StepOutline::Part::target), device(), running(outline, rows), speculation),
       {StepPrice(outline.part(StepOutline::Part::drafter), *drafters_->device, *drafters_->engine, Speculation::off),
-       messages(*recorded_->drafter_device, sequences, drafts, ahead), ahead}};
+       messages(*recorded_->drafter_device, rows.sequences, drafts, ahead), ahead}};
 }
 
-ExpectedStep PricedMethod::expected_step(int sequences, double hit_share) const {
+ExpectedStep PricedMethod::expected_step(int sequences, const DraftCounts& counts) const {
   ExpectedStep step;
-  for (const auto& [hits, share] : binomial(sequences, hit_share)) {
-    const StepOutline& outline = recorded_->step(sequences, hits);
-    step.add(share, sequences + hits * (std::max(1, outline.verified_rows) - 1), placed(sequences, outline, hits));
+  for (const auto& [drafts, share] : counts.batches(sequences)) {
+    const StepOutline& outline = recorded_->step(sequences, drafts);
+    BatchRows rows = usual_rows(sequences, outline);
+    if (!recorded_->usual(drafts)) rows = {sequences, std::accumulate(drafts.begin(), drafts.end(), sequences), false};
+    step.add(share, rows.verified, placed(outline, rows));
   }
   return step;
 }
 
-std::shared_ptr<const PricedStep> PricedMethod::step(int sequences, double hit_share) {
-  const std::pair key(sequences, hit_share);
+std::shared_ptr<const PricedStep> PricedMethod::step(int sequences, const DraftCounts& drafts) {
+  const std::pair key(sequences, drafts);
   if (const auto known = steps_.find(key); known != steps_.end()) return known->second;
   if (steps_.size() > kMostCached) steps_.clear();
   const int rows = recorded_->verified_rows(sequences), slots = recorded_->slots(sequences);
-  return steps_[key] = std::make_shared<const PricedStep>(expected_step(sequences, hit_share), rows, slots);
+  return steps_[key] = std::make_shared<const PricedStep>(expected_step(sequences, drafts), rows, slots);
 }
 
-MeanStep PricedMethod::mean_step(int sequences, double hit_share, int prompt_tokens, int output_tokens) {
-  const std::tuple key(sequences, hit_share, prompt_tokens, output_tokens);
+MeanStep PricedMethod::mean_step(int sequences, const DraftCounts& drafts, int prompt_tokens, int output_tokens) {
+  const std::tuple key(sequences, drafts, prompt_tokens, output_tokens);
   if (const auto known = means_.find(key); known != means_.end()) return known->second;
   if (means_.size() > kMostCached) means_.clear();
-  const auto priced = step(sequences, hit_share);
+  const auto priced = step(sequences, drafts);
   const MeanContexts contexts = mean_contexts(prompt_tokens, output_tokens, priced->price.windows());
   return means_.emplace(key, draftline::mean_step(priced->price, contexts)).first->second;
 }
 
 StepPrice PricedMethod::step_price(int sequences) const {
   const StepOutline& outline = recorded_->step(sequences);
-  return {outline, device(), running(outline, sequences, sequences), method().speculation()};
+  return {outline, device(), running(outline, usual_rows(sequences, outline)), method().speculation()};
 }
 
 std::span<const TermEffect> PricedMethod::term_effects(int sequences, double context, double tokens) {
@@ -115,7 +126,7 @@ std::optional<MixedAttention> PricedMethod::mixed_attention(int sequences, const
         launches += std::min(attention.fit->decode.fixed, attention.fit->prefill.fixed);
     }
   const Speculation speculation = method().speculation();
-  const Engine& engine = running(outline, sequences, sequences);
+  const Engine& engine = running(outline, usual_rows(sequences, outline));
   StepPrice separate(outline, device(), engine, speculation);
   for (StepOutline::Kind& kind : outline.kinds)
     if (auto* attends = std::get_if<Attention>(&kind.kernel); attends && kind.phase == Phase::verify)
@@ -127,7 +138,7 @@ std::optional<MixedAttention> PricedMethod::mixed_attention(int sequences, const
 
 StepPrice PricedMethod::prompt_price(int tokens, std::optional<int> rows) const {
   const StepOutline& outline = recorded_->prefill(tokens);
-  const Engine& decoding = running(outline, 1, 1);
+  const Engine& decoding = running(outline, usual_rows(1, outline));
   const Engine prompts = rows ? for_prompt(decoding, *rows) : decoding;
   if (!drafters_) return {outline, device(), prompts, Speculation::off};
   return {outline.part(StepOutline::Part::target), device(), prompts, Speculation::off};
@@ -149,7 +160,8 @@ Seconds PricedMethod::prefill_time(int tokens, int cached_tokens) {
 Seconds PricedMethod::launches_of_quantising(int tokens, int cached_tokens) {
   const auto [it, fresh] = quantising_.try_emplace({tokens, cached_tokens});
   if (!fresh) return it->second;
-  const Engine& prompts = running(recorded_->prefill(tokens), 1, 1);
+  const StepOutline& prefill = recorded_->prefill(tokens);
+  const Engine& prompts = running(prefill, usual_rows(1, prefill));
   Engine without = for_prompt(prompts, tokens);
   for (const StepOutline::Kind& kind : recorded_->prefill(tokens).kinds)
     if (kind.key.starts_with("quantise")) {
@@ -167,27 +179,27 @@ Seconds PricedMethod::launches_of_quantising(int tokens, int cached_tokens) {
 
 // ---- requests
 
-RequestCycle PricedMethod::new_cycle(const LoopedRequests& r, double hit_share, int output_tokens,
+RequestCycle PricedMethod::new_cycle(const LoopedRequests& r, const DraftCounts& drafts, int output_tokens,
                                      const MeanContexts* contexts) {
   const Seconds tokens = (output_tokens - 1) / r.decode_steps * engine().token;  // of a sequence's step
   const auto decode = [&](int sequences) {
-    const ExpectedStep& price = step(sequences, hit_share)->price;  // steps_ has it during this call
+    const ExpectedStep& price = step(sequences, drafts)->price;  // steps_ has it during this call
     const MeanStep mean = contexts != nullptr
                               ? draftline::mean_step(price, *contexts)
-                              : mean_step(sequences, hit_share, r.prompt_tokens + r.cached_tokens, output_tokens);
+                              : mean_step(sequences, drafts, r.prompt_tokens + r.cached_tokens, output_tokens);
     return DecodeStep{mean.step.time + sequences * tokens, mean.idle, mean.host_idle, &price.rows()};
   };
   return request_cycle(r, decode, chunks_);
 }
 
 // Methods of other draft lengths and acceptances are compared with the same plain decoding.
-RequestCycle PricedMethod::cycle(const LoopedRequests& r, double hit_share, int output_tokens,
+RequestCycle PricedMethod::cycle(const LoopedRequests& r, const DraftCounts& drafts, int output_tokens,
                                  const MeanContexts* contexts) {
-  if (contexts != nullptr) return new_cycle(r, hit_share, output_tokens, contexts);
-  const std::tuple key(r, hit_share, output_tokens);
+  if (contexts != nullptr) return new_cycle(r, drafts, output_tokens, contexts);
+  const std::tuple key(r, drafts, output_tokens);
   if (const auto known = cycles_.find(key); known != cycles_.end()) return known->second;
   if (cycles_.size() > kMostCached) cycles_.clear();
-  return cycles_[key] = new_cycle(r, hit_share, output_tokens, nullptr);
+  return cycles_[key] = new_cycle(r, drafts, output_tokens, nullptr);
 }
 
 }  // namespace draftline

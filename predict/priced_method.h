@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "inputs/serving_limits.h"
+#include "model/acceptance/draft_counts.h"
 #include "predict/chunk_prices.h"
 #include "predict/expected_step.h"
 #include "predict/mean_contexts.h"
@@ -24,7 +25,7 @@ struct MixedAttention {
   Seconds launches;
 };
 
-// A decode step of a number of sequences, averaged over the method's share of hits.
+// A decode step of a number of sequences, averaged over the drafts that they verify.
 struct PricedStep {
   PricedStep(ExpectedStep of, int each_verifies, int each_needs)
       : price(std::move(of)), rows(each_verifies), slots(each_needs) {}
@@ -60,12 +61,12 @@ class PricedMethod {
   const Device& device() const { return *targets_.device; }  // as its engine serves it
   const SchedulerLimits& limits() const { return limits_; }  // the engine's own, for this method
 
-  // `hit_share`: the share of a step's sequences that have drafts (Acceptance::verifying_share).
-  std::shared_ptr<const PricedStep> step(int sequences, double hit_share);
+  // `drafts`: the numbers that a sequence verifies (Acceptance::draft_counts).
+  std::shared_ptr<const PricedStep> step(int sequences, const DraftCounts& drafts);
   // What the mode of a step depends on, `hits` of whose sequences have drafts; and its time in a mode if all have.
-  ModeFacts mode_facts(int sequences, int hits) const { return facts(recorded_->step(sequences), sequences, hits); }
+  ModeFacts mode_facts(int sequences, int hits) const;
   Seconds time_in(const StepMode&, int sequences, double length) const;
-  MeanStep mean_step(int sequences, double hit_share, int prompt_tokens, int output_tokens);
+  MeanStep mean_step(int sequences, const DraftCounts&, int prompt_tokens, int output_tokens);
   StepPrice step_price(int sequences) const;  // if every sequence has drafts
   // What the engine's terms can change in such a step, in which each sequence emits `tokens` tokens. Valid
   // until the next call.
@@ -81,17 +82,22 @@ class PricedMethod {
   Seconds launches_of_quantising(int tokens, int cached_tokens);
   // The times of requests in a full batch. `contexts`: those over which a step is averaged; null: evenly over the
   // output.
-  RequestCycle cycle(const LoopedRequests&, double hit_share, int output_tokens,
+  RequestCycle cycle(const LoopedRequests&, const DraftCounts&, int output_tokens,
                      const MeanContexts* contexts = nullptr);
 
  private:
-  // The engine in the mode of a step; `hits`: how many of its sequences have drafts.
-  const Engine& running(const StepOutline&, int sequences, int hits) const;
-  ModeFacts facts(const StepOutline&, int sequences, int hits) const;
-  PlacedStep placed(int sequences, const StepOutline&, int hits) const;
-  ExpectedStep expected_step(int sequences, double hit_share) const;
+  struct BatchRows {
+    int sequences, verified;  // verified rows of all sequences
+    bool uniform;             // whether each sequence has the usual number
+  };
+  BatchRows usual_rows(int sequences, const StepOutline&) const;
+  // The engine in the mode of a step.
+  const Engine& running(const StepOutline&, const BatchRows&) const;
+  ModeFacts facts(const StepOutline&, const BatchRows&) const;
+  PlacedStep placed(const StepOutline&, const BatchRows&) const;
+  ExpectedStep expected_step(int sequences, const DraftCounts&) const;
   StepPrice drafters_prompt(int tokens) const;
-  RequestCycle new_cycle(const LoopedRequests&, double hit_share, int output_tokens, const MeanContexts* contexts);
+  RequestCycle new_cycle(const LoopedRequests&, const DraftCounts&, int output_tokens, const MeanContexts* contexts);
 
   std::shared_ptr<RecordedMethod> recorded_;
   Stack targets_;
@@ -101,10 +107,10 @@ class PricedMethod {
   SchedulerLimits limits_;
   ChunkPrices chunks_;
   std::optional<TermEffects> effects_;  // none before they are needed
-  std::map<std::pair<int, double>, std::shared_ptr<const PricedStep>> steps_;
-  std::map<std::tuple<int, double, int, int>, MeanStep> means_;
+  std::map<std::pair<int, DraftCounts>, std::shared_ptr<const PricedStep>> steps_;
+  std::map<std::tuple<int, DraftCounts, int, int>, MeanStep> means_;
   std::map<std::pair<int, int>, Seconds> prefills_, quantising_;
-  std::map<std::tuple<LoopedRequests, double, int>, RequestCycle> cycles_;
+  std::map<std::tuple<LoopedRequests, DraftCounts, int>, RequestCycle> cycles_;
 };
 
 }  // namespace draftline

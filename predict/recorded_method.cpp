@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "predict/recorded_method.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include "core/int_indexed.h"
@@ -30,13 +31,13 @@ RecordedMethod::RecordedMethod(const Setup& s, const Precision& precision, const
 
 // ---- tapes
 
-std::vector<SegmentRun> RecordedMethod::record_step(int sequences, std::optional<int> hits) {
+std::vector<SegmentRun> RecordedMethod::record_step(int sequences, const std::vector<int>& drafts) {
   begin();
-  std::vector<std::vector<int>> drafts;
-  if (hits) {
-    drafts.emplace_back(at(sequences));
-    std::fill_n(drafts.front().begin(), *hits, decoder.method->drafts_of_hit());
-    decoder.ops.follow(&drafts);
+  std::optional<Method::Answers> answers;
+  if (!drafts.empty()) {
+    answers = decoder.method->answers(drafts);
+    check(answers && count(drafts) == sequences, "record_step: the method does not verify so many drafts");
+    decoder.ops.follow(&*answers);
   }
   decoder.generator.assume(sequences, 1);
   decoder.generator.step();
@@ -60,15 +61,20 @@ void RecordedMethod::begin() {
 
 // ---- outlines
 
-const StepOutline& RecordedMethod::step(int sequences, std::optional<int> hits) {
-  if (!hits || *hits == sequences) return steps_.at(sequences);
-  const std::pair key(sequences, *hits);
-  if (const auto known = partial_steps_.find(key); known != partial_steps_.end()) return known->second;
-  StepOutline fresh(record_step(sequences, hits));
-  if (const auto after = partial_steps_.upper_bound(key); !partial_steps_.empty())  // of the nearest size
-    fresh.share_ops((after == partial_steps_.begin() ? after : std::prev(after))->second);
+bool RecordedMethod::usual(const std::vector<int>& drafts) const {
+  const int hit = method().drafts_of_hit(), usual = hit > 0 ? hit : method().usual_depth();
+  return std::ranges::all_of(drafts, [&](int n) { return n == usual; });
+}
+
+const StepOutline& RecordedMethod::step(int sequences, const std::vector<int>& drafts) {
+  if (usual(drafts)) return steps_.at(sequences);
+  const std::pair key(sequences, drafts);
+  if (const auto known = other_steps_.find(key); known != other_steps_.end()) return known->second;
+  StepOutline fresh(record_step(sequences, drafts));
+  if (const auto after = other_steps_.upper_bound(key); !other_steps_.empty())  // of a step like it
+    fresh.share_ops((after == other_steps_.begin() ? after : std::prev(after))->second);
   make_room_(fresh.bytes());
-  return partial_steps_.emplace(key, std::move(fresh)).first->second;
+  return other_steps_.emplace(key, std::move(fresh)).first->second;
 }
 
 std::optional<std::string> RecordedMethod::refuses(int sequences) {
@@ -81,7 +87,7 @@ std::optional<std::string> RecordedMethod::refuses(int sequences) {
 void RecordedMethod::forget() {
   steps_.forget();
   prefills_.forget();
-  partial_steps_.clear();
+  other_steps_.clear();
 }
 
 }  // namespace draftline

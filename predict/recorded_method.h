@@ -30,8 +30,10 @@ class RecordedMethod {
 
   const Method& method() const { return *decoder.method; }
 
-  // A decode step, in which `hits` of the sequences have drafts (none: all), and the prefill of one prompt.
-  const StepOutline& step(int sequences, std::optional<int> hits = {});
+  // A decode step whose sequences verify these numbers of drafts, [sequences] (empty: the usual), and the prefill of
+  // one prompt. Bug if the method can't (Method::answers).
+  const StepOutline& step(int sequences, const std::vector<int>& drafts = {});
+  bool usual(const std::vector<int>& drafts) const;  // whether each is the number of the usual step; true if empty
   const StepOutline& prefill(int tokens) { return prefills_.at(tokens); }
   Bytes activations_of_step(int sequences) { return steps_.activations(sequences); }  // their memory
   Bytes activations_of_prefill(int tokens) { return prefills_.activations(tokens); }
@@ -43,7 +45,7 @@ class RecordedMethod {
   void forget();
 
   // Records the step again and returns its tapes.
-  std::vector<SegmentRun> record_step(int sequences, std::optional<int> hits = {});
+  std::vector<SegmentRun> record_step(int sequences, const std::vector<int>& drafts = {});
   std::vector<SegmentRun> record_prefill(int tokens);
 
   Decoder decoder;
@@ -55,7 +57,7 @@ class RecordedMethod {
   MakeRoom make_room_;
   std::vector<SegmentRun> segments_;
   OutlinesBySize steps_, prefills_;
-  std::map<std::pair<int, int>, StepOutline> partial_steps_;  // by sequences and hits
+  std::map<std::pair<int, std::vector<int>>, StepOutline> other_steps_;  // by sequences and their drafts
 };
 
 }  // namespace draftline

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "predict/binomial.h"
+#include "core/binomial.h"
 
 namespace draftline {
 

@@ -32,9 +32,10 @@ ModeFacts mode_facts(const Setup& s, const MethodSpec& m) {
           .experts = s.transformer->experts() != nullptr};
 }
 
-std::vector<std::string> mode_warnings(const Setup& s, const MethodSpec& m, PricedMethod& method, double hit_share) {
+std::vector<std::string> mode_warnings(const Setup& s, const MethodSpec& m, PricedMethod& method,
+                                       const DraftCounts& drafts) {
   if (m.is_plain() || !s.engine->graphs) return {};
-  const int sequences = s.replica_sequences(), hits = hit_share >= 1 ? sequences : sequences / 2;
+  const int sequences = s.replica_sequences(), hits = drafts.usual() ? sequences : sequences / 2;
   const double length = s.prompt_tokens + s.output_tokens / 2.0;
   const Engine& e = *s.engine;
   const ModeFacts facts = method.mode_facts(sequences, hits);
@@ -55,7 +56,7 @@ std::vector<std::string> mode_warnings(const Setup& s, const MethodSpec& m, Pric
       add("verifies more rows than the largest graph has, " + std::to_string(e.graph_sizes.back()), nullptr, better);
     } else {
       const ModeRule* rule = first_rule(facts.uniform ? e.modes.target : e.modes.mixed, facts, e.options);
-      add("verifies " + in_graphs(mode.target) + (facts.uniform ? "" : " where some sequence has no drafts"), rule,
+      add("verifies " + in_graphs(mode.target) + (facts.uniform ? "" : " where some sequence has fewer drafts"), rule,
           better);
     }
   }

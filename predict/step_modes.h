@@ -13,7 +13,7 @@ namespace draftline {
 ModeFacts mode_facts(const Setup&, const MethodSpec&);
 
 // Sentences about the parts of a step whose mode is not that of plain decoding, with their cost at that number of
-// sequences and context. `hit_share`: as in PricedMethod::step().
-std::vector<std::string> mode_warnings(const Setup&, const MethodSpec&, PricedMethod&, double hit_share);
+// sequences and context. `drafts`: as in PricedMethod::step().
+std::vector<std::string> mode_warnings(const Setup&, const MethodSpec&, PricedMethod&, const DraftCounts& drafts);
 
 }  // namespace draftline

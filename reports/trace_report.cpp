@@ -22,11 +22,12 @@ Cell interval_cell(const std::optional<BootstrapEstimate>& e) {
 }
 
 Table summary_of(const Summaries& rows) {
-  Table t({"trace", "method", "task", "prompts", "steps", "tok/step", "90 %", "variance between", "within",
-           "correlation", "90 % of it"});
+  Table t({"trace", "method", "task", "prompts", "steps", "drafts/step", "tok/step", "90 %", "variance between",
+           "within", "correlation", "90 % of it"});
   for (const TraceSummary* r : rows) {
     const StepStatistics& s = r->steps;
-    t.add({r->name, recorded_method(r->method), r->task, s.texts, s.steps, estimate_cell(s.tokens_per_step),
+    t.add({r->name, recorded_method(r->method), r->task, s.texts, s.steps,
+           r->drafts_per_step ? Cell(*r->drafts_per_step) : Cell(), estimate_cell(s.tokens_per_step),
            interval_cell(s.tokens_per_step), estimate_cell(s.variance_between), estimate_cell(s.variance_within),
            estimate_cell(s.intraclass_correlation), interval_cell(s.intraclass_correlation)});
   }
@@ -88,6 +89,7 @@ Table csv_of(const Summaries& rows) {
              std::move(place), estimate_cell(e), known ? Cell(e->interval->low) : Cell(),
              known ? Cell(e->interval->high) : Cell()});
     };
+    if (r->drafts_per_step) add("drafts_per_step", {}, BootstrapEstimate{*r->drafts_per_step, {}});
     for (const auto& [figure, estimates] : figures_of(r->steps)) add(figure, {}, estimates.front());
     for (const auto& [figure, estimates] : lists_of(r->steps))
       for (std::size_t i = 0; i < estimates.size(); ++i) add(figure, i + 1, estimates[i]);
@@ -119,6 +121,7 @@ void write_summaries(const Output& to, const Summaries& rows) {
     if (!r->random_weights.empty()) w.member("random_weights", r->random_weights);
     w.member("prompts", r->steps.texts);
     w.member("steps", r->steps.steps);
+    if (r->drafts_per_step) w.member("drafts_per_step", *r->drafts_per_step);
     for (const auto& [figure, estimates] : figures_of(r->steps)) {
       w.key(figure);
       write_estimate(w, estimates.front());

@@ -12,6 +12,7 @@ namespace draftline {
 struct TraceSummary {
   std::string name, method, task, target, random_weights;  // `method`: TraceHeader's
   StepStatistics steps;
+  std::optional<double> drafts_per_step = {};  // none: not recorded
 };
 
 // A method's object in words: "prompt_lookup, k 8".

@@ -248,7 +248,7 @@ std::vector<std::string> ServingSweep::warnings_of_modes(const Point& p, const S
   busy.batch_size = std::clamp(to_int(std::lround(std::min(running, 1.0 * r.batch_limit))), 1, r.batch_limit) *
                     busy.parallel.attention_replicas;
   const auto priced = sweep_.pricer().of(busy, method);
-  return mode_warnings(busy, method.spec, *priced, method.acceptance.verifying_share({method.spec, priced->method()}));
+  return mode_warnings(busy, method.spec, *priced, method.acceptance.draft_counts({method.spec, priced->method()}));
 }
 
 // Both ends at the mean number of requests in flight.

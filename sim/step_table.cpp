@@ -53,7 +53,7 @@ StepTable::Batch& StepTable::batch(int sequences, int drafts) {
     const MethodChoice* choice = by_drafts_[at(drafts)];
     check(choice != nullptr, "no method drafts so many");
     const auto method = pricer_.of(setup_, *choice);
-    b.priced = method->step(sequences, choice->acceptance.verifying_share({choice->spec, method->method()}));
+    b.priced = method->step(sequences, choice->acceptance.draft_counts({choice->spec, method->method()}));
   }
   return b;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The format of a trace: a gzip file of JSON lines. The first line is the header. Each prompt has a line with prompt,
 // prompt_tokens, tokens, and: ranks and probabilities [positions][levels], null where there is no rank; or lengths
-// [positions], with or without ranks; or steps. The last line holds prompts, positions and checksum, the fingerprint of
-// all lines above.
+// [positions], with or without ranks; or steps and drafts [steps]. The last line holds prompts, positions and checksum,
+// the fingerprint of all lines above.
 #include "trace/trace.h"
 
 #include <algorithm>
@@ -78,6 +78,7 @@ void write_trace(const std::filesystem::path& path, const TraceHeader& h, const 
   std::string text;
   Fingerprint sum;
   std::int64_t positions = 0;
+  const bool with_drafts = std::ranges::any_of(prompts, [](const TracedPrompt& p) { return !p.drafts.empty(); });
   const auto known = [](const std::string& text) { return text.empty() ? json(nullptr) : json(text); };
   const auto line = [&](const json& j) {
     const std::string written = j.dump();
@@ -126,7 +127,11 @@ void write_trace(const std::filesystem::path& path, const TraceHeader& h, const 
       check(p.lengths.size() == p.tokens.size(), "write_trace: a length per position");
       j["lengths"] = p.lengths;
     }
-    if (h.steps()) j["steps"] = p.steps;
+    if (h.steps()) {
+      j["steps"] = p.steps;
+      check(!with_drafts || p.drafts.size() == p.steps.size(), "write_trace: drafts of each step");
+      if (with_drafts) j["drafts"] = p.drafts;
+    }
     line(j);
   }
   text += json{{"prompts", prompts.size()}, {"positions", positions}, {"checksum", to_hex(sum.value())}}.dump() + "\n";
@@ -235,6 +240,18 @@ double Trace::mean_length(const DraftPlan& plan) const {
     for (const int a : replay(p, plan)) emitted += a, ++steps;
   }
   return steps > 0 ? emitted / steps : 1;
+}
+
+std::vector<double> Trace::shares_of_drafts() const {
+  std::vector<double> shares;
+  double steps = 0;
+  for (const auto& of_prompt : drafts_)
+    for (const int n : of_prompt) {
+      if (shares.size() <= at(n)) shares.resize(at(n) + 1);
+      ++shares[at(n)], ++steps;
+    }
+  for (double& share : shares) share /= steps;
+  return shares;
 }
 
 RankAcceptance Trace::rank_acceptance() const {

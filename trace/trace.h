@@ -63,6 +63,7 @@ struct TracedPrompt {
   std::vector<double> probabilities = {};  // [positions, depth]: drafter's probability of the token; 0: no rank
   std::vector<int> lengths = {};           // [positions]: tokens that the step at this position emits
   std::vector<int> steps = {};             // tokens that each step emitted
+  std::vector<int> drafts = {};            // drafts that each step verified; empty: unknown
 };
 
 // Writes a trace atomically (core/text_file). Throws Bug if the sizes do not match the header.
@@ -109,7 +110,11 @@ class Trace {
   // returned unchanged.
   std::vector<int> replay(int prompt, const DraftPlan&) const;
   const std::vector<int>& steps(int prompt) const { return steps_[at(prompt)]; }
-  double mean_length(const DraftPlan&) const;  // mean acceptance length of replay() over all prompts
+  // The drafts that each recorded step verified. Older traces do not have them.
+  bool has_drafts() const { return !drafts_.empty(); }
+  const std::vector<int>& drafts(int prompt) const { return drafts_[at(prompt)]; }
+  std::vector<double> shares_of_drafts() const;  // [n]: share of all steps that verified n drafts; empty if unknown
+  double mean_length(const DraftPlan&) const;    // mean acceptance length of replay() over all prompts
   // [levels][ranks]: the share of all positions at which the target's token has this rank; empty without ranks. For
   // building optimal trees.
   RankAcceptance rank_acceptance() const;
@@ -120,7 +125,7 @@ class Trace {
   std::vector<int> prompt_tokens_;
   std::vector<std::uint8_t> ranks_;
   std::vector<std::uint16_t> lengths_;
-  std::vector<std::vector<int>> steps_;
+  std::vector<std::vector<int>> steps_, drafts_;
 };
 
 }  // namespace draftline

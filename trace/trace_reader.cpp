@@ -14,6 +14,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr int kMostDrafts = 1 << 16;  // of a step, in a file
+
 class LineReader {
  public:
   LineReader(const GzipLines& lines, const std::string& text) : lines_(lines) {
@@ -136,6 +138,13 @@ Trace Trace::read(const std::filesystem::path& path, const Files& files) {
       for (const json& a : in.array(in.at("steps"), "steps"))
         t.steps_.back().push_back(in.count(a, "steps", 1, t.header_.depth + 1));
       any_step = any_step || !t.steps_.back().empty();
+      if (count(t.drafts_) != (in.has("drafts") ? t.prompts() - 1 : 0))
+        lines.fail("some prompts have \"drafts\" and others do not");
+      if (!in.has("drafts")) continue;
+      t.drafts_.emplace_back();
+      for (const json& n : in.array(in.at("drafts"), "drafts"))
+        t.drafts_.back().push_back(in.count(n, "drafts", 0, kMostDrafts));
+      if (t.drafts_.back().size() != t.steps_.back().size()) lines.fail("\"drafts\" needs an entry for each step");
       continue;
     }
     any_step = any_step || positions > 1;

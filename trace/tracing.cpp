@@ -47,7 +47,10 @@ std::vector<TracedPrompt> record_steps(const Tracing& t, const std::vector<std::
   const auto texts = generate(decoder->generator, prompts, {t.new_tokens, t.end_of_text, t.slots}, t.progress);
   std::vector<TracedPrompt> all(prompts.size());
   for (std::size_t i = 0; i < prompts.size(); ++i)
-    all[i] = {.prompt_tokens = count(prompts[i]), .tokens = texts[i].tokens, .steps = texts[i].accepted};
+    all[i] = {.prompt_tokens = count(prompts[i]),
+              .tokens = texts[i].tokens,
+              .steps = texts[i].accepted,
+              .drafts = texts[i].drafted};
   return all;
 }
 

@@ -32,7 +32,7 @@ std::optional<ServedAcceptance> acceptance_in_trtllm_bench(const AcceptanceFile&
   if (!decoding || !decoding->is_object()) return std::nullopt;
   const auto lengths = decoding->find("acceptance_length_percentiles");
   const auto mean = lengths && lengths->is_object() ? length_at(*lengths, "average") : std::nullopt;
-  return mean ? std::optional(ServedAcceptance{.per_position = {}, .mean_length = *mean, .draft_length = {}})
+  return mean ? std::optional(ServedAcceptance{.per_position = {}, .mean_length = *mean, .mean_drafts = {}})
               : std::nullopt;
 }
 

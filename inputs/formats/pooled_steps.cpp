@@ -22,7 +22,7 @@ std::optional<ServedAcceptance> PooledSteps::acceptance() const {
   if (!(steps_ > 0)) return std::nullopt;
   ServedAcceptance a;
   a.mean_length = 1 + accepted_ / steps_;
-  if (all_drafted_) a.draft_length = whole_draft_length(drafted_ / steps_);
+  if (all_drafted_) a.mean_drafts = drafted_ / steps_;
   if (steps_with_positions_ > 0.99 * steps_)
     for (const double accepted : by_position_)
       a.per_position.push_back(

@@ -35,6 +35,8 @@ Json acceptance() {
                     optional("hit_share", ratio(),
                              "of a look-up drafter: share of steps in which it finds a draft; the acceptance is "
                              "that of these steps"),
+                    optional("mean_drafts", number(0, 1024),
+                             "of a drafter that stops early: mean number of drafts that a step verifies"),
                     optional("intraclass_correlation", number(0, kMostCorrelation),
                              "share of the variance of accepted drafts that is between requests of a workload")};
   const Keys borrowed{optional("borrowed", boolean(),

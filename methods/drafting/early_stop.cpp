@@ -44,7 +44,7 @@ StoppedChain draft_until(Ops& ops, const Session& s, const EarlyStop& stop,
     ops.store(sureness, best.log_probs);
     ++drafted;
     std::vector<int> usual = going;
-    if (drafted == stop.most && !stop.drop_unsure) std::fill(usual.begin(), usual.end(), 0);
+    if (drafted == stop.usual && !stop.drop_unsure) std::fill(usual.begin(), usual.end(), 0);
     const auto before = going;
     going = ops.decide(
         sureness,
@@ -72,6 +72,18 @@ StoppedChain draft_until(Ops& ops, const Session& s, const EarlyStop& stop,
     chain.proposal.q =
         ops.gather(ops.concat_rows(distributions), chain_rows(ops, chain.lengths, s.sequences, "stopped.q_index"));
   return chain;
+}
+
+std::optional<Method::Answers> stopping_answers(const std::vector<int>& drafts, int most, bool drop_unsure) {
+  const auto [least, longest] = std::ranges::minmax(drafts);
+  if (least < (drop_unsure ? 0 : 1) || longest > most) return std::nullopt;
+  Method::Answers answers;
+  const int passes = drop_unsure ? std::min(longest + 1, most) : longest;
+  for (int drafted = 1; drafted <= passes; ++drafted) {
+    std::vector<int>& go = answers.emplace_back();
+    for (const int n : drafts) go.push_back(drop_unsure ? n >= drafted : n > drafted);
+  }
+  return answers;
 }
 
 std::optional<double> fitted_threshold(std::vector<JudgedDraft> drafts) {

@@ -13,6 +13,7 @@ namespace draftline::methods {
 
 struct EarlyStop {
   int most = 8;              // the largest draft length
+  int usual = 8;             // draft length of all sequences while pricing
   bool drop_unsure = false;  // whether the draft at which a sequence stops is dropped (BiLD)
   // Whether sequence `i` continues after `drafted` tokens. `probability`: the drafter's largest at the last one.
   std::function<bool(std::size_t i, int drafted, double probability)> goes_on;
@@ -28,6 +29,9 @@ struct StoppedChain {
 StoppedChain draft_until(Ops&, const Session&, const EarlyStop&,
                          const std::function<Tensor(int j, Tensor token)>& network,
                          const std::function<void(int j, Tensor token)>& after_last = {});
+
+// The answers of draft_until() to decide() if sequences stop after these numbers of drafts (Method::answers).
+std::optional<Method::Answers> stopping_answers(const std::vector<int>& drafts, int most, bool drop_unsure);
 
 // The last chain of a sequence. The growth of its text shows how many drafts were accepted.
 struct LastChain {

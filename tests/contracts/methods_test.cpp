@@ -151,6 +151,28 @@ TEST_CASE("a priced run that follows the recorded answers has the same tapes, FL
   }
 }
 
+TEST_CASE("a method's answers for the drafts that it verified are those that it gave", "[contract]") {
+  int methods = 0;
+  for (const Plan& plan : all_plans()) {
+    INFO(label(plan));
+    Rig live(plan, Rig::Kind::cpu_planned, 3);
+    live.decoder.generator.join(prompts(3, 8), {0, 1, 2});
+    for (int i = 0; i < 8; ++i) {
+      const std::size_t before = live.decoder.ops.answers().size();
+      live.decoder.generator.step();
+      std::vector<int> drafts;
+      for (const int rows : live.decoder.generator.verified_rows()) drafts.push_back(rows - 1);
+      const auto answers = live.decoder.method->answers(drafts);
+      if (!answers) break;
+      methods += i == 0 ? 1 : 0;
+      const auto& given = live.decoder.ops.answers();
+      const Method::Answers of_step(given.begin() + to_int64(before), given.end() - 1);  // the last: emitted tokens
+      CHECK(*answers == of_step);
+    }
+  }
+  CHECK(methods >= 7);  // look-ups, a window that is drafted ahead, and chains that stop early
+}
+
 TEST_CASE("every cache after a run has the bits of a fresh prefill of the committed text", "[contract]") {
   for (const Plan& plan : all_plans()) {
     INFO(label(plan));

@@ -123,6 +123,9 @@ TEST_CASE("the steps that a trace replays are those of a live run, prompt by pro
           const auto simulated = simulated_steps(trace, DraftPlan::chain(1));
           for (std::size_t i = 0; i < run.size(); ++i) {
             CHECK(trace.steps(static_cast<int>(i)) == run[i].accepted);
+            CHECK(trace.drafts(static_cast<int>(i)) == run[i].drafted);
+            for (std::size_t step = 0; step < run[i].accepted.size(); ++step)
+              CHECK(run[i].accepted[step] <= run[i].drafted[step] + 1);
             CHECK(simulated[i] == static_cast<std::int64_t>(run[i].accepted.size()));
           }
         } else if (plan) {

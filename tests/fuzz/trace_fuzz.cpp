@@ -6,6 +6,7 @@
 
 #include "core/fingerprint.h"
 #include "core/gzip.h"
+#include "model/acceptance/draft_counts.h"
 #include "tests/fuzz/input_file.h"
 #include "trace/draft_outcomes.h"
 
@@ -50,6 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto trace = std::make_shared<const Trace>(Trace::read(input_file("trace.jsonl.gz", packed)));
     for (const auto& level : trace->rank_acceptance())
       for (const double share : level) is_figure(share, "rank_acceptance");
+    if (trace->has_drafts()) is_figure(DraftCounts::of(trace->shares_of_drafts()).mean(), "drafts");
     replay(trace, DraftPlan::chain(1));
     replay(trace, DraftPlan::chain(trace->header().depth));
     replay(trace, DraftPlan::recorded(trace->header()));

@@ -37,7 +37,7 @@ TEST_CASE("lines of vLLM's log are pooled by their steps") {
       "Accepted: 226 tokens, Drafted: 519 tokens, Per-position acceptance rate: 0.680, 0.410, 0.218, Avg Draft "
       "acceptance rate: 43.5%\n");
   CHECK(a.mean_length == Approx(1 + 432 / 376.0));
-  CHECK(a.draft_length == 3);
+  CHECK(a.draft_length() == 3);
   REQUIRE(a.per_position.size() == 3);
   CHECK(a.per_position[0] == Approx((0.601 * 203 + 0.680 * 173) / 376));
   CHECK(a.per_position[2] == Approx((0.128 * 203 + 0.218 * 173) / 376));
@@ -50,7 +50,7 @@ TEST_CASE("where drafts vary in length, vLLM's mean counts the steps") {
                          "Mean acceptance length: 1.50, Accepted: 100 tokens, Drafted: 300 tokens, "
                          "Per-position acceptance rate: 0.400, 0.080, 0.020, Avg Draft acceptance rate: 33.3%");
   CHECK(a.mean_length == Approx(1.5));
-  CHECK_FALSE(a.draft_length);
+  CHECK_FALSE(a.draft_length());
 }
 
 TEST_CASE("vLLM's first engine logged sums, of which the last are the run's") {
@@ -62,7 +62,7 @@ TEST_CASE("vLLM's first engine logged sums, of which the last are the run's") {
   };
   const ServedAcceptance a = read_acceptance_of(line("40", "20") + line("400", "255"));  // 100 steps
   CHECK(a.mean_length == Approx(2.55));
-  CHECK(a.draft_length == 4);
+  CHECK(a.draft_length() == 4);
 }
 
 TEST_CASE("lines of SGLang's log count as many steps as sequences run") {
@@ -82,7 +82,7 @@ TEST_CASE("llama-server's lines are those of requests, whose first token comes f
       "       eval time =    6482.91 ms /   400 tokens (   16.21 ms per token,    61.70 tokens per second)\n"
       "slot print_timing: id  0 | task 0 | draft acceptance rate = 0.78652 (  210 accepted /   267 generated)\n");
   CHECK(a.mean_length == Approx(399 / 189.0));
-  CHECK_FALSE(a.draft_length);  // 1.4 a step
+  CHECK_FALSE(a.draft_length());  // 1.4 a step
   const ServedAcceptance later = read_acceptance_of(
       "0.06 I slot print_timing: id  1 | task 0 |        eval time =    2296.72 ms /   256 tokens (8.97 ms)\n"
       "0.06 I slot print_timing: id  1 | task 0 | draft acceptance = 0.64479 (  167 accepted /   259 generated), "
@@ -92,7 +92,7 @@ TEST_CASE("llama-server's lines are those of requests, whose first token comes f
   CHECK(later.per_position[0] == Approx(0.805));
   CHECK(later.per_position[1] == Approx(0.632));
   CHECK(later.per_position[2] == Approx(0.483));
-  CHECK(later.draft_length == 3);
+  CHECK(later.draft_length() == 3);
 }
 
 TEST_CASE("vLLM's metrics of requests are pooled from their histograms") {
@@ -101,7 +101,7 @@ TEST_CASE("vLLM's metrics of requests are pooled from their histograms") {
     "num_draft_tokens": 129, "num_spec_tokens": 3}}})";
   const ServedAcceptance a = read_acceptance_of(one);
   CHECK(a.mean_length == Approx(1 + 10 / 43.0));
-  CHECK(a.draft_length == 3);
+  CHECK(a.draft_length() == 3);
   REQUIRE(a.per_position.size() == 3);
   CHECK(a.per_position[0] == Approx(4 / 43.0));
   CHECK(a.per_position[1] == Approx(3 / 43.0));
@@ -137,7 +137,7 @@ TEST_CASE("an answer of Prometheus has counters, or their increase over a range"
                            counter("spec_decode_num_accepted_tokens_per_pos_total", R"("value": [1700000000.1, "40"])",
                                    R"(, "position": "1")")));
   CHECK(a.mean_length == Approx(2.2));
-  CHECK(a.draft_length == 2);
+  CHECK(a.draft_length() == 2);
   CHECK(a.per_position == std::vector{0.8, 0.4});
   // From 1000 to 1100 drafts, then a restart and 50 more: 150 drafts, of which 90 accepted.
   const ServedAcceptance range = read_acceptance_of(

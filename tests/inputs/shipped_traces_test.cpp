@@ -50,6 +50,7 @@ TEST_CASE("every trace that ships is read, has an origin, and is found by its na
           name.npos);
     CHECK(name.ends_with("/" + t.header().task));
     CHECK(t.header().random_weights().empty());
+    CHECK(t.has_drafts() == t.header().steps());
     CHECK_FALSE(origin_of_trace(name, data).locator.empty());
   }
 }
@@ -63,6 +64,17 @@ TEST_CASE("a trace by name is borrowed for another target, with a warning that n
                                    "the acceptance is borrowed: it was measured on smollm2-135m-instruct, not on "
                                    "llama-3.1-8b");
   CHECK(warned);
+}
+
+TEST_CASE("a method with hits and misses is priced at the drafts of its trace's steps") {
+  const auto with_acceptance = [](const std::string& acceptance) {
+    return prediction(with_method(with_lookup(acceptance)));
+  };
+  const Prediction steps = with_acceptance(traced(kCode));
+  // 468 of 744 steps found their 8 drafts.
+  const Prediction hits = with_acceptance(R"({"mean_length": 2.1, "hit_share": 0.6290322580645161})");
+  CHECK(steps.step_time.value == Approx(hits.step_time.value));
+  CHECK(steps.step_time < with_acceptance(R"({"mean_length": 2.1})").step_time);
 }
 
 TEST_CASE("an unknown name of a trace is a mistake that names the nearest one and where all are") {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What acceptance makes of a step: tokens by rates, by context and where only some sequences have drafts.
-#include "predict/binomial.h"
+#include <algorithm>
+
+#include "core/binomial.h"
 #include "predict/prediction.h"
 #include "tests/inputs/scenario_text.h"
 
@@ -107,10 +109,49 @@ TEST_CASE("a sequence without a hit verifies one row") {
     "acceptance": {"rate": 0.8, "hit_share": 0.5}})"))
                          .sweep();
   const Setup setup = sweep->setup({});
-  const ExpectedStep step =
-      sweep->pricer().of(setup, sweep->scenario().method(Point{}))->step(setup.batch_size, 0.5)->price;
+  const ExpectedStep step = sweep->pricer()
+                                .of(setup, sweep->scenario().method(Point{}))
+                                ->step(setup.batch_size, DraftCounts::of_hits(5, 0.5))
+                                ->price;
   CHECK(step.rows() == VerifiedRows{{2, 0.25}, {7, 0.5}, {12, 0.25}});
   CHECK(mean_rows(step.rows()) == 7);
+}
+
+TEST_CASE("a drafter that stops early is priced at the drafts that it makes") {
+  const auto at = [](const std::string& method, int drafts, const std::string& mean, int batch = 1) {
+    return prediction(with(R"("batch_size": )" + std::to_string(batch),
+                           R"({"name": ")" + method + R"(", "draft_length": )" + std::to_string(drafts) +
+                               R"(, "acceptance": {"mean_length": 1.2)" + mean + "}}"));
+  };
+  const auto mean = [](const std::string& drafts) { return R"(, "mean_drafts": )" + drafts; };
+  const auto unknown = [](const Prediction& p) {
+    return std::ranges::any_of(p.warnings, [](const std::string& w) { return w.find("mean_drafts") != w.npos; });
+  };
+  for (const std::string method : {"self_spec", "kangaroo"}) {
+    INFO(method);
+    const Prediction all = at(method, 4, ""), four = at(method, 4, mean("4")), one = at(method, 4, mean("1")),
+                     two = at(method, 4, mean("2"));
+    CHECK(unknown(all));
+    CHECK_FALSE(unknown(four));
+    CHECK(four.step_time.value == all.step_time.value);
+    // A step that stops after one draft of at most four is the step of at most one.
+    CHECK(one.step_time.value == Approx(at(method, 1, "").step_time.value));
+    CHECK((one.step_time < two.step_time && two.step_time < four.step_time));
+    // The longest chain of a batch decides, so that more sequences draft longer together.
+    CHECK(at(method, 4, mean("2"), 16).breakdown.of(Phase::draft) > two.breakdown.of(Phase::draft));
+  }
+  const std::string draft = R"(bild", "draft": "llama-3.2-1b)";  // whose unsure draft is dropped: no step has to draft
+  CHECK(at(draft, 4, mean("0.5")).step_time < at(draft, 4, mean("1")).step_time);
+  const auto wrong = [](const std::string& method) { return ScenarioText(with_method(method)).mistakes(); };
+  CHECK(
+      wrong(R"({"name": "medusa", "draft_length": 3, "acceptance": {"rate": 0.5, "mean_drafts": 2}})") ==
+      "#/method/acceptance/mean_drafts: medusa does not stop early; only methods that do have a mean number of drafts");
+  CHECK(wrong(R"({"name": "kangaroo", "draft_length": 3, "acceptance": {"rate": 0.5, "mean_drafts": 3.5}})") ==
+        "#/method/acceptance/mean_drafts: must be at most the draft length, 3");
+  // A share of the drafts that were made yields tokens only with their number.
+  CHECK(prediction(with_method(R"({"name": "kangaroo", "draft_length": 6,
+                                   "acceptance": {"accepted_share": 0.5, "mean_drafts": 3}})"))
+            .acceptance_length == 2.5);
 }
 
 TEST_CASE("mean lengths of a chain, with the bonus") {

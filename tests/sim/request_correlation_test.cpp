@@ -39,8 +39,9 @@ TEST_CASE("with a trace's correlation the slowest requests are nearer to its rep
       INFO(kind << ", " << rate);
       const Trace trace = shipped(kLookUps + kind);
       const StepStatistics s = step_statistics(steps_of(trace), most_accepted(trace), 0);
-      Json rates{{"per_position", Json::array()}};
-      for (const auto& p : s.positions) rates["per_position"].push_back(p.of_all.value().value);
+      const double hits = trace.shares_of_drafts().back();
+      Json rates{{"per_position", Json::array()}, {"hit_share", hits}};
+      for (const auto& p : s.positions) rates["per_position"].push_back(p.of_all.value().value / hits);
       const auto p99 = [&](const Json& acceptance) {
         return serve(acceptance, 8, rate, 4000).runs.front().figures.tpot.quantile(0.99).value;
       };

@@ -44,6 +44,11 @@ std::filesystem::path file() {
 std::string message() {
   return mistake_of([] { Trace::read(file()); });
 }
+void put(const std::string& bytes) {
+  AtomicFile out(file());
+  out.stream() << bytes;
+  out.commit();
+}
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
   const auto at = text.find(from);
   REQUIRE(at != std::string::npos);
@@ -69,6 +74,34 @@ TEST_CASE("a trace read back replays chains and trees of ranks") {
   CHECK_FALSE(t.wrong_target(target()).has_value());
   CHECK(t.wrong_target(other).value() == "the trace was recorded on tiny, not on other");
   CHECK(t.wrong_target(target(3)).value() == "the trace was recorded on another transformer that is called tiny, too");
+}
+
+TEST_CASE("a trace of steps keeps the drafts of each, and an older one has none") {
+  TraceHeader h = header();
+  h.steps_because = "its path";
+  h.depth = 4;
+  std::vector<TracedPrompt> prompts(3);
+  for (TracedPrompt& p : prompts) p.prompt_tokens = 1, p.tokens = {1, 2, 3};
+  prompts[0].steps = {2, 1}, prompts[0].drafts = {4, 1};
+  prompts[2].steps = {3}, prompts[2].drafts = {2};
+  write_trace(file(), h, prompts);
+  const Trace t = Trace::read(file());
+  CHECK(t.has_drafts());
+  CHECK(t.drafts(0) == std::vector<int>{4, 1});
+  CHECK(t.drafts(1).empty());
+  CHECK(t.shares_of_drafts() == std::vector<double>{0, 1 / 3.0, 1 / 3.0, 0, 1 / 3.0});
+  const std::string lines = read_text_file(file());
+  const auto refused = [&](const std::string& from, const std::string& to) {
+    put(gzip(replaced(lines, from, to)));
+    return message();
+  };
+  CHECK(contains(refused("\"drafts\":[4,1]", "\"drafts\":[4]"), ":2: \"drafts\" needs an entry for each step"));
+  CHECK(contains(refused("\"drafts\":[4,1]", "\"drafts\":[4,-1]"), "\"drafts\" is out of range"));
+  CHECK(contains(refused("\"drafts\":[4,1],", ""), ":3: some prompts have \"drafts\" and others do not"));
+  CHECK(contains(refused("\"drafts\":[2],", ""), ":4: some prompts have \"drafts\" and others do not"));
+  for (TracedPrompt& p : prompts) p.drafts.clear();
+  write_trace(file(), h, prompts);
+  CHECK_FALSE(Trace::read(file()).has_drafts());
 }
 
 TEST_CASE("a trace says whose weights were random; an older one is silent of its drafter") {
@@ -125,11 +158,6 @@ TEST_CASE("a spoilt trace is refused with file and line") {
   write_trace(file(), header(), one_prompt());
   const std::string packed = [] { return gzip(read_text_file(file())); }();
   const std::string text = read_text_file(file());
-  const auto put = [](const std::string& bytes) {
-    AtomicFile out(file());
-    out.stream() << bytes;
-    out.commit();
-  };
   for (std::size_t n = 0; n < packed.size(); ++n) {
     put(packed.substr(0, n));
     CHECK(message().find("trace_test.jsonl.gz:") != std::string::npos);

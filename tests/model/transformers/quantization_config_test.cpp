@@ -8,6 +8,7 @@
 #include "model/transformers/ignored_modules.h"
 #include "tests/catch.h"
 #include "tests/core/fresh_folder.h"
+#include "tests/core/messages.h"
 
 namespace draftline {
 

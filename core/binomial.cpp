@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "predict/binomial.h"
+#include "core/binomial.h"
 
 #include <algorithm>
 #include <cmath>
