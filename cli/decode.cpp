@@ -224,8 +224,9 @@ class DecodeCommand {
 
   int decode(Decoder& decoder, const DecodedBy& by) {
     Progress progress("decoding", prompts_.size());
-    constexpr int kWarmUp = 4;  // steps in which a device captures graphs and chooses algorithms
-    DecodeTiming timing(decoder, o_.warm_up >= 0 ? o_.warm_up : o_.cuda() ? kWarmUp : 0);
+    constexpr int kWarmUp = 4;       // steps in which a device captures graphs and chooses algorithms
+    constexpr int kWarmUpOnCpu = 1;  // in which a drafter's weights are packed
+    DecodeTiming timing(decoder, o_.warm_up >= 0 ? o_.warm_up : o_.cuda() ? kWarmUp : kWarmUpOnCpu);
     Limits run{o_.new_tokens, o_.end_of_text, slots_};
     run.after_turn = [&](bool prefill, int emitted) { timing.after_turn(prefill, emitted); };
     DecodeResult result{.shape = *shape_,

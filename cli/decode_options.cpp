@@ -75,7 +75,7 @@ void add_decode_options(CLI::App& verb, DecodeOptions& o) {
   verb.add_option("--accept-trace", o.accept_trace, "forces the acceptance of a recorded trace instead")
       ->excludes("--accept")
       ->excludes("--trace");
-  verb.add_option("--warm-up", o.warm_up, "number of first steps that are not timed; default: 4 on cuda, 0 on the cpu")
+  verb.add_option("--warm-up", o.warm_up, "number of first steps that are not timed; default: 4 on cuda, 1 on the cpu")
       ->check(CLI::Range(0, 1 << 20))
       ->excludes("--trace");
   verb.add_option("--limits", o.limits, "a device of `list devices` with whose datasheet the timings are compared")
