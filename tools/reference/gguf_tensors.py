@@ -64,3 +64,42 @@ def read_safetensors(path):
     entries = json.loads(raw[8:8 + size].tobytes())
     return {name: from_bf16(raw[8 + size:][slice(*e["data_offsets"])].view(np.uint16)).reshape(e["shape"])
             for name, e in entries.items() if name != "__metadata__"}
+
+
+def write_gguf(path, folder, kind, words_of=None):
+    """The folder's network in `kind` ("F32", "F16" ..), with the tokenizer of the GGUF file `words_of`, or with none. Returns
+    the largest difference of a value."""
+    import gguf
+    config = json.loads((folder / "config.json").read_text())
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_block_count(config["num_hidden_layers"])
+    writer.add_context_length(config["max_position_embeddings"])
+    writer.add_embedding_length(config["hidden_size"])
+    writer.add_feed_forward_length(config["intermediate_size"])
+    writer.add_head_count(config["num_attention_heads"])
+    writer.add_head_count_kv(config["num_key_value_heads"])
+    writer.add_rope_dimension_count(config["head_dim"])
+    writer.add_rope_freq_base(config["rope_theta"])
+    writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
+    writer.add_vocab_size(config["vocab_size"])
+    if words_of is None:
+        writer.add_tokenizer_model("none")
+    else:
+        for field in gguf.GGUFReader(words_of).fields.values():
+            if field.name.startswith("tokenizer."):
+                writer.add_key_value(field.name, field.contents(), field.types[0], sub_type=field.types[-1])
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, config["num_hidden_layers"])
+    matrices = gguf.GGMLQuantizationType[kind]
+    lost = 0
+    for name, values in read_safetensors(folder / "model.safetensors").items():
+        heads = heads_of(name, config)
+        values = values if heads is None else paired(values, heads)
+        of = matrices if values.ndim > 1 else gguf.GGMLQuantizationType.F32
+        stored = gguf.quants.quantize(np.ascontiguousarray(values), of)
+        lost = max(lost, float(np.abs(gguf.quants.dequantize(stored, of) - values).max()))
+        writer.add_tensor(names.get_name(name, try_suffixes=(".weight",)), stored, raw_dtype=of)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return lost

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Methods of the reference target, trained and untrained, and the prompts on which they are compared."""
+import collections
 import json
 
 KINDS = ("code", "chat", "summary", "structured")
@@ -21,9 +22,12 @@ def prompts_of(folder, kind, number, without=0):
     return [json.loads(line)["tokens"] for line in spread(lines, number)]
 
 
+Trained = collections.namedtuple("Trained", "name method options most target")
+
+
 def trained(folder):
-    """Of each drafter in `folder`: its name, its method, the decoder's options, with paths from `folder`, and the most
-    drafts of which it has weights; None if it has no limit."""
+    """The drafters in `folder`: a name, its method, the decoder's options, with paths from `folder`, the most drafts of
+    which it has weights (None if it has no limit), and the folder of a target of its own (None if it has none)."""
     for path in sorted(folder.glob("*/training.json")):
         kind = path.parent.name
         own = json.loads(path.read_text())["options"]
@@ -32,5 +36,6 @@ def trained(folder):
             more = []
             method["draft" if method["name"] == "draft_model" else "checkpoint"] = "./" + kind
         else:
-            more = ["--drafter-weights", "./" + kind]
-        yield kind, method, more, own.get("draft_length")
+            more = ["--drafter-weights", "./" + kind] if (path.parent / "model.safetensors").exists() else []
+        target = path.parent / "target"
+        yield Trained(kind, method, more, own.get("draft_length"), target.resolve() if target.exists() else None)

@@ -19,6 +19,7 @@ def stored_in(folder):
 
 class Drafter(nn.Module):
     options = {}  # of the method, for the decoder
+    adapted = False  # whether it drafts for a target of its own, with which it is stored
     only_frequent = False  # whether it drafts none but frequent tokens
 
     def __init__(self, target, texts):
@@ -42,11 +43,15 @@ class Drafter(nn.Module):
 
     def loss(self, batch):
         """The loss, and for each level the share of right drafts."""
-        rows, losses = batch.rows(self.ahead), []
+        rows, losses = self.loss_rows(batch.rows(self.ahead)), []
         for i, states in enumerate(self.levels(batch, rows)):
             known = batch.rows(self.ahead + i)
-            losses.append(batch.loss(self.logits(states[known[rows]], batch), self.ahead + i, known))
+            losses.append(batch.loss(self.logits(states[known[rows]], batch), self.ahead + i, known & rows))
         return mean(losses, [self.decay ** i for i in range(len(losses))])
+
+    def loss_rows(self, rows):
+        """Those of the rows, of which a loss could be taken, whose loss is taken."""
+        return rows
 
     def best(self, batch, rows):
         """The drafted tokens of each level, [chosen], of the rows that are chosen."""

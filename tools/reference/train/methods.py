@@ -12,6 +12,7 @@ import medusa
 import mtp
 import p_eagle
 import specformer
+import tuned
 
 METHODS = {
     "medusa": medusa.Medusa,
@@ -31,5 +32,8 @@ METHODS = {
     "specformer": specformer.SpecFormer,
     "specformer-without-positional_ffn": specformer.WithoutPositionalFfn,
     "specformer-causal": specformer.Causal,
+    "layerskip": tuned.LayerSkip,
+    "s3d": tuned.S3d,
+    "space": tuned.Space,
     "draft_model": draft_network.DraftNetwork,
 }

@@ -64,18 +64,22 @@ class Target:
         self.head = self.w.get("lm_head.weight", self.embedding)
         self.norm = self.w["model.norm.weight"]
 
+    def matrix(self, i, name):
+        return self.w["model.layers.%d.%s.weight" % (i, name)]
+
     def rope(self, positions, dtype=None):
         return angles(positions, self.head_dim, self.rope_base, dtype or self.embedding.dtype)
 
     def layer(self, i, x, rope, mask, cache):
         """`x` [sequences, rows, hidden]; `cache`: adds keys and values of layer `i`, and returns those of all rows."""
-        w = lambda name: self.w["model.layers.%d.%s.weight" % (i, name)]  # noqa: E731
-        y = rms_norm(x, w("input_layernorm"), self.epsilon)
+        w = lambda name: self.matrix(i, name)  # noqa: E731
+        norm = lambda x, name: rms_norm(x, self.w["model.layers.%d.%s.weight" % (i, name)], self.epsilon)  # noqa: E731
+        y = norm(x, "input_layernorm")
         q, k, v = (F.linear(y, w("self_attn.%s_proj" % p)).unflatten(-1, (-1, self.head_dim)) for p in "qkv")
         q, k = rotated(q, rope), rotated(k, rope)
         k, v = cache(i, k, v)
         x = x + F.linear(attended(q, k, v, mask), w("self_attn.o_proj"))
-        y = rms_norm(x, w("post_attention_layernorm"), self.epsilon)
+        y = norm(x, "post_attention_layernorm")
         return x + F.linear(F.silu(F.linear(y, w("mlp.gate_proj"))) * F.linear(y, w("mlp.up_proj")),
                             w("mlp.down_proj"))
 
