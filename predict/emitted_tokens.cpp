@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/int_indexed.h"
+#include "core/quantity_text.h"
 #include "model/acceptance/first_passage.h"
 
 namespace draftline {
@@ -31,8 +32,13 @@ std::optional<Mistake> EmittedTokens::wrong_mean_drafts(const Output& o, double 
   const std::string key = "/acceptance/mean_drafts", name(choice_.spec.name());
   if (!stops_early(built(o)))
     return Mistake{key, name + " does not stop early; only methods that do have a mean number of drafts"};
-  if (drafts <= method_.usual_depth()) return std::nullopt;
-  return Mistake{key, "must be at most the draft length, " + std::to_string(method_.usual_depth())};
+  if (drafts > method_.usual_depth())
+    return Mistake{key, "must be at most the draft length, " + std::to_string(method_.usual_depth())};
+  const auto length = at_context(o, 0);
+  const auto* tokens = std::get_if<double>(&length);
+  if (tokens == nullptr || *tokens <= 1 + drafts) return std::nullopt;
+  return Mistake{key, significant(drafts, 3) + " drafts yield at most " + significant(1 + drafts, 3) +
+                          " tokens per step, fewer than the acceptance's " + significant(*tokens, 3)};
 }
 
 std::variant<double, Mistake> EmittedTokens::mean_length(const Output& o) const {

@@ -35,7 +35,7 @@ ModeFacts mode_facts(const Setup& s, const MethodSpec& m) {
 std::vector<std::string> mode_warnings(const Setup& s, const MethodSpec& m, PricedMethod& method,
                                        const DraftCounts& drafts) {
   if (m.is_plain() || !s.engine->graphs) return {};
-  const int sequences = s.replica_sequences(), hits = drafts.usual() ? sequences : sequences / 2;
+  const int sequences = s.replica_sequences(), hits = drafts.shares().size() <= 1 ? sequences : sequences / 2;
   const double length = s.prompt_tokens + s.output_tokens / 2.0;
   const Engine& e = *s.engine;
   const ModeFacts facts = method.mode_facts(sequences, hits);
