@@ -149,7 +149,8 @@ TEST_CASE("a drafter that stops early is priced at the drafts that it makes") {
   CHECK(wrong(R"({"name": "kangaroo", "draft_length": 3, "acceptance": {"rate": 0.5, "mean_drafts": 3.5}})") ==
         "#/method/acceptance/mean_drafts: must be at most the draft length, 3");
   CHECK(wrong(R"({"name": "kangaroo", "draft_length": 3, "acceptance": {"mean_length": 2.5, "mean_drafts": 1.2}})") ==
-        "#/method/acceptance/mean_drafts: 1.20 drafts yield at most 2.20 tokens per step, fewer than the acceptance's 2.50");
+        "#/method/acceptance/mean_drafts: 1.20 drafts yield at most 2.20 tokens per step, fewer than the acceptance's "
+        "2.50");
   // A share of the drafts that were made yields tokens only with their number.
   CHECK(prediction(with_method(R"({"name": "kangaroo", "draft_length": 6,
                                    "acceptance": {"accepted_share": 0.5, "mean_drafts": 3}})"))

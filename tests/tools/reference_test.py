@@ -142,6 +142,21 @@ class Reference(unittest.TestCase):
             self.assertIn(" | " + " | ".join(cells) + " |", page, one["method"])
             self.assertEqual([found["kind"] for found in one["held_out"]], list(load("record_traces").KINDS))
 
+    def test_docs_have_the_whole_loop(self):
+        root = FOLDER.parent.parent
+        page = (root / "docs/explanation/traces.md").read_text()
+        measured, llama = (json.loads((root / ("data/measured/reference/smollm2-135m-%s.json" % name)).read_text())
+                           for name in ("whole-loop", "llama-cpp"))
+        rows = [r for r in measured["rows"] if r["kind"] == "all"]
+        for r in rows:
+            figures = [r["tokens_per_step"]["predicted"], r["tokens_per_step"]["measured"], r["predicted"], r["measured"]]
+            self.assertIn("| `%s` | %s |" % (r["method"], " | ".join("%.2f" % f for f in figures)), page)
+        again = load("whole_loop").summary(rows)
+        for key, figure in measured["all"].items():
+            self.assertAlmostEqual(again[key], figure, 3, key)
+        for r in (r for r in llama["rows"] if r["kind"] == "all"):
+            self.assertIn("| %.2f | %.1f | %.2f |" % (r["tokens_per_step"], r["drafts_per_step"], r["speedup"]), page)
+
 
 if __name__ == "__main__":
     unittest.main()

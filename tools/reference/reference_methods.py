@@ -36,6 +36,8 @@ def trained(folder):
             more = []
             method["draft" if method["name"] == "draft_model" else "checkpoint"] = "./" + kind
         else:
-            more = ["--drafter-weights", "./" + kind] if (path.parent / "model.safetensors").exists() else []
+            more = ["--drafter-weights", "./" + kind]
         target = path.parent / "target"
+        if target.exists() and not any(path.parent.glob("model*.safetensors")):
+            more = []  # it has no weights but those of its target
         yield Trained(kind, method, more, own.get("draft_length"), target.resolve() if target.exists() else None)
