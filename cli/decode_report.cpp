@@ -80,7 +80,6 @@ void write_decode_json(std::ostream& out, const DecodeOptions& o, const DecodeRe
     w.list("prompt", r.prompts[i]);
     w.list("tokens", r.texts[i].tokens);
     w.list("emitted_per_step", r.texts[i].accepted);
-    w.list("drafted_per_step", r.texts[i].drafted);
     w.end_object();
   }
   w.end_array();

@@ -72,7 +72,8 @@ struct Limits {
 struct Generated {
   std::vector<int> tokens;    // new tokens, end of text included
   std::vector<int> accepted;  // tokens emitted by each step, the bonus token included, before truncation
-  std::vector<int> drafted;   // drafts that each step verified
+  std::vector<int>
+      drafted;  // rows that each step verified, without the root: drafts, and masks of SPACE or lookahead's window
 };
 // Decodes all prompts. `progress` receives the number of finished prompts after every step.
 std::vector<Generated> generate(Generator&, const std::vector<std::vector<int>>& prompts, const Limits&,

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/int_indexed.h"
+#include "core/quantity_text.h"
 #include "trace/tracing.h"
 
 namespace draftline {
@@ -174,9 +175,13 @@ std::variant<DraftAhead, std::string> Acceptance::window(const BuiltMethod& m) c
       form_);
 }
 
-bool stops_early(const BuiltMethod& m) {
-  return m.method.drafts_of_hit() == 0 && m.method.usual_depth() > 0 && m.method.answers({m.method.usual_depth()});
+// Whether a sequence's chain ends where the drafter is unsure, so that steps verify different numbers of drafts.
+static bool stops_early(const BuiltMethod& m) {
+  const int usual = m.method.usual_depth();
+  return m.method.drafts_of_hit() == 0 && usual > 0 && m.method.answers({usual - 1});
 }
+
+static int fewest_drafts(const Method& m) { return m.answers({0}) ? 0 : 1; }
 
 // The usual number of drafts if some step has a number that the method can't verify.
 static DraftCounts recorded_counts(const Trace& trace, const BuiltMethod& m) {
@@ -186,20 +191,57 @@ static DraftCounts recorded_counts(const Trace& trace, const BuiltMethod& m) {
   return possible ? counts : DraftCounts();
 }
 
+// Whether the trace is one of the method, whatever its parameters.
+static bool is_of(const Trace& trace, const BuiltMethod& m) {
+  return Document::from_text(trace.header().method, "the method of a trace").root().at("name").text() == m.spec.name();
+}
+
+// The distribution with the mean that is given or measured; none: there is no such mean, or the method can't have it.
+std::optional<DraftCounts> Acceptance::counts_of_mean(const BuiltMethod& m) const {
+  const auto mean = options_.mean_drafts ? options_.mean_drafts : options_.measured_drafts;
+  if (!mean || !stops_early(m)) return std::nullopt;
+  const int least = fewest_drafts(m.method), depth = m.method.depth(), most = options_.draft_length.value_or(depth);
+  if (*mean < least || *mean > most) return std::nullopt;
+  return DraftCounts::geometric(DraftCounts::goes_on_with(*mean, least, most), least, depth);
+}
+
 DraftCounts Acceptance::draft_counts(const BuiltMethod& m) const {
-  const int hit = m.method.drafts_of_hit();
-  if (const Trace* t = trace(); t != nullptr && t->has_drafts() && m.method.answers({m.method.usual_depth()}))
+  const int hit = m.method.drafts_of_hit(), usual = m.method.usual_depth();
+  if (const Trace* t = trace(); t != nullptr && t->has_drafts() && usual > 0 && m.method.answers({usual})) {
     if (std::holds_alternative<DraftPlan>(replay_plan(std::get<Traced>(form_), m))) return recorded_counts(*t, m);
+    if (is_of(*t, m)) return DraftCounts::of(t->shares_of_drafts()).limited_to(usual);  // of a draft policy
+  }
   if (m.method.drafts_ahead() > 0) {
     const auto ahead = window(m);
     const auto* known = std::get_if<DraftAhead>(&ahead);
     return known != nullptr ? DraftCounts::of_hits(hit, known->post_verify_share()) : DraftCounts();
   }
   if (hit > 0 && hit_share() < 1) return DraftCounts::of_hits(hit, hit_share());
-  const auto mean = mean_drafts() ? mean_drafts() : options_.measured_drafts;
-  if (mean && *mean <= m.method.usual_depth() && stops_early(m))
-    return DraftCounts::of_mean(*mean, m.method.usual_depth());
-  return {};
+  return counts_of_mean(m).value_or(DraftCounts());
+}
+
+std::optional<Mistake> Acceptance::wrong_drafts(const BuiltMethod& m) const {
+  const std::string name(m.spec.name());
+  const bool recorded = trace() != nullptr && trace()->has_drafts();
+  if (hit_share() < 1) {
+    if (m.method.drafts_of_hit() == 0 || m.method.drafts_ahead() > 0)
+      return Mistake{"/hit_share", name + " drafts in every step; only methods that look drafts up have a hit share"};
+    if (recorded) return Mistake{"/hit_share", "the trace has the drafts of each step"};
+  }
+  if (!mean_drafts()) return std::nullopt;
+  const auto wrong = [](const std::string& why) { return Mistake{"/mean_drafts", why}; };
+  if (!stops_early(m)) return wrong("applies only to methods that stop drafting early; " + name + " does not");
+  if (recorded) return wrong("the trace has the drafts of each step");
+  const int least = fewest_drafts(m.method), most = options_.draft_length.value_or(m.method.depth());
+  if (*mean_drafts() < least) return wrong("must be at least 1: " + name + " verifies a draft in every step");
+  if (*mean_drafts() > most) return wrong("must be at most the draft length, " + std::to_string(most));
+  if (options_.draft_length) return std::nullopt;
+  const double drafts = counts_of_mean(m)->mean();
+  const auto length = mean_length(m);
+  const auto* tokens = std::get_if<double>(&length);
+  if (tokens == nullptr || *tokens <= 1 + drafts + 1e-9) return std::nullopt;
+  return wrong(significant(drafts, 3) + " drafts yield at most " + significant(1 + drafts, 3) +
+               " tokens per step, fewer than the acceptance's " + significant(*tokens, 3));
 }
 
 std::optional<std::string> Acceptance::unknown_drafts(const BuiltMethod& m) const {
@@ -313,10 +355,12 @@ std::optional<int> Acceptance::longest_chain() const {
 }
 
 Acceptance Acceptance::of_other_lengths(int draft_length) const {
-  if (!is_mean()) return *this;
+  Options of_length = options_;
+  of_length.draft_length = draft_length;
+  if (!is_mean()) return Acceptance(form_, text_, of_length);
   const auto* share = std::get_if<AcceptedShare>(&form_);
   const double tokens = share != nullptr ? mean_length_of(*share, draft_length) : std::get<MeanLength>(form_).tokens;
-  return Acceptance(Rate{iid_rate(tokens, draft_length)}, text_, options_);
+  return Acceptance(Rate{iid_rate(tokens, draft_length)}, text_, of_length);
 }
 
 }  // namespace draftline

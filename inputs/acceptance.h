@@ -30,9 +30,6 @@ struct BuiltMethod {
   bool tree() const { return verified_rows > method.depth() + 1; }  // false for a chain
 };
 
-// Whether a sequence's chain ends where the drafter is unsure, so that steps verify different numbers of drafts.
-bool stops_early(const BuiltMethod&);
-
 class Acceptance {
  public:
   struct Rates {  // acceptance rate of each draft position if all earlier positions are accepted; 0 to 1
@@ -64,6 +61,7 @@ class Acceptance {
   struct Options {         // which no form depends on
     double hit_share = 1, intraclass_correlation = 0;
     std::optional<double> mean_drafts = {}, measured_drafts = {};  // given, and in a file of a run
+    std::optional<int> draft_length = {};  // with which these means were measured; none: the method's
   };
   explicit Acceptance(Form form, std::string text = {}) : form_(std::move(form)), text_(std::move(text)) {}
   Acceptance(Form form, std::string text, const Options& options)
@@ -80,6 +78,9 @@ class Acceptance {
   double hit_share() const { return options_.hit_share; }
   // For a drafter that stops early: the mean number of drafts that a step verifies; none: it is not given.
   std::optional<double> mean_drafts() const { return options_.mean_drafts; }
+  // Why mean_drafts() or hit_share() does not fit the method or the form: none if both do. The pointer is below
+  // "acceptance".
+  std::optional<Mistake> wrong_drafts(const BuiltMethod&) const;
   // Of the accepted drafts of two steps of a request, for drawn outcomes (model/acceptance/request_acceptance). 0: as
   // of different requests. It changes no mean.
   double intraclass_correlation() const { return options_.intraclass_correlation; }
@@ -122,6 +123,7 @@ class Acceptance {
   // The windows of a method that drafts ahead, or the reason why this form does not apply. For a trace its mean length
   // is used.
   std::variant<DraftAhead, std::string> window(const BuiltMethod&) const;
+  std::optional<DraftCounts> counts_of_mean(const BuiltMethod&) const;
   double mean_length_of(const AcceptedShare& s, int draft_length) const {
     return s.mean_length(mean_drafts().value_or(draft_length));
   }

@@ -23,11 +23,13 @@ Acceptance::Traced read_traced(const Reader& in, const MethodSpec& method, Catal
 }
 
 // A mean that was measured with another draft length than the method's is taken as one rate.
-Acceptance::Form read_served_mean(const Reader& in, const MethodSpec& method, const ServedAcceptance& served) {
+Acceptance::Form read_served_mean(const Reader& in, const MethodSpec& method, const ServedAcceptance& served,
+                                  Acceptance::Options& options) {
   const auto length = method.draft_length();
   const int measured = served.draft_length().value_or(0);
   if (!length || measured == 0 || *length == measured || served.mean_length > measured + 1)
     return Acceptance::MeanLength{served.mean_length};
+  options.measured_drafts.reset();
   const double rate = iid_rate(served.mean_length, measured);
   in.note("was measured with " + std::to_string(measured) + " drafts per step; a rate of " + significant(rate, 3) +
           " is assumed for each of " + std::to_string(*length) + " drafts");
@@ -39,7 +41,7 @@ Acceptance::Form read_served(const Reader& in, const MethodSpec& method, Catalog
   const auto served = catalogue.served_acceptance(in);
   if (!served) return Acceptance::Rate{};
   options.measured_drafts = served->mean_drafts;
-  if (served->per_position.empty()) return read_served_mean(in, method, *served);
+  if (served->per_position.empty()) return read_served_mean(in, method, *served, options);
   Acceptance::Rates rates;
   double before = 1;
   for (const double share : served->per_position) {  // files round: a share may be a little above the one before

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "core/int_indexed.h"
-#include "core/quantity_text.h"
 #include "model/acceptance/first_passage.h"
 
 namespace draftline {
@@ -28,32 +27,14 @@ std::variant<double, Mistake> EmittedTokens::at_context(const Output& o, double 
   return Mistake{"/acceptance", std::get<std::string>(length)};
 }
 
-std::optional<Mistake> EmittedTokens::wrong_mean_drafts(const Output& o, double drafts) const {
-  const std::string key = "/acceptance/mean_drafts", name(choice_.spec.name());
-  if (!stops_early(built(o)))
-    return Mistake{key, name + " does not stop early; only methods that do have a mean number of drafts"};
-  if (drafts > method_.usual_depth())
-    return Mistake{key, "must be at most the draft length, " + std::to_string(method_.usual_depth())};
-  const auto length = at_context(o, 0);
-  const auto* tokens = std::get_if<double>(&length);
-  if (tokens == nullptr || *tokens <= 1 + drafts) return std::nullopt;
-  return Mistake{key, significant(drafts, 3) + " drafts yield at most " + significant(1 + drafts, 3) +
-                          " tokens per step, fewer than the acceptance's " + significant(*tokens, 3)};
-}
-
 std::variant<double, Mistake> EmittedTokens::mean_length(const Output& o) const {
   const Acceptance& acceptance = choice_.acceptance;
   if (method_.usual_depth() == 0) {
     if (acceptance.given()) return Mistake{"", "the method drafts nothing: remove \"acceptance\""};
     return 1.0;
   }
-  if (acceptance.hit_share() < 1 && (method_.drafts_of_hit() == 0 || method_.drafts_ahead() > 0))
-    return Mistake{
-        "/acceptance/hit_share",
-        std::string(choice_.spec.name()) + " drafts in every step; only methods that look drafts up have a hit share"};
-  if (const auto drafts = acceptance.mean_drafts()) {
-    if (auto wrong = wrong_mean_drafts(o, *drafts)) return *std::move(wrong);
-  }
+  if (auto wrong = acceptance.wrong_drafts(built(o)))
+    return Mistake{"/acceptance" + wrong->pointer, std::move(wrong->text)};
   if (acceptance.table() == nullptr || method_.drafts_ahead() > 0) return at_context(o, 0);
   double mean = 0;
   for (const auto& [context, share] : contexts(o, {})) {

@@ -33,7 +33,6 @@ class EmittedTokens {
 
  private:
   BuiltMethod built(const Output& o) const { return {choice_.spec, method_, o.rows}; }
-  std::optional<Mistake> wrong_mean_drafts(const Output&, double drafts) const;
   std::variant<double, Mistake> at_context(const Output&, double context) const;
   LengthDistribution lengths(const Output&) const;
 

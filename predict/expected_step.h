@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mean price of a step that varies: a lookup drafter finds drafts for some sequences of the batch and none for
-// others. Hits of different sequences are independent. The mean is taken over the number of hits in a batch, with its
-// distribution.
+// The mean price of a step that varies: sequences of a batch verify different numbers of drafts, because a look-up finds
+// none for some of them, or a drafter stops early. The mean is taken over batches that stand for all (DraftCounts).
 #pragma once
 #include <utility>
 #include <vector>

@@ -65,6 +65,9 @@ class PricedMethod {
   std::shared_ptr<const PricedStep> step(int sequences, const DraftCounts& drafts);
   // What the mode of a step depends on, `hits` of whose sequences have drafts; and its time in a mode if all have.
   ModeFacts mode_facts(int sequences, int hits) const;
+  bool uniform(const DraftCounts& drafts) const {  // whether each step verifies the usual number
+    return drafts.usual() || (drafts.shares().size() == 1 && recorded_->usual({drafts.shares().front().first}));
+  }
   Seconds time_in(const StepMode&, int sequences, double length) const;
   MeanStep mean_step(int sequences, const DraftCounts&, int prompt_tokens, int output_tokens);
   StepPrice step_price(int sequences) const;  // if every sequence has drafts

@@ -35,7 +35,7 @@ ModeFacts mode_facts(const Setup& s, const MethodSpec& m) {
 std::vector<std::string> mode_warnings(const Setup& s, const MethodSpec& m, PricedMethod& method,
                                        const DraftCounts& drafts) {
   if (m.is_plain() || !s.engine->graphs) return {};
-  const int sequences = s.replica_sequences(), hits = drafts.shares().size() <= 1 ? sequences : sequences / 2;
+  const int sequences = s.replica_sequences(), hits = method.uniform(drafts) ? sequences : sequences / 2;
   const double length = s.prompt_tokens + s.output_tokens / 2.0;
   const Engine& e = *s.engine;
   const ModeFacts facts = method.mode_facts(sequences, hits);
@@ -56,8 +56,9 @@ std::vector<std::string> mode_warnings(const Setup& s, const MethodSpec& m, Pric
       add("verifies more rows than the largest graph has, " + std::to_string(e.graph_sizes.back()), nullptr, better);
     } else {
       const ModeRule* rule = first_rule(facts.uniform ? e.modes.target : e.modes.mixed, facts, e.options);
-      add("verifies " + in_graphs(mode.target) + (facts.uniform ? "" : " where some sequence has fewer drafts"), rule,
-          better);
+      add("verifies " + in_graphs(mode.target) +
+              (facts.uniform ? "" : " where sequences have different numbers of drafts"),
+          rule, better);
     }
   }
   if (mode.drafter == Graphs::none && mode.target != Graphs::none) {

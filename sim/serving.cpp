@@ -240,7 +240,7 @@ static void note_devices(const Scenario& scenario, const ServingPoint& point, co
 }
 
 // At the mean batch of the first run.
-std::vector<std::string> ServingSweep::warnings_of_modes(const Point& p, const ServingPoint& point,
+std::vector<std::string> ServingSweep::warnings_of_steps(const Point& p, const ServingPoint& point,
                                                          const ServingResult& r) {
   const MethodChoice& method = scenario().method(p);
   Setup busy = point.setup;
@@ -248,7 +248,10 @@ std::vector<std::string> ServingSweep::warnings_of_modes(const Point& p, const S
   busy.batch_size = std::clamp(to_int(std::lround(std::min(running, 1.0 * r.batch_limit))), 1, r.batch_limit) *
                     busy.parallel.attention_replicas;
   const auto priced = sweep_.pricer().of(busy, method);
-  return mode_warnings(busy, method.spec, *priced, method.acceptance.draft_counts({method.spec, priced->method()}));
+  const BuiltMethod built{method.spec, priced->method()};
+  auto all = mode_warnings(busy, method.spec, *priced, method.acceptance.draft_counts(built));
+  if (auto unknown = method.acceptance.unknown_drafts(built)) all.push_back(*std::move(unknown));
+  return all;
 }
 
 // Both ends at the mean number of requests in flight.
@@ -277,7 +280,7 @@ ServingResult ServingSweep::serve(const Point& p, const Options& o) {
         point->run(seed_of_replication(o.seed, i), serving.targets, i == 0 ? o.observer : nullptr, o.progress));
   if (o.intervals) add_ends(out, p, *point, o.seed);
   out.warnings = serving_warnings(serving.choices[p.serving], *point, scenario().method(p), out);
-  const auto modes = warnings_of_modes(p, *point, out);
+  const auto modes = warnings_of_steps(p, *point, out);
   out.warnings.insert(out.warnings.end(), modes.begin(), modes.end());
   if (o.oracle && point->fleet.parts == 1 && point->drafting.lengths.size() > 1 &&
       point->drafting.outcomes != nullptr && !point->outcomes.by_length()) {

@@ -72,7 +72,7 @@ class ServingSweep {
   ServingOutcome at(std::size_t index, const Options&);         // contains the reason if the point can't run
   std::unique_ptr<ServingPoint> prepare(const Point&);          // throws InputErrors if it can't run
   // Warnings on modes of steps that the run's policy brings.
-  std::vector<std::string> warnings_of_modes(const Point&, const ServingPoint&, const ServingResult&);
+  std::vector<std::string> warnings_of_steps(const Point&, const ServingPoint&, const ServingResult&);
   // A server's step with `in_flight` requests of the workload's mean lengths.
   StepOutlook outlook(const Point&, const ServingPoint&, double in_flight);
 

@@ -145,6 +145,8 @@ Trace Trace::read(const std::filesystem::path& path, const Files& files) {
       for (const json& n : in.array(in.at("drafts"), "drafts"))
         t.drafts_.back().push_back(in.count(n, "drafts", 0, kMostDrafts));
       if (t.drafts_.back().size() != t.steps_.back().size()) lines.fail("\"drafts\" needs an entry for each step");
+      for (std::size_t i = 0; i < t.steps_.back().size(); ++i)
+        if (t.steps_.back()[i] > t.drafts_.back()[i] + 1) lines.fail("a step emits more than its drafts and one token");
       continue;
     }
     any_step = any_step || positions > 1;

@@ -35,7 +35,7 @@ std::optional<ServedAcceptance> SpeculationCounters::acceptance() const {
   ServedAcceptance a;
   if (drafts_ > 0) {
     a.mean_length = 1 + std::min(accepted_ / drafts_, kLongestServedDraft);
-    a.mean_drafts = drafted_ / drafts_;
+    if (drafted_ > 0) a.mean_drafts = drafted_ / drafts_;
     for (const auto& [position, times] : by_position_)
       if (position == count(a.per_position)) a.per_position.push_back(std::min(times / drafts_, 1.0));
     while (!a.per_position.empty() && a.per_position.back() == 0) a.per_position.pop_back();  // deeper than is drafted

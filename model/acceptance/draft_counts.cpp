@@ -27,14 +27,22 @@ DraftCounts DraftCounts::of_hits(int drafts, double hit_share) {
   return of(shares);
 }
 
-DraftCounts DraftCounts::of_mean(double mean, int most) {
-  check(mean >= 0 && mean <= most, "a mean number of drafts is at most the largest number");
-  const int least = mean >= 1 ? 1 : 0, more = most - least;
-  const double goes_on = more > 0 ? iid_rate(1 + mean - least, more) : 0;
+double DraftCounts::goes_on_with(double mean, int least, int most) {
+  check(mean >= least && mean <= most, "a mean number of drafts lies between the smallest and the largest number");
+  return most > least ? iid_rate(1 + mean - least, most - least) : 0;
+}
+
+DraftCounts DraftCounts::geometric(double goes_on, int least, int most) {
   std::vector<double> shares(at(most) + 1);
   double reached = 1;  // the probability of at least n drafts
   for (int n = least; n < most; ++n, reached *= goes_on) shares[at(n)] = reached * (1 - goes_on);
   shares[at(most)] = reached;
+  return of(shares);
+}
+
+DraftCounts DraftCounts::limited_to(int most) const {
+  std::vector<double> shares(at(most) + 1);
+  for (const auto& [drafts, share] : shares_) shares[at(std::min(drafts, most))] += share;
   return of(shares);
 }
 
@@ -69,13 +77,13 @@ std::vector<DraftCounts::Batch> DraftCounts::batches(int sequences) const {
     }
     return all;
   }
-  constexpr double kLeast = 1e-3;
+  const double least = sequences == 1 ? 0 : std::min(1e-3, 0.1 / to_double(shares_.size()));
   std::vector<Batch> all;
   double sum = 0, below = 0, total_below = 0;  // P(drafts < most); E(drafts; drafts < most)
   for (const auto& [most, p] : shares_) {
     const double upto = std::min(1.0, below + p), n = sequences;
     const double share = std::pow(upto, n) - std::pow(below, n);
-    if (share > kLeast) {
+    if (share > least) {
       const double others_upto = std::pow(upto, n - 1), others_below = std::pow(below, n - 1);
       const double total = n * (total_below * (others_upto - others_below) + most * p * others_upto) / share;
       const double floor = std::floor(total), part = total - floor;

@@ -13,9 +13,14 @@ class DraftCounts {
   // the usual number.
   static DraftCounts of(const std::vector<double>& shares);
   static DraftCounts of_hits(int drafts, double hit_share);  // `drafts`, or none
-  // A chain of 1 to `most` drafts, or of 0 to `most` below a mean of 1, that ends after each draft with the same
-  // probability: a truncated geometric distribution with this mean, which is at most `most`.
-  static DraftCounts of_mean(double mean, int most);
+  // A chain of `least` to `most` drafts that goes on after each draft, from `least` on, with the same probability.
+  static DraftCounts geometric(double goes_on, int least, int most);
+  // The one with this mean, `least` to `most`.
+  static DraftCounts of_mean(double mean, int least, int most) {
+    return geometric(goes_on_with(mean, least, most), least, most);
+  }
+  static double goes_on_with(double mean, int least, int most);
+  DraftCounts limited_to(int most) const;  // more drafts become `most`
 
   bool usual() const { return shares_.empty(); }
   double mean() const;                                                           // not if usual()
@@ -27,8 +32,8 @@ class DraftCounts {
   };
   // Batches that stand for all batches of independent sequences. Of two numbers: all counts of the larger one
   // (core/binomial). Otherwise one batch for each largest number of drafts, which decides how long a batch drafts;
-  // its other sequences share their expected number of drafts evenly. The mean number of drafts is kept; largest
-  // numbers with a share below 1e-3 are left out.
+  // its other sequences share their expected number of drafts evenly, which keeps the mean. Of several sequences,
+  // largest numbers with a share below 1e-3 (or a tenth of the mean share, if that is less) are left out.
   std::vector<Batch> batches(int sequences) const;
 
   auto operator<=>(const DraftCounts&) const = default;

@@ -143,14 +143,19 @@ TEST_CASE("a drafter that stops early is priced at the drafts that it makes") {
   const std::string draft = R"(bild", "draft": "llama-3.2-1b)";  // whose unsure draft is dropped: no step has to draft
   CHECK(at(draft, 4, mean("0.5")).step_time < at(draft, 4, mean("1")).step_time);
   const auto wrong = [](const std::string& method) { return ScenarioText(with_method(method)).mistakes(); };
-  CHECK(
-      wrong(R"({"name": "medusa", "draft_length": 3, "acceptance": {"rate": 0.5, "mean_drafts": 2}})") ==
-      "#/method/acceptance/mean_drafts: medusa does not stop early; only methods that do have a mean number of drafts");
+  CHECK(wrong(R"({"name": "medusa", "draft_length": 3, "acceptance": {"rate": 0.5, "mean_drafts": 2}})") ==
+        "#/method/acceptance/mean_drafts: applies only to methods that stop drafting early; medusa does not");
   CHECK(wrong(R"({"name": "kangaroo", "draft_length": 3, "acceptance": {"rate": 0.5, "mean_drafts": 3.5}})") ==
         "#/method/acceptance/mean_drafts: must be at most the draft length, 3");
   CHECK(wrong(R"({"name": "kangaroo", "draft_length": 3, "acceptance": {"mean_length": 2.5, "mean_drafts": 1.2}})") ==
         "#/method/acceptance/mean_drafts: 1.20 drafts yield at most 2.20 tokens per step, fewer than the acceptance's "
         "2.50");
+  CHECK(wrong(R"({"name": "kangaroo", "draft_length": 3, "acceptance": {"mean_length": 1.2, "mean_drafts": 0.5}})") ==
+        "#/method/acceptance/mean_drafts: must be at least 1: kangaroo verifies a draft in every step");
+  CHECK(wrong(R"({"name": "prompt_lookup", "draft_length": 8,
+                  "acceptance": {"trace": "reference/prompt_lookup/code", "hit_share": 0.5}})") ==
+        "#/method/acceptance/hit_share: the trace has the drafts of each step");
+  CHECK_FALSE(unknown(at("kangaroo", 1, "")));  // which verifies its one draft in every step
   // A share of the drafts that were made yields tokens only with their number.
   CHECK(prediction(with_method(R"({"name": "kangaroo", "draft_length": 6,
                                    "acceptance": {"accepted_share": 0.5, "mean_drafts": 3}})"))

@@ -96,7 +96,7 @@ TEST_CASE("warnings name a mode that a method changes, its cause and its cost") 
   };
   CHECK(contains(warnings(vllm("", ngram + "}}")), "does not schedule the next step while the device computes"));
   CHECK(contains(warnings(with_recurrence(ngram + R"(, "hit_share": 0.5}})")),
-                 "verifies in piecewise CUDA graphs where some sequence has fewer drafts"));
+                 "verifies in piecewise CUDA graphs where sequences have different numbers of drafts"));
   CHECK(contains(warnings(vllm("", R"({"name": "draft_model", "draft": "llama-3.2-1b", "draft_length": 3,
                                         "acceptance": {"rate": 0.7}})")),
                  "asynchronous scheduling is off by default with a draft model"));

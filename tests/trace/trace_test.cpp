@@ -82,7 +82,7 @@ TEST_CASE("a trace of steps keeps the drafts of each, and an older one has none"
   h.depth = 4;
   std::vector<TracedPrompt> prompts(3);
   for (TracedPrompt& p : prompts) p.prompt_tokens = 1, p.tokens = {1, 2, 3};
-  prompts[0].steps = {2, 1}, prompts[0].drafts = {4, 1};
+  prompts[0].steps = {2, 1}, prompts[0].drafts = {4, 1};  // one draft accepted, and none
   prompts[2].steps = {3}, prompts[2].drafts = {2};
   write_trace(file(), h, prompts);
   const Trace t = Trace::read(file());
@@ -97,6 +97,8 @@ TEST_CASE("a trace of steps keeps the drafts of each, and an older one has none"
   };
   CHECK(contains(refused("\"drafts\":[4,1]", "\"drafts\":[4]"), ":2: \"drafts\" needs an entry for each step"));
   CHECK(contains(refused("\"drafts\":[4,1]", "\"drafts\":[4,-1]"), "\"drafts\" is out of range"));
+  CHECK(
+      contains(refused("\"drafts\":[4,1]", "\"drafts\":[0,1]"), ":2: a step emits more than its drafts and one token"));
   CHECK(contains(refused("\"drafts\":[4,1],", ""), ":3: some prompts have \"drafts\" and others do not"));
   CHECK(contains(refused("\"drafts\":[2],", ""), ":4: some prompts have \"drafts\" and others do not"));
   for (TracedPrompt& p : prompts) p.drafts.clear();

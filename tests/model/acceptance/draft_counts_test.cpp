@@ -26,19 +26,24 @@ double drafts_of(const DraftCounts& counts, int sequences) {
 }  // namespace
 
 TEST_CASE("a chain that ends with one probability has the mean that was given") {
-  for (const double mean : {0.0, 0.3, 1.0, 1.7, 4.0, 7.9, 8.0})
-    CHECK(DraftCounts::of_mean(mean, 8).mean() == Approx(mean));
-  CHECK(DraftCounts::of_mean(1, 8).shares() == std::vector<std::pair<int, double>>{{1, 1.0}});
-  CHECK(DraftCounts::of_mean(8, 8).shares() == std::vector<std::pair<int, double>>{{8, 1.0}});
+  for (const double mean : {0.0, 0.3, 1.0, 1.7, 4.0, 7.9, 8.0}) {
+    CHECK(DraftCounts::of_mean(mean, 0, 8).mean() == Approx(mean));
+    if (mean >= 1) CHECK(DraftCounts::of_mean(mean, 1, 8).mean() == Approx(mean));
+  }
+  CHECK(DraftCounts::of_mean(1, 1, 8).shares() == std::vector<std::pair<int, double>>{{1, 1.0}});
+  CHECK(DraftCounts::of_mean(8, 1, 8).shares() == std::vector<std::pair<int, double>>{{8, 1.0}});
   // It goes on with a probability of a half: 1 + 1/2 + 1/4 drafts.
-  const auto halves = DraftCounts::of_mean(1.75, 3).shares();
+  const auto halves = DraftCounts::of_mean(1.75, 1, 3).shares();
   REQUIRE(halves.size() == 3);
   CHECK((halves[0].first == 1 && halves[2].first == 3));
   CHECK(halves[0].second == Approx(0.5));
   CHECK(halves[1].second == Approx(0.25));
   CHECK(halves[2].second == Approx(0.25));
-  CHECK(DraftCounts::of_mean(0.75, 2).shares().front().first == 0);
-  CHECK_THROWS_AS(DraftCounts::of_mean(3.1, 3), Bug);
+  CHECK(DraftCounts::of_mean(0.75, 0, 2).shares().front().first == 0);
+  CHECK_THROWS_AS(DraftCounts::of_mean(3.1, 1, 3), Bug);
+  CHECK_THROWS_AS(DraftCounts::of_mean(0.5, 1, 3), Bug);
+  // A shorter chain of the same drafter.
+  CHECK(DraftCounts::of({0, 0.5, 0.25, 0.25}).limited_to(2) == DraftCounts::of({0, 0.5, 0.5}));
 }
 
 TEST_CASE("batches keep the mean number of drafts, and the distribution of the largest") {
@@ -58,6 +63,9 @@ TEST_CASE("batches keep the mean number of drafts, and the distribution of the l
       CHECK(largest[n] == Approx(std::pow(upto, sequences) - below).margin(2e-3));
     }
   }
+  const std::vector<double> many(1001, 1.0);
+  CHECK(drafts_of(DraftCounts::of(many), 1) == Approx(500));
+  CHECK(drafts_of(DraftCounts::of(many), 4) == Approx(2000).epsilon(1e-2));  // rare largest numbers are left out
   const auto alone = counts.batches(1);
   REQUIRE(alone.size() == 4);
   CHECK(alone.back().drafts == std::vector<int>{4});

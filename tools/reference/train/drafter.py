@@ -50,7 +50,7 @@ class Drafter(nn.Module):
         return mean(losses, [self.decay ** i for i in range(len(losses))])
 
     def loss_rows(self, rows):
-        """Those of the rows, of which a loss could be taken, whose loss is taken."""
+        """The rows that enter the loss, a subset of `rows`."""
         return rows
 
     def best(self, batch, rows):

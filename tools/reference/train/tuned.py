@@ -71,7 +71,7 @@ class Tuned(Drafter):
         return rms_norm(states, self.target.norm, self.target.epsilon)
 
     def loss(self, batch):
-        """Also of the original target's predictions; the last share is that of equal ones."""
+        """Adds the loss against the original target's predictions. The last share is that of rows with the same best token."""
         loss, shares = super().loss(batch)
         rows = batch.rows(0)
         kept, share = batch.loss(self.logits(self.final[rows], batch), 0, rows)
