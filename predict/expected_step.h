@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mean price of a step that varies: sequences of a batch verify different numbers of drafts, because a look-up finds
-// none for some of them, or a drafter stops early. The mean is taken over batches that stand for all (DraftCounts).
+// The mean price of a step that varies: sequences of a batch verify different numbers of drafts, because a look-up
+// finds none for some of them, or a drafter stops early. The mean is taken over batches that stand for all
+// (DraftCounts).
 #pragma once
 #include <utility>
 #include <vector>
