@@ -184,8 +184,7 @@ static bool stops_early(const BuiltMethod& m) {
 static int fewest_drafts(const Method& m) { return m.answers({0}) ? 0 : 1; }
 
 // The usual number of drafts if some step has a number that the method can't verify.
-static DraftCounts recorded_counts(const Trace& trace, const BuiltMethod& m) {
-  DraftCounts counts = DraftCounts::of(trace.shares_of_drafts());
+static DraftCounts if_possible(DraftCounts counts, const BuiltMethod& m) {
   const bool possible = std::ranges::all_of(
       counts.shares(), [&](const auto& one) { return one.first <= m.method.depth() && m.method.answers({one.first}); });
   return possible ? counts : DraftCounts();
@@ -208,8 +207,9 @@ std::optional<DraftCounts> Acceptance::counts_of_mean(const BuiltMethod& m) cons
 DraftCounts Acceptance::draft_counts(const BuiltMethod& m) const {
   const int hit = m.method.drafts_of_hit(), usual = m.method.usual_depth();
   if (const Trace* t = trace(); t != nullptr && t->has_drafts() && usual > 0 && m.method.answers({usual})) {
-    if (std::holds_alternative<DraftPlan>(replay_plan(std::get<Traced>(form_), m))) return recorded_counts(*t, m);
-    if (is_of(*t, m)) return DraftCounts::of(t->shares_of_drafts()).limited_to(usual);  // of a draft policy
+    const DraftCounts counts = DraftCounts::of(t->shares_of_drafts());
+    if (std::holds_alternative<DraftPlan>(replay_plan(std::get<Traced>(form_), m))) return if_possible(counts, m);
+    if (is_of(*t, m)) return if_possible(counts.limited_to(usual), m);  // of a draft policy
   }
   if (m.method.drafts_ahead() > 0) {
     const auto ahead = window(m);
