@@ -72,8 +72,8 @@ struct Limits {
 struct Generated {
   std::vector<int> tokens;    // new tokens, end of text included
   std::vector<int> accepted;  // tokens emitted by each step, the bonus token included, before truncation
-  std::vector<int>
-      drafted;  // rows that each step verified, without the root: drafts, and masks of SPACE or lookahead's window
+  // Rows that each step verified, without the root: drafts, or masks of SPACE and the window of lookahead.
+  std::vector<int> drafted;
 };
 // Decodes all prompts. `progress` receives the number of finished prompts after every step.
 std::vector<Generated> generate(Generator&, const std::vector<std::vector<int>>& prompts, const Limits&,

@@ -77,8 +77,8 @@ class Method {
   // For a method that looks drafts up and may find none: the number of drafts in the price of a step with a hit. Its
   // single decide() returns this number for each sequence. 0: the method drafts in every step.
   virtual int drafts_of_hit() const { return 0; }
-  // The answers to propose()'s calls of decide() if the sequences verify these numbers of drafts; none: they can't, or
-  // all steps verify the same number.
+  // The answers to propose()'s calls of decide() if the sequences verify these numbers of drafts; none: they
+  // can't verify these numbers, or all steps verify the same number.
   using Answers = std::vector<std::vector<int>>;  // [calls][sequences]
   virtual std::optional<Answers> answers(const std::vector<int>& drafts) const {
     if (drafts_of_hit() == 0) return std::nullopt;

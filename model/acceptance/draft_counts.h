@@ -15,10 +15,7 @@ class DraftCounts {
   static DraftCounts of_hits(int drafts, double hit_share);  // `drafts`, or none
   // A chain of `least` to `most` drafts that goes on after each draft, from `least` on, with the same probability.
   static DraftCounts geometric(double goes_on, int least, int most);
-  // The one with this mean, `least` to `most`.
-  static DraftCounts of_mean(double mean, int least, int most) {
-    return geometric(goes_on_with(mean, least, most), least, most);
-  }
+  // The probability with which it has this mean, `least` to `most`.
   static double goes_on_with(double mean, int least, int most);
   DraftCounts limited_to(int most) const;  // more drafts become `most`
 

@@ -12,6 +12,10 @@ using namespace draftline;
 
 namespace {
 
+DraftCounts of_mean(double mean, int least, int most) {
+  return DraftCounts::geometric(DraftCounts::goes_on_with(mean, least, most), least, most);
+}
+
 double drafts_of(const DraftCounts& counts, int sequences) {
   double shares = 0, drafts = 0;
   for (const DraftCounts::Batch& b : counts.batches(sequences)) {
@@ -27,21 +31,21 @@ double drafts_of(const DraftCounts& counts, int sequences) {
 
 TEST_CASE("a chain that ends with one probability has the mean that was given") {
   for (const double mean : {0.0, 0.3, 1.0, 1.7, 4.0, 7.9, 8.0}) {
-    CHECK(DraftCounts::of_mean(mean, 0, 8).mean() == Approx(mean));
-    if (mean >= 1) CHECK(DraftCounts::of_mean(mean, 1, 8).mean() == Approx(mean));
+    CHECK(of_mean(mean, 0, 8).mean() == Approx(mean));
+    if (mean >= 1) CHECK(of_mean(mean, 1, 8).mean() == Approx(mean));
   }
-  CHECK(DraftCounts::of_mean(1, 1, 8).shares() == std::vector<std::pair<int, double>>{{1, 1.0}});
-  CHECK(DraftCounts::of_mean(8, 1, 8).shares() == std::vector<std::pair<int, double>>{{8, 1.0}});
+  CHECK(of_mean(1, 1, 8).shares() == std::vector<std::pair<int, double>>{{1, 1.0}});
+  CHECK(of_mean(8, 1, 8).shares() == std::vector<std::pair<int, double>>{{8, 1.0}});
   // It goes on with a probability of a half: 1 + 1/2 + 1/4 drafts.
-  const auto halves = DraftCounts::of_mean(1.75, 1, 3).shares();
+  const auto halves = of_mean(1.75, 1, 3).shares();
   REQUIRE(halves.size() == 3);
   CHECK((halves[0].first == 1 && halves[2].first == 3));
   CHECK(halves[0].second == Approx(0.5));
   CHECK(halves[1].second == Approx(0.25));
   CHECK(halves[2].second == Approx(0.25));
-  CHECK(DraftCounts::of_mean(0.75, 0, 2).shares().front().first == 0);
-  CHECK_THROWS_AS(DraftCounts::of_mean(3.1, 1, 3), Bug);
-  CHECK_THROWS_AS(DraftCounts::of_mean(0.5, 1, 3), Bug);
+  CHECK(of_mean(0.75, 0, 2).shares().front().first == 0);
+  CHECK_THROWS_AS(of_mean(3.1, 1, 3), Bug);
+  CHECK_THROWS_AS(of_mean(0.5, 1, 3), Bug);
   // A shorter chain of the same drafter.
   CHECK(DraftCounts::of({0, 0.5, 0.25, 0.25}).limited_to(2) == DraftCounts::of({0, 0.5, 0.5}));
 }
