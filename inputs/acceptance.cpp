@@ -252,6 +252,8 @@ std::optional<std::string> Acceptance::unknown_drafts(const BuiltMethod& m) cons
   if (trace() != nullptr && (early || looks_up))
     return "the trace does not have the drafts of each step of " + name + ": " + priced + "; record it again";
   if (early) return name + " stops drafting where it is unsure, and \"acceptance\" has no \"mean_drafts\": " + priced;
+  if (looks_up && !options_.hit_share)
+    return name + " finds no draft in some steps, and \"acceptance\" has no \"hit_share\": " + priced;
   return std::nullopt;
 }
 
@@ -352,6 +354,12 @@ std::optional<int> Acceptance::longest_chain() const {
   if (table() != nullptr) return table()->longest();
   if (const Trace* t = trace()) return t->header().ranks() ? t->header().depth : 0;
   return given() ? std::nullopt : std::optional(0);
+}
+
+Acceptance Acceptance::of_run(std::optional<double> drafts) const {
+  Options of_run = options_;
+  of_run.measured_drafts = drafts;
+  return Acceptance(form_, text_, of_run);
 }
 
 Acceptance Acceptance::of_other_lengths(int draft_length) const {

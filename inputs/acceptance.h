@@ -57,9 +57,10 @@ class Acceptance {
   // An acceptance is unknown, one of the forms above, or a table of a chain's rates by context and draft length.
   using Form = std::variant<std::monostate, Rates, Rate, MeanLength, AcceptedShare, Ranks, Traced, AcceptanceTable>;
 
-  Acceptance() = default;  // unknown
-  struct Options {         // which no form depends on
-    double hit_share = 1, intraclass_correlation = 0;
+  Acceptance() = default;                  // unknown
+  struct Options {                         // which no form depends on
+    std::optional<double> hit_share = {};  // none: 1
+    double intraclass_correlation = 0;
     std::optional<double> mean_drafts = {}, measured_drafts = {};  // given, and in a file of a run
     std::optional<int> draft_length = {};  // with which these means were measured; none: the method's
   };
@@ -75,7 +76,7 @@ class Acceptance {
   bool given() const { return !std::holds_alternative<std::monostate>(form_); }
   // For a look-up drafter: the share of a sequence's steps in which it finds a draft. The form describes only these
   // steps; a trace describes all steps.
-  double hit_share() const { return options_.hit_share; }
+  double hit_share() const { return options_.hit_share.value_or(1); }
   // For a drafter that stops early: the mean number of drafts that a step verifies; none: it is not given.
   std::optional<double> mean_drafts() const { return options_.mean_drafts; }
   // Why mean_drafts() or hit_share() does not fit the method or the form: none if both do. The pointer is below
@@ -118,6 +119,8 @@ class Acceptance {
   // The acceptance of chains of other lengths by the same drafter; this acceptance applies to `draft_length`. A mean
   // length or an accepted share is converted to the single rate that gives it.
   Acceptance of_other_lengths(int draft_length) const;
+  // The acceptance of a run whose steps verified `drafts` drafts on average; none: the run does not have their number.
+  Acceptance of_run(std::optional<double> drafts) const;
 
  private:
   // The windows of a method that drafts ahead, or the reason why this form does not apply. For a trace its mean length

@@ -21,6 +21,12 @@ PricedMethod priced_by(const ServedPoint& p, const MethodChoice& m, const Engine
   return {p.pricer->recordings().of(p.setup, m), Stack{std::move(slower), std::move(engine)}, std::nullopt};
 }
 
+// A step of a run, averaged over the drafts that it verifies.
+ExpectedStep step_of(const ServedPoint& p, PricedMethod& method) {
+  const DraftCounts drafts = p.method.acceptance.draft_counts({p.method.spec, method.method()});
+  return method.step(p.setup.replica_sequences(), drafts)->price;
+}
+
 // The prompts of a batch that was timed as a whole: read in one pass where weights bound it, one after the other where
 // arithmetic does; the engine's scheduler finds the better way.
 Seconds prompts_time(const ServedPoint& p, const Engine& profile) {
@@ -44,7 +50,7 @@ std::vector<double> log_times(const std::vector<ServedPoint>& points, const Engi
 // Does any run have rows that the engine's graphs would pad?
 bool padding_shows(const std::vector<ServedPoint>& points, const std::vector<int>& sizes) {
   return std::any_of(points.begin(), points.end(), [&](const ServedPoint& p) {
-    const int rows = p.setup.batch_size * p.pricer->recordings().verified_rows(p.setup, *p.method);
+    const int rows = p.setup.batch_size * p.pricer->recordings().verified_rows(p.setup, p.method);
     return !sizes.empty() && rows < sizes.back() && !std::binary_search(sizes.begin(), sizes.end(), rows);
   });
 }
@@ -52,17 +58,16 @@ bool padding_shows(const std::vector<ServedPoint>& points, const std::vector<int
 }  // namespace
 
 Seconds predicted_time(const ServedPoint& p, const Engine& profile) {
-  const PricedMethod method = priced_by(p, *p.method, profile);
-  const Seconds step = method.step_price(p.setup.replica_sequences())(p.run.context) +
-                       p.setup.batch_size * p.run.tokens_per_step * profile.token;
+  PricedMethod method = priced_by(p, p.method, profile);
+  const Seconds step = step_of(p, method)(p.run.context) + p.setup.batch_size * p.run.tokens_per_step * profile.token;
   return p.run.steps * step + prompts_time(p, profile);
 }
 
 // The 90 % interval of a step of a run over its prediction; none: an error is unknown.
 static std::optional<RatioInterval> step_interval(const ServedPoint& p, const Engine& profile) {
-  PricedMethod method = priced_by(p, *p.method, profile);
+  PricedMethod method = priced_by(p, p.method, profile);
   const int sequences = p.setup.replica_sequences();
-  const StepBreakdown step = method.step_price(sequences).breakdown(p.run.context);
+  const StepBreakdown step = step_of(p, method).breakdown(p.run.context);
   const auto effects = method.term_effects(sequences, p.run.context, p.run.tokens_per_step);
   const UncertainStep uncertain(step, effects);
   KnownErrors errors = known_errors(*p.setup.device, p.setup.precision, attention_of(p.setup));

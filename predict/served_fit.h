@@ -19,8 +19,8 @@ namespace draftline {
 struct ServedPoint {
   ServedRun run;
   Pricer* pricer;
-  Setup setup;  // with the shipped engine and the run's batch
-  const MethodChoice* method;
+  Setup setup;          // with the shipped engine and the run's batch
+  MethodChoice method;  // with the acceptance of the run
 };
 
 // The time of a run as an engine's profile predicts it.

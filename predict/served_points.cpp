@@ -18,9 +18,25 @@ namespace {
 
 constexpr const char* kAsked = "the command line";  // where mistakes in names are noted
 
+// The run's tokens per step, and what --method adds on its drafts. With a hit share they are those of steps with a hit.
+nlohmann::json acceptance_of(const ServedRun& run, const nlohmann::json& method) {
+  nlohmann::json acceptance = method.value("acceptance", nlohmann::json::object());
+  for (const auto& [key, value] : acceptance.items())
+    if (key != "hit_share" && key != "mean_drafts")
+      throw InputErrors(
+          "--method: \"acceptance\" may have \"hit_share\" and \"mean_drafts\" only: the rest is the runs'");
+  double tokens = run.tokens_per_step;
+  if (const auto hits = acceptance.find("hit_share"); hits != acceptance.end() && hits->is_number() && *hits > 0)
+    tokens = 1 + (tokens - 1) / hits->get<double>();
+  acceptance["mean_length"] = tokens;
+  return acceptance;
+}
+
 nlohmann::json method_of(const ServedRun& run, const std::string& given) {
   if (run.rows > 1)  // drafts that cost nothing, none of which is accepted
-    return {{"name", "prompt_lookup"}, {"draft_length", run.rows - 1}, {"acceptance", {{"mean_length", 1}}}};
+    return {{"name", "prompt_lookup"},
+            {"draft_length", run.rows - 1},
+            {"acceptance", {{"mean_length", 1}, {"hit_share", 1}}}};
   if (!run.speculates()) return {{"name", "autoregressive"}};
   if (given.empty())
     throw InputErrors(
@@ -39,7 +55,16 @@ nlohmann::json method_of(const ServedRun& run, const std::string& given) {
                         " tokens per step on average: give the draft length in --method");
     method["draft_length"] = *drafts;
   }
-  method["acceptance"] = {{"mean_length", run.tokens_per_step}};
+  method["acceptance"] = acceptance_of(run, method);
+  return method;
+}
+
+// The run's method, with its drafts; and a note if the method makes fewer in some steps and their number is unknown.
+MethodChoice choice_of(const ServedRun& run, Sweep& sweep, const Setup& setup, std::vector<std::string>& notes) {
+  MethodChoice method = sweep.scenario().method(0, 0);
+  method.acceptance = method.acceptance.of_run(run.draft_length);
+  const BuiltMethod built{method.spec, sweep.pricer().recordings().of(setup, method)->method()};
+  if (const auto unknown = method.acceptance.unknown_drafts(built)) notes.push_back(run.place + ": " + *unknown);
   return method;
 }
 
@@ -114,7 +139,8 @@ ServedPoints::ServedPoints(std::vector<ServedRun> runs, const ServerSetup& setti
       const double prompts = prompts_of_step(run, setup);
       if (std::string doubt = doubt_of(run, prompts); !doubt.empty()) notes_.push_back(std::move(doubt));
       if (prompts > std::numbers::ln2) continue;
-      points_.push_back({std::move(run), &sweep->pricer(), setup, &sweep->scenario().method(0, 0)});
+      MethodChoice method = choice_of(run, *sweep, setup, notes_);
+      points_.push_back({std::move(run), &sweep->pricer(), setup, std::move(method)});
     } catch (const InputErrors& e) {
       for (const std::string& m : e.messages())
         if (std::find(mistakes.begin(), mistakes.end(), m) == mistakes.end()) mistakes.push_back(m);

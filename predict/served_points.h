@@ -25,7 +25,8 @@ class ServedPoints {
   ServedPoints(std::vector<ServedRun>, const ServerSetup&, const std::filesystem::path& data);
   const std::vector<ServedPoint>& points() const { return points_; }
   // Notes on runs whose time contains steps with prompts: on speculative runs with few such steps, and on excluded
-  // runs, in which most steps are of this kind.
+  // runs, in which most steps are of this kind. And on runs whose method makes fewer drafts in some steps, if their
+  // number is unknown.
   const std::vector<std::string>& notes() const { return notes_; }
   const Engine& engine() const { return *points_.front().setup.engine; }
   InputFiles input_files() const;  // of the device, the engine and the transformers

@@ -19,7 +19,7 @@ std::optional<Seconds> in_steps(const ServedPoint& p, const Engine& profile) {
   const int prompt = std::max(1, static_cast<int>(std::lround(p.run.request_prompt))),
             output = std::max(2, static_cast<int>(std::lround(p.run.request_output)));
   const auto predicted =
-      Predictor(*p.pricer, setup, *p.method, Predictor::Intervals::left_out).at(setup.batch_size, prompt, output);
+      Predictor(*p.pricer, setup, p.method, Predictor::Intervals::left_out).at(setup.batch_size, prompt, output);
   const auto* figures = std::get_if<Prediction>(&predicted);
   return figures != nullptr ? std::optional(figures->request.ttft) : std::nullopt;
 }

@@ -177,6 +177,38 @@ TEST_CASE("a batch timed as a whole counts its prompts") {
   CHECK(all < steps + 0.05 * steps);  // 256 tokens beside 127 steps
 }
 
+namespace {
+// The time and the notes of a speculative run of `method`, in JSON.
+std::pair<double, std::string> served_with(const std::string& method, const ServedRun& run) {
+  ServerSetup setting = kSetting;
+  setting.method = method;
+  const ServedPoints points({run, plain(1, 600)}, setting, kData);
+  std::string notes;
+  for (const std::string& note : points.notes()) notes += note + "\n";
+  return {predicted_time(points.points()[0], shipped()).value, notes};
+}
+}  // namespace
+
+TEST_CASE("a run is priced with the drafts that its steps made") {
+  const auto early = [](double drafts) {
+    return served_with(R"({"name": "kangaroo", "draft_length": 6})", drafting(1, 600, drafts, 2));
+  };
+  CHECK(early(6).first > 1.3 * early(2).first);
+  CHECK(early(3.5).first > early(2).first);
+  CHECK(early(3.5).first < early(6).first);
+  CHECK(early(3.5).second.empty());
+
+  const auto lookup = [](const std::string& acceptance) {
+    return served_with(R"({"name": "prompt_lookup", "draft_length": 8)" + acceptance + "}", drafting(64, 600, 8, 1.6));
+  };
+  const auto all = lookup(""), some = lookup(R"(, "acceptance": {"hit_share": 0.3})");
+  CHECK(contains(all.second,
+                 R"(batch 64: prompt_lookup finds no draft in some steps, and "acceptance" has no "hit_share")"));
+  CHECK(some.first < all.first);
+  CHECK(some.second.empty());
+  CHECK(contains(mistake_of([&] { lookup(R"(, "acceptance": {"rate": 0.3})"); }), "the rest is the runs'"));
+}
+
 TEST_CASE("what a fit needs and can't say is told") {
   CHECK(contains(mistake_of([] {
                    ServedPoints(

@@ -25,13 +25,21 @@ def prompts_of(folder, kind, number, without=0):
 Trained = collections.namedtuple("Trained", "name method options most target")
 
 
+def named(kind, options, drafts):
+    """A drafter's method, with so many drafts if it has no number or block of its own."""
+    method = dict({"name": kind.split("-")[0], "draft_length": drafts}, **options)
+    if "block" in options:
+        del method["draft_length"]
+    return method
+
+
 def trained(folder):
     """The drafters in `folder`: a name, its method, the decoder's options, with paths from `folder`, the most drafts of
     which it has weights (None if it has no limit), and the folder of a target of its own (None if it has none)."""
     for path in sorted(folder.glob("*/training.json")):
         kind = path.parent.name
         own = json.loads(path.read_text())["options"]
-        method = dict({"name": kind.split("-")[0], "draft_length": DRAFTS}, **own)
+        method = named(kind, own, DRAFTS)
         if (path.parent / "config.json").exists():
             more = []
             method["draft" if method["name"] == "draft_model" else "checkpoint"] = "./" + kind

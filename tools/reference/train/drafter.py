@@ -43,13 +43,13 @@ class Drafter(nn.Module):
 
     def loss(self, batch):
         """The loss, and for each level the share of right drafts."""
-        rows, losses = self.loss_rows(batch.rows(self.ahead)), []
+        rows, losses = self.loss_rows(batch, batch.rows(self.ahead)), []
         for i, states in enumerate(self.levels(batch, rows)):
             known = batch.rows(self.ahead + i)
             losses.append(batch.loss(self.logits(states[known[rows]], batch), self.ahead + i, known & rows))
         return mean(losses, [self.decay ** i for i in range(len(losses))])
 
-    def loss_rows(self, rows):
+    def loss_rows(self, batch, rows):
         """The rows that enter the loss, a subset of `rows`."""
         return rows
 

@@ -35,5 +35,6 @@ METHODS = {
     "layerskip": tuned.LayerSkip,
     "s3d": tuned.S3d,
     "space": tuned.Space,
+    "cllm": tuned.Cllm,
     "draft_model": draft_network.DraftNetwork,
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Targets that draft for themselves: LayerSkip, S3D and SPACE. The layers' matrices get low-rank adapters (LoRA, Hu et al.
+"""Targets that draft for themselves: LayerSkip, S3D, SPACE and CLLM. The layers' matrices get low-rank adapters (LoRA, Hu et al.
 2022), which are trained for right drafts and for the original target's distributions alike. The result is a checkpoint of
 its own, target/, against which the method is lossless."""
 import json
@@ -110,33 +110,28 @@ class LayerSkip(Tuned):
         yield self.normed(states[self.options["exit"]])[rows]
 
 
-class Masked(Tuned):
-    """Mask tokens behind a row predict its drafts. `roots`: whether the row's own token passes with its masks."""
-    roots, positions, mask_name = False, 3, ""
+class Grouped(Tuned):
+    """Further tokens pass behind chosen rows, in groups that attend to their row's text and to the tokens before them.
+    `roots`: whether a group begins with its row's own token."""
+    roots, positions, share = True, 3, 0.25
 
     def __init__(self, target, texts):
         super().__init__(target, texts)
-        self.mask = nn.Parameter(target.embedding.float().mean(0))
         self.drafting_layers = range(target.layers)
 
-    def loss_rows(self, rows):
-        """A quarter of the rows, drawn anew for each batch."""
-        return rows & (torch.rand(rows.shape) < 0.25)
+    def loss_rows(self, batch, rows):
+        """A share of the rows, drawn anew for each batch."""
+        return rows & (torch.rand(rows.shape) < self.share)
 
-    def levels(self, batch, rows):
+    def groups(self, batch, rows):
+        """The network; the chosen rows of each text, in order, and behind them others, which fill up, [texts, most]; and
+        a function from the embeddings of groups, [texts, most, positions, hidden], to their final states."""
         network, _, kept = self.main_pass(batch)
         texts, length = batch.tokens.shape
         most = max(1, int(rows.sum(1).max()))
-        # The chosen rows of each text, in order, and behind them others, which fill up.
         order = torch.argsort(~rows, dim=1, stable=True)[:, :most]
         g = self.positions
-        step = torch.arange(g)
-        places = (order[:, :, None] + step + (0 if self.roots else 1)).flatten(1)
-        x = self.mask.to(network.embedding.dtype).expand(texts, most, g, -1)
-        if self.roots:
-            root = network.embedding[batch.tokens.gather(1, order)]
-            x = torch.cat([root[:, :, None], x[:, :, 1:]], 2)
-        x = x.flatten(1, 2)
+        places = (order[:, :, None] + torch.arange(g) + (0 if self.roots else 1)).flatten(1)
         last = (order - (1 if self.roots else 0))[:, :, None, None]  # of the text that a group sees
         text = (torch.arange(length) <= last).expand(texts, most, g, length).flatten(1, 2)
         group = torch.kron(torch.eye(most), torch.ones(g, g).tril()).bool().expand(texts, -1, -1)
@@ -145,10 +140,29 @@ class Masked(Tuned):
         def cache(i, k, v):
             return torch.cat([kept[i][0], k], 1), torch.cat([kept[i][1], v], 1)
 
-        for i in self.drafting_layers:
-            x = network.layer(i, x, rope, mask, cache)
-        chosen = rows.gather(1, order)
-        return self.normed(x).unflatten(1, (most, g))[chosen].unbind(1)
+        def run(x):
+            x = x.flatten(1, 2)
+            for i in self.drafting_layers:
+                x = network.layer(i, x, rope, mask, cache)
+            return self.normed(x).unflatten(1, (most, g))
+
+        return network, order, run
+
+
+class Masked(Grouped):
+    """Mask tokens behind a row predict its drafts."""
+    mask_name = ""
+
+    def __init__(self, target, texts):
+        super().__init__(target, texts)
+        self.mask = nn.Parameter(target.embedding.float().mean(0))
+
+    def levels(self, batch, rows):
+        network, order, run = self.groups(batch, rows)
+        x = self.mask.to(network.embedding.dtype).expand(*order.shape, self.positions, -1)
+        if self.roots:
+            x = torch.cat([network.embedding[batch.tokens.gather(1, order)][:, :, None], x[:, :, 1:]], 2)
+        return run(x)[rows.gather(1, order)].unbind(1)
 
     def weights(self):
         return {self.mask_name: self.mask}
@@ -156,7 +170,7 @@ class Masked(Tuned):
 
 class S3d(Masked):
     """Zhong and Bharadwaj 2024, section 3: the root and masks through the first and the last layers."""
-    ahead, roots, positions, mask_name = 0, True, 4, "s3d.mask"
+    ahead, positions, mask_name = 0, 4, "s3d.mask"
 
     def __init__(self, target, texts):
         super().__init__(target, texts)
@@ -168,5 +182,36 @@ class S3d(Masked):
 
 class Space(Masked):
     """Yi et al. 2024, section 3: masks behind each row through all layers."""
-    mask_name = "space.mask"
+    roots, mask_name = False, "space.mask"
     options = {"draft_length": 3}
+
+
+class Cllm(Grouped):
+    """Kou et al. 2024, section 3: a block of guesses settles sooner. Wherever Jacobi decoding has brought the guesses, the
+    network shall predict what it predicts behind the right tokens. Blocks are of text that the target would write itself.
+    The trajectory is that of the network in training, and its loss weighs as much as the one against the original's
+    predictions (theirs: a tenth)."""
+    ahead, positions, share = 0, 16, 1 / 16
+    most_settled = 3  # iterations of a block before its loss
+    options = {"block": positions}
+
+    def loss_rows(self, batch, rows):
+        every = torch.ones_like(rows)
+        best = batch.words[batch.wanted(0, every).argmax(-1)].view(rows.shape)
+        own = F.pad(best[:, :-1] == batch.tokens[:, 1:], (0, self.positions))
+        runs = own.unfold(1, self.positions - 1, 1)[:, :rows.shape[1]].all(-1)
+        return super().loss_rows(batch, rows & runs)
+
+    def levels(self, batch, rows):
+        network, order, run = self.groups(batch, rows)
+        drawn = torch.rand(*order.shape, self.positions - 1) * (order[:, :, None] + 1)
+        guesses = batch.tokens.gather(1, drawn.long().flatten(1)).view(drawn.shape)  # of the text before
+
+        def states():
+            root = batch.tokens.gather(1, order)[:, :, None]
+            return run(network.embedding[torch.cat([root, guesses], 2)])
+
+        with torch.no_grad():
+            for _ in range(int(torch.randint(self.most_settled + 1, ()))):
+                guesses = batch.words[self.logits(states(), batch).argmax(-1)][:, :, :-1]
+        return states()[rows.gather(1, order)].unbind(1)
