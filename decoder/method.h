@@ -84,10 +84,13 @@ class Method {
     if (drafts_of_hit() == 0) return std::nullopt;
     return Answers{drafts};
   }
-  // For a method that drafts its next window while the present one is verified: the drafts of a window. The method
-  // drafts in every step, and drafts_of_hit() is the number of verified drafts if all of the previous window was
-  // accepted. 0: the method waits for the verification.
-  virtual int drafts_ahead() const { return 0; }
+  // Whether it drafts for the next step while the target verifies. If not, its drafts await the verification.
+  virtual bool drafts_while_verifying() const { return false; }
+  // The entries of a sequence in the draft network's cache that such drafts need, besides the rows of the widest pass.
+  virtual int entries_ahead() const { return 0; }
+  // For a method that drafts its next window behind the present one: the drafts of a window. It drafts in every step,
+  // and drafts_of_hit() is the number of verified drafts if all of the previous window was accepted. 0: it has none.
+  virtual int window() const { return 0; }
   // Whether it attends to the target's own cache as of the root; positions of a text then can't share this cache.
   virtual bool reads_what_is_committed() const { return false; }
   // The number of newest committed entries of its own caches that the next step rewrites.

@@ -136,7 +136,7 @@ const RankAcceptance& Acceptance::ranks() const {
 
 std::variant<DraftAhead, std::string> Acceptance::window(const BuiltMethod& m) const {
   using Window = std::variant<DraftAhead, std::string>;
-  const int drafts = m.method.drafts_ahead();
+  const int drafts = m.method.window();
   const auto of_levels = [&](std::size_t levels, const char* what, auto rate) -> Window {
     if (levels < at(drafts))
       return "fewer " + std::string(what) + " (" + std::to_string(levels) + ") than drafts in a window (" +
@@ -211,7 +211,7 @@ DraftCounts Acceptance::draft_counts(const BuiltMethod& m) const {
     if (std::holds_alternative<DraftPlan>(replay_plan(std::get<Traced>(form_), m))) return if_possible(counts, m);
     if (is_of(*t, m)) return if_possible(counts.limited_to(usual), m);  // of a draft policy
   }
-  if (m.method.drafts_ahead() > 0) {
+  if (m.method.window() > 0) {
     const auto ahead = window(m);
     const auto* known = std::get_if<DraftAhead>(&ahead);
     return known != nullptr ? DraftCounts::of_hits(hit, known->post_verify_share()) : DraftCounts();
@@ -224,7 +224,7 @@ std::optional<Mistake> Acceptance::wrong_drafts(const BuiltMethod& m) const {
   const std::string name(m.spec.name());
   const bool recorded = trace() != nullptr && trace()->has_drafts();
   if (hit_share() < 1) {
-    if (m.method.drafts_of_hit() == 0 || m.method.drafts_ahead() > 0)
+    if (m.method.drafts_of_hit() == 0 || m.method.window() > 0)
       return Mistake{"/hit_share", name + " drafts in every step; only methods that look drafts up have a hit share"};
     if (recorded) return Mistake{"/hit_share", "the trace has the drafts of each step"};
   }
@@ -245,7 +245,7 @@ std::optional<Mistake> Acceptance::wrong_drafts(const BuiltMethod& m) const {
 }
 
 std::optional<std::string> Acceptance::unknown_drafts(const BuiltMethod& m) const {
-  const bool early = stops_early(m), looks_up = m.method.drafts_of_hit() > 0 && m.method.drafts_ahead() == 0;
+  const bool early = stops_early(m), looks_up = m.method.drafts_of_hit() > 0 && m.method.window() == 0;
   if (!given() || !draft_counts(m).usual()) return std::nullopt;
   const std::string priced = "every step is priced with all " + std::to_string(m.method.usual_depth()) + " drafts";
   const std::string name(m.spec.name());
@@ -258,7 +258,7 @@ std::optional<std::string> Acceptance::unknown_drafts(const BuiltMethod& m) cons
 }
 
 Length Acceptance::mean_length(const BuiltMethod& m, double context) const {
-  if (m.method.drafts_ahead() > 0 && given() && trace() == nullptr) {
+  if (m.method.window() > 0 && given() && trace() == nullptr) {
     const auto ahead = window(m);
     if (const auto* why = std::get_if<std::string>(&ahead)) return *why;
     return std::get<DraftAhead>(ahead).mean_length();
@@ -302,7 +302,7 @@ Length Acceptance::mean_length_of_hits(const BuiltMethod& m, double context) con
 std::vector<double> Acceptance::rates_of_steps(const BuiltMethod& m, double context) const {
   const int depth = m.method.usual_depth();
   const auto drafts = at(depth);
-  if (m.method.drafts_ahead() > 0 && given()) {  // each step is drawn from the stationary states
+  if (m.method.window() > 0 && given()) {  // each step is drawn from the stationary states
     const DraftAhead ahead = std::get<DraftAhead>(window(m));
     std::vector<double> rates(ahead.pending_rates().begin(), ahead.pending_rates().end());
     rates.front() *= ahead.post_verify_share();
@@ -343,7 +343,7 @@ DraftOutcomes Acceptance::outcomes(const BuiltMethod& m, bool from_start) const 
     check(std::holds_alternative<DraftPlan>(plan), "a trace that can't be replayed was refused before");
     return DraftOutcomes::from_trace(std::get<Traced>(form_).trace, std::get<DraftPlan>(plan), from_start);
   }
-  if (const auto* of_contexts = table(); of_contexts != nullptr && m.method.drafts_ahead() == 0)
+  if (const auto* of_contexts = table(); of_contexts != nullptr && m.method.window() == 0)
     return DraftOutcomes::from_table(*of_contexts, m.method.usual_depth(), hit_share());
   return DraftOutcomes::from_rates(rates_of_steps(m, 0), intraclass_correlation());
 }

@@ -57,10 +57,10 @@ class Acceptance {
   // An acceptance is unknown, one of the forms above, or a table of a chain's rates by context and draft length.
   using Form = std::variant<std::monostate, Rates, Rate, MeanLength, AcceptedShare, Ranks, Traced, AcceptanceTable>;
 
-  Acceptance() = default;                  // unknown
-  struct Options {                         // which no form depends on
-    std::optional<double> hit_share = {};  // none: 1
+  Acceptance() = default;  // unknown
+  struct Options {         // which no form depends on
     double intraclass_correlation = 0;
+    std::optional<double> hit_share = {};                          // none: it is not given
     std::optional<double> mean_drafts = {}, measured_drafts = {};  // given, and in a file of a run
     std::optional<int> draft_length = {};  // with which these means were measured; none: the method's
   };
@@ -123,7 +123,7 @@ class Acceptance {
   Acceptance of_run(std::optional<double> drafts) const;
 
  private:
-  // The windows of a method that drafts ahead, or the reason why this form does not apply. For a trace its mean length
+  // The windows of a method that has them, or the reason why this form does not apply. For a trace its mean length
   // is used.
   std::variant<DraftAhead, std::string> window(const BuiltMethod&) const;
   std::optional<DraftCounts> counts_of_mean(const BuiltMethod&) const;

@@ -27,7 +27,9 @@ class Pearl : public Method {
   bool static_plan() const override { return false; }
   int depth() const override { return window_ - 1; }
   int drafts_of_hit() const override { return window_ - 1; }
-  int drafts_ahead() const override { return window_; }
+  bool drafts_while_verifying() const override { return true; }
+  int entries_ahead() const override { return window_; }
+  int window() const override { return window_; }
   void extend(Ops& ops, const Session& s, const Committed& c) override {
     if (c.prefill) draft_.prefill(ops, s, c);
   }

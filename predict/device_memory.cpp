@@ -105,7 +105,8 @@ ServerMemory server_memory(Recordings& recordings, const Setup& s, const MethodC
     memory.states = {e.state_pool / (1 + e.state_pool), state, states * state};
   }
   if (apart)
-    memory.drafter = {s.gpu_memory_utilization * r.drafter_device->device->memory - all.draft_weights - all.activations,
+    memory.drafter = {s.gpu_memory_utilization * r.drafter_device->device->memory - all.draft_weights -
+                          all.activations - 1.0 * max_num_seqs * r.method().entries_ahead() * drafters,
                       drafters};
   return memory;
 }
@@ -120,7 +121,7 @@ Footprints footprints(const PricedMethod& method, const PricedStep& priced, cons
   for (const Cache& c : r.decoder.ops.caches()) {
     const int kept = std::min(text, slides(c).value_or(text));
     const bool drafters = !r.decoder.target.owns(c);
-    const int lookahead = priced.slots + (drafters ? r.method().drafts_ahead() : 0);
+    const int lookahead = priced.slots + (drafters ? r.method().entries_ahead() : 0);
     const int shared = s.shared_prefix.whole_blocks() - (text - kept);  // of the tokens that are kept
     const double copies = std::max(0, sequences - s.shared_prefix.groups);
     const double slots =

@@ -35,7 +35,7 @@ std::variant<double, Mistake> EmittedTokens::mean_length(const Output& o) const 
   }
   if (auto wrong = acceptance.wrong_drafts(built(o)))
     return Mistake{"/acceptance" + wrong->pointer, std::move(wrong->text)};
-  if (acceptance.table() == nullptr || method_.drafts_ahead() > 0) return at_context(o, 0);
+  if (acceptance.table() == nullptr || method_.window() > 0) return at_context(o, 0);
   double mean = 0;
   for (const auto& [context, share] : contexts(o, {})) {
     const auto length = at_context(o, context);
@@ -48,7 +48,7 @@ std::variant<double, Mistake> EmittedTokens::mean_length(const Output& o) const 
 
 std::optional<std::string> EmittedTokens::extrapolated(const Output& o) const {
   const AcceptanceTable* table = choice_.acceptance.table();
-  if (table == nullptr || method_.drafts_ahead() > 0 || method_.usual_depth() == 0) return std::nullopt;
+  if (table == nullptr || method_.window() > 0 || method_.usual_depth() == 0) return std::nullopt;
   return table->extrapolated(o.prompt_tokens, o.prompt_tokens + o.output_tokens, method_.usual_depth());
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The price of a step whose drafter runs on the target's device or on one of its own. Two devices either alternate,
-// because drafting waits for the verification, or work concurrently, on a window and the next one:
+// because drafting waits for the verification, or work concurrently, on a step and the next one:
 //
-//   in turn  step = draft + verify + two messages      ahead  step = max(draft, verify) + an exchange of messages
+//   in turn  step = draft + verify + messages      ahead  step = max(draft, verify) + messages
 //
 // For concurrent devices the breakdown is that of the longer side, for which the step waits.
 #pragma once

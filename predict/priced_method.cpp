@@ -30,11 +30,11 @@ PricedMethod::PricedMethod(std::shared_ptr<RecordedMethod> recorded, Stack targe
 // ---- steps
 
 // Between a drafter's device and the target's go token ids alone: the drafts of all sequences, and what the target
-// emits. Where both sides work at the same time they meet once, and both messages are under way together.
-static Seconds messages(const DrafterDevice& d, int sequences, int drafts, bool ahead) {
+// emits. A window does not depend on what the target emits, so that both messages are under way together.
+static Seconds messages(const DrafterDevice& d, int sequences, int drafts, bool window) {
   const auto ids = [&](int each) { return bytes_of(DType::int32, 1.0 * sequences * each); };
-  const Seconds to_target = d.message(ids(drafts)), to_drafter = d.message(ids(ahead ? drafts : drafts + 1));
-  return ahead ? std::max(to_target, to_drafter) : to_target + to_drafter;
+  const Seconds to_target = d.message(ids(drafts)), to_drafter = d.message(ids(window ? drafts : drafts + 1));
+  return window ? std::max(to_target, to_drafter) : to_target + to_drafter;
 }
 
 PricedMethod::BatchRows PricedMethod::usual_rows(int sequences, const StepOutline& outline) const {
@@ -68,12 +68,12 @@ Seconds PricedMethod::time_in(const StepMode& mode, int sequences, double length
 PlacedStep PricedMethod::placed(const StepOutline& outline, const BatchRows& rows) const {
   const Speculation speculation = method().speculation();
   if (!drafters_) return StepPrice(outline, device(), running(outline, rows), speculation);
-  const bool ahead = method().drafts_ahead() > 0;
-  const int drafts = ahead ? method().drafts_ahead() : outline.verified_rows - 1;
+  const bool window = method().window() > 0;
+  const int drafts = window ? method().window() : outline.verified_rows - 1;
   return {
       StepPrice(outline.part(StepOutline::Part::target), device(), running(outline, rows), speculation),
       {StepPrice(outline.part(StepOutline::Part::drafter), *drafters_->device, *drafters_->engine, Speculation::off),
-       messages(*recorded_->drafter_device, rows.sequences, drafts, ahead), ahead}};
+       messages(*recorded_->drafter_device, rows.sequences, drafts, window), method().drafts_while_verifying()}};
 }
 
 ExpectedStep PricedMethod::expected_step(int sequences, const DraftCounts& counts) const {

@@ -54,7 +54,7 @@ void refuse_method(Sweep& sweep, const Point& p, Mistakes& all) {
   setup.parallel = {};
   const Method& built = sweep.recordings().method(setup, m);
   const int depth = built.usual_depth();
-  const bool chain = sweep.recordings().chain_length(setup, m) && built.drafts_ahead() == 0;
+  const bool chain = sweep.recordings().chain_length(setup, m) && built.window() == 0;
   const bool by_length = m.acceptance.table() != nullptr && m.acceptance.table()->by_length();
   const ServingChoice& c = s.serving->choices[p.serving];
   if (depth > 0)

@@ -71,6 +71,59 @@ TEST_CASE("where it drafts ahead, a step is as long as the longer side, and both
   CHECK(one.step_time > fast.step_time + 0.9 * (fast.drafter->busy * fast.step_time));
 }
 
+TEST_CASE("where drafts are prepared for outcomes, a step is as long as the longer side and two messages") {
+  const auto at = [](const std::string& own, double hits = 0.8) {
+    return prediction(with_method(
+        R"({"name": "ssd", "draft": "llama-3.2-1b", "draft_length": 2, "acceptance": {"rate": 0.8, "hit_share": )" +
+        std::to_string(hits) + "}" + (own.empty() ? "" : R"(, "drafter_device": )" + own) + "}"));
+  };
+  const Prediction near = at(kNear);
+  CHECK((at(at_latency("1 ms")).step_time - near.step_time).value == Approx(2e-3));
+  CHECK(near.acceptance_length == Approx(1 + 0.8 * (iid_chain_length(0.8, 2) - 1)));
+  CHECK(near.verified_rows == 3);
+
+  // An 8B target on an H100 verifies for longer than a 1B network beside it needs for three passes, but an L4 needs
+  // longer, with and without hits.
+  const std::string l4 = R"({"device": "l4", "latency": "0 s"})";
+  const Prediction fast = at(kNear, 1), slow = at(l4, 1);
+  CHECK(fast.breakdown.of(Phase::draft) == Seconds{});
+  CHECK(fast.breakdown.of(Phase::verify).value > 0);
+  CHECK(fast.drafter->busy < 1);
+  CHECK(slow.breakdown.of(Phase::verify) == Seconds{});
+  CHECK(slow.drafter->busy == Approx(1).epsilon(0.01));
+  CHECK(at(l4, 0).step_time.value == Approx(slow.step_time.value).epsilon(0.01));
+  CHECK(at(kNear, 0).step_time < fast.step_time);  // the target computes the root alone
+  // On one device the two follow each other.
+  const Prediction one = at("", 1);
+  CHECK(one.step_time > fast.step_time + 0.9 * (fast.drafter->busy * fast.step_time));
+}
+
+TEST_CASE("the draft network's cache has room for what it prepares") {
+  const auto cache = [](int drafts, int fan_out) {
+    return prediction(with_method(R"({"name": "ssd", "draft": "llama-3.2-1b", "draft_length": )" +
+                                  std::to_string(drafts) + R"(, "fan_out": )" + std::to_string(fan_out) +
+                                  R"(, "acceptance": {"rate": 0.8, "hit_share": 1}, "drafter_device": )" + kNear + "}"))
+        .drafter->memory.draft_cache;
+  };
+  // 768 tokens and (K + 1) (1 + K F) rows in blocks of 16, of 32 KiB each: 6, and 13 x 145 = 1885.
+  CHECK(cache(2, 1).value == (768 + 16) * 32768.0);
+  CHECK(cache(12, 12).value == (768 + 1888) * 32768.0);
+}
+
+TEST_CASE("outcomes without a hit share are not priced as if all were prepared in silence") {
+  const auto warnings = [](const std::string& acceptance) {
+    return prediction(with_method(R"({"name": "ssd", "draft": "llama-3.2-1b", "draft_length": 4, "acceptance": )" +
+                                  acceptance + "}"))
+        .warnings;
+  };
+  const std::string unknown =
+      "ssd finds no draft in some steps, and \"acceptance\" has no \"hit_share\": every step is "
+      "priced "
+      "with all 4 drafts";
+  CHECK(std::ranges::count(warnings(R"({"rate": 0.8})"), unknown) == 1);
+  CHECK(std::ranges::count(warnings(R"({"rate": 0.8, "hit_share": 1})"), unknown) == 0);
+}
+
 TEST_CASE("a batch whose windows are partly lost verifies fewer rows") {
   const auto at = [](double rate) {
     return prediction(with(R"("batch_size": 64)", drafting("pearl", kNear, R"("draft_length": 8)", rate)));
