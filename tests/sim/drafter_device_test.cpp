@@ -52,6 +52,18 @@ TEST_CASE("a sequence needs room in both caches: the smaller pool counts") {
   CHECK(10 * blocks(pearl("rtx-3060")) < 7 * blocks(pearl("h100-sxm")));
 }
 
+TEST_CASE("what each sequence prepares ahead takes room from the drafter's pool") {
+  const auto blocks = [](int drafts, int fan_out) {
+    return served(with(kLoop, R"({"name": "ssd", "draft": "llama-3.2-1b", "draft_length": )" + std::to_string(drafts) +
+                                  R"(, "fan_out": )" + std::to_string(fan_out) +
+                                  R"(, "acceptance": {"rate": 0.8, "hit_share": 0.8}, "drafter_device":
+                                     {"device": "rtx-3060", "latency": "20 us"}})"))
+        .kv_blocks;
+  };
+  // 8 sequences, blocks of 16 entries: (K + 1) (1 + K F) entries of each, 40 and 144, of which 12 are rows of one pass.
+  CHECK(blocks(3, 3) - blocks(11, 1) == Approx(8 * (144 - 40) / 16.0).margin(1));
+}
+
 TEST_CASE("a drafter's own device counts among the devices, with its price") {
   const ServingResult r = served(with(kLoop + R"(, "replicas": 2, "prices": {"h100-sxm": 3, "l4": 1})", pearl("l4")));
   CHECK(r.servers == 2);
