@@ -142,6 +142,19 @@ class Reference(unittest.TestCase):
             self.assertIn(" | " + " | ".join(cells) + " |", page, one["method"])
             self.assertEqual([found["kind"] for found in one["held_out"]], list(load("record_traces").KINDS))
 
+    def test_docs_have_the_sampled_traces(self):
+        root = FOLDER.parent.parent
+        page, kinds = (root / "docs/explanation/traces.md").read_text(), load("record_traces").KINDS
+        methods = sorted({f.parent for f in (root / "data/traces/reference").glob("*/*-sampled.jsonl.gz")})
+        self.assertGreater(len(methods), 5)
+        for method in methods:
+            means = []
+            for kind in kinds:
+                lines = gzip.open(method / (kind + "-sampled.jsonl.gz"), "rt").read().splitlines()
+                steps = [n for line in lines if '"prompt"' in line for n in json.loads(line)["steps"]]
+                means.append("%.2f" % (sum(steps) / len(steps)))
+            self.assertIn("| `%s` | %s |" % (method.name, " | ".join(means)), page)
+
     def test_docs_have_the_whole_loop(self):
         root = FOLDER.parent.parent
         page = (root / "docs/explanation/traces.md").read_text()
