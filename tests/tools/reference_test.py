@@ -6,6 +6,7 @@ import gzip
 import importlib.machinery
 import importlib.util
 import json
+import math
 import pathlib
 import stat
 import subprocess
@@ -141,6 +142,17 @@ class Reference(unittest.TestCase):
             cells += ["%.2f" % found["tokens_per_step"] for found in one["held_out"]] + ["%.1f min" % one["minutes"]]
             self.assertIn(" | " + " | ".join(cells) + " |", page, one["method"])
             self.assertEqual([found["kind"] for found in one["held_out"]], list(load("record_traces").KINDS))
+
+    def test_drafters_that_ship_are_those_of_the_traces(self):
+        for folder in sorted((FOLDER / "drafters").iterdir()):
+            with self.subTest(folder.name):
+                file = folder / "model.safetensors"
+                self.assertLess(file.stat().st_size, 16 << 20)
+                with file.open("rb") as stored:
+                    header = json.loads(stored.read(int.from_bytes(stored.read(8), "little")))
+                stored = sum(math.prod(t["shape"]) for t in header.values() if t.get("dtype") == "BF16")
+                training = json.loads((folder / "training.json").read_text())
+                self.assertEqual((training["method"], training["parameters"]), (folder.name, stored))
 
     def test_docs_have_the_sampled_traces(self):
         root = FOLDER.parent.parent
