@@ -89,5 +89,6 @@ class Batch:
         """Cross entropy between the target's distribution and `logits` [chosen, words], and the share of the chosen rows
         whose best token is the target's."""
         wanted = self.wanted(ahead, rows)
-        loss = -(wanted * logits.float().log_softmax(-1)).sum(-1).mean()
-        return loss, (logits.argmax(-1) == wanted.argmax(-1)).float().mean().item()
+        number = max(1, len(wanted))  # a batch may have no such row
+        loss = -(wanted * logits.float().log_softmax(-1)).sum() / number
+        return loss, (logits.argmax(-1) == wanted.argmax(-1)).sum().item() / number

@@ -191,7 +191,7 @@ class Cllm(Grouped):
     network shall predict what it predicts behind the right tokens. Blocks are of text that the target would write itself.
     The trajectory is that of the network in training, and its loss weighs as much as the one against the original's
     predictions (theirs: a tenth)."""
-    ahead, positions, share = 0, 16, 1 / 16
+    ahead, positions = 0, 16
     most_settled = 3  # iterations of a block before its loss
     options = {"block": positions}
 
