@@ -204,8 +204,8 @@ void add_calibrate(CLI::App& app, Action& chosen) {
                    "for step tables and --served: the measured network, as a name, a file or a folder with\n"
                    "its config.json");
   verb->add_option("--library", o->library,
-                   "the library whose products and experts were timed, as an engine's profile names it (\"kernels\"):\n"
-                   "its fits are added to those of the device's file under \"libraries\"")
+                   "the library whose products, experts or state spaces were timed, as an engine's profile names it\n"
+                   "(\"kernels\"): its fits are added to those of the device's file under \"libraries\"")
       ->check(CLI::Validator(
           [](const std::string& name) { return name.empty() ? std::string("must not be empty") : std::string(); },
           "NAME"));

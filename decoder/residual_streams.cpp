@@ -6,15 +6,10 @@ namespace draftline {
 
 namespace {
 
-// What mixes streams reads all of them, and a matrix of theirs in fp32.
-PricedAlone mixing(std::string_view name, const LayerShape& s, std::vector<Tensor> reads, PassRef pass, bool back) {
+PricedAlone mixing(std::string_view name, const LayerShape& s, std::vector<Tensor> reads, PassRef pass, bool spreads) {
   const Tensor row = reads.front();
-  const double streams = 1.0 * row.rows * s.stream_columns(), weights = 1.0 * s.stream_columns() * s.stream_weights();
-  const Bytes all = bytes_of(row.dtype, streams);
-  Copy k{.read = all, .written = row.bytes()};
-  if (back) k = {.read = all + row.bytes(), .written = all};
-  else k.read += bytes_of(DType::fp32, weights), k.flops = Flops{2.0 * row.rows * weights};
-  k.format = row.dtype;
+  const StreamMix k{
+      .rows = row.rows, .hidden = s.hidden, .streams = s.streams, .activations = row.dtype, .spreads = spreads};
   return {name, std::move(reads), {}, pass, k, {}, row};
 }
 

@@ -108,6 +108,13 @@ Work work(const SelectiveScan& k) {
           bytes_of(k.activations, rows * columns) + states_written(k) * state_bytes(k)};
 }
 
+Work work(const StreamMix& k) {
+  const double matrix = 1.0 * k.streams * k.hidden * k.mixes();
+  const Bytes row = bytes_of(k.activations, 1.0 * k.rows * k.hidden), all = k.streams * row;
+  if (k.spreads) return {Flops{}, all + row, all};
+  return {Flops{2 * k.rows * matrix}, 2.0 * all + bytes_of(DType::fp32, matrix), row};
+}
+
 Work work(const Kernel& kernel, Span span) {
   return std::visit(
       [&](const auto& k) {

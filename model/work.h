@@ -169,6 +169,7 @@ struct CausalConvolution {
   bool prompts = false;    // no rows precede the pass, and the last ones alone are kept; else all are
   Bytes index_bytes = {};  // row starts, slots, lengths
   bool bias = false;
+  bool state_space = false;  // before a selective scan, for which a library may have another kernel
   bool operator==(const CausalConvolution&) const = default;
 };
 
@@ -203,6 +204,17 @@ struct SelectiveScan {
 };
 Bytes state_bytes(const SelectiveScan&);  // of one sequence
 
+// Several residual streams around a sublayer (hyper-connections): they join in what it reads, or its result is spread
+// over them. They join in two kernels, both of which read the streams: a product with a matrix in fp32, which has a
+// column for each of a row's mixes, and a weighted sum.
+struct StreamMix {
+  int rows = 0, hidden = 0, streams = 0;
+  DType activations = DType::bf16;
+  bool spreads = false;
+  constexpr int mixes() const { return (2 + streams) * streams; }  // weights of one row, for one sublayer
+  bool operator==(const StreamMix&) const = default;
+};
+
 // The states that a recurrence reads and writes.
 template <class Recurrence>
 constexpr int states_read(const Recurrence& k) {
@@ -213,8 +225,8 @@ constexpr int states_written(const Recurrence& k) {
   return k.prompts ? k.sequences : k.rows;
 }
 
-using Kernel =
-    std::variant<Gemm, Attention, Copy, CollectiveCall, ExpertMlp, CausalConvolution, DeltaRule, SelectiveScan>;
+using Kernel = std::variant<Gemm, Attention, Copy, CollectiveCall, ExpertMlp, CausalConvolution, DeltaRule,
+                            SelectiveScan, StreamMix>;
 
 Bytes weight_bytes(DType, double elements, double scale_bits = 0);  // scale_bits: of their scales, for each
 Work work(const Gemm&);
@@ -225,6 +237,7 @@ Work work(const ExpertMlp&);
 Work work(const CausalConvolution&);
 Work work(const DeltaRule&);
 Work work(const SelectiveScan&);
+Work work(const StreamMix&);
 Work work(const Kernel&, Span);
 
 }  // namespace draftline

@@ -41,6 +41,9 @@ struct ShapeText {
     return std::to_string(k.rows) + " rows of " + std::to_string(k.sequences) + " sequences, " +
            std::to_string(k.heads) + " states of " + joined({k.state_dim, k.head_dim});
   }
+  std::string operator()(const StreamMix& k) const {
+    return std::to_string(k.rows) + " rows of " + joined({k.streams, k.hidden}) + " streams";
+  }
   std::string operator()(const ExpertMlp& k) const {
     return joined({k.rows, k.hidden, k.intermediate}) + " " + std::string(name(k.weights)) + ", " +
            std::to_string(k.per_token) + " of " + std::to_string(k.experts) + " experts";

@@ -14,7 +14,8 @@ Kernel Convolve::work(const Tape& tape) const {
                            .activations = x.dtype,
                            .prompts = p.rows.prompts,
                            .index_bytes = p.index_bytes(),
-                           .bias = bias.has_value()};
+                           .bias = bias.has_value(),
+                           .state_space = cache.form.state_space};
 }
 
 Kernel GatedDeltaRule::work(const Tape& tape) const {

@@ -68,6 +68,7 @@ struct GpuPricer::TimeOf {
   Seconds operator()(const CausalConvolution& k) const { return launched(gpu_time(device(), k), k); }
   Seconds operator()(const DeltaRule& k) const { return launched(gpu_time(device(), k), k); }
   Seconds operator()(const SelectiveScan& k) const { return launched(gpu_time(device(), k), k); }
+  Seconds operator()(const StreamMix& k) const { return launched(gpu_time(device(), k), k); }
   Seconds operator()(const Attention&) const { raise_bug("attention varies with the context"); }
 };
 

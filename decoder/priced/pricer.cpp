@@ -64,6 +64,7 @@ KernelKind kind_of(const Kernel& kernel) {
     KernelKind operator()(const CausalConvolution&) const { return KernelKind::elementwise; }
     KernelKind operator()(const DeltaRule&) const { return KernelKind::recurrence; }
     KernelKind operator()(const SelectiveScan&) const { return KernelKind::recurrence; }
+    KernelKind operator()(const StreamMix&) const { return KernelKind::elementwise; }
   };
   return std::visit(Kind{}, kernel);
 }

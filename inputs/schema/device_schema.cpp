@@ -93,6 +93,16 @@ Json delta_net_fits() {
               needed("prompt_rule", object(keys_of_fit<ChunkFit>()), "the rule over a prompt, in chunks")});
 }
 
+Json state_space_fits() {
+  return fit({needed("convolution", object(keys_of_fit<StreamFit>()), "of a decode step"),
+              needed("prompt_convolution", object(keys_of_fit<ChunkFit>()), "of a prompt, in chunks")});
+}
+
+Json residual_streams_fits() {
+  const Json stream = object(keys_of_fit<StreamFit>());
+  return fit({needed("join", stream, "before a sublayer"), needed("spread", stream, "after a sublayer")});
+}
+
 Json power() {
   return fit({needed("idle_watts", number(0, 1e4), "power without work"),
               needed("picojoules_per_flop", number(0, 1e3), "energy of a FLOP with operands of 16 bits"),
@@ -117,7 +127,9 @@ Keys products_and_experts(const Block& block) {
 
 Json libraries() {
   const auto as_it_is = [](const Json& own) { return own; };
-  Json own = map(object(products_and_experts(as_it_is) + Keys{optional("gemm", fit(gemm()), "products in 16 bits")}));
+  Json own = map(object(products_and_experts(as_it_is) +
+                        Keys{optional("gemm", fit(gemm()), "products in 16 bits"),
+                             optional("state_space", state_space_fits(), "convolutions of state spaces")}));
   return own_or_borrowed(own);
 }
 
@@ -129,6 +141,8 @@ Json gpu() {
                   optional("decode_attention", former(own_or_borrowed(decode_attention())), "decode of one library"),
                   optional("prefill_attention", former(own_or_borrowed(prefill_attention())), "prefill of one library"),
                   optional("delta_net", own_or_borrowed(delta_net_fits()), "gated delta networks"),
+                  optional("state_space", own_or_borrowed(state_space_fits()), "convolutions of state spaces"),
+                  optional("residual_streams", own_or_borrowed(residual_streams_fits()), "several residual streams"),
                   optional("power", own_or_borrowed(power()), "power at full clock"),
                   optional("libraries", libraries(), "fits of other libraries, by name")} +
              products_and_experts(own_or_borrowed));

@@ -134,9 +134,12 @@ OrderedJson with_known_kernels(const OrderedJson& known, OrderedJson measured, b
 
 // What was not measured stays as the device's file has it, or as it was transferred from a relative.
 void put_fits(OrderedJson& fits, const CalibrationInput& o, const GpuCalibration& c) {
-  const auto put = [&](const std::string& key, const FitQuality& quality, const auto& fit) {
+  const auto block_of = [&](const std::string& key, const FitQuality& quality, bool with_spread) -> OrderedJson& {
     OrderedJson& of_library = o.library.empty() ? fits : fits["libraries"][o.library];
-    OrderedJson& block = of_library[key] = certificate(o, quality, o.library.empty());
+    return of_library[key] = certificate(o, quality, with_spread);
+  };
+  const auto put = [&](const std::string& key, const FitQuality& quality, const auto& fit) {
+    OrderedJson& block = block_of(key, quality, o.library.empty());
     add_fields(block, fit, in_us);
     if constexpr (requires { fit.tiles; })
       if (fit.tiles != GemmTiles::fastest) block["tiles"] = name_of(kGemmTiles, fit.tiles);
@@ -167,6 +170,16 @@ void put_fits(OrderedJson& fits, const CalibrationInput& o, const GpuCalibration
     add_fields(block["prompt_convolution"], c.delta_net->prompt_convolution, in_us);
     add_fields(block["prompt_rule"], c.delta_net->prompt_rule, in_us);
   }
+  if (c.state_space) {
+    OrderedJson& block = block_of("state_space", c.of_state_space, false);
+    add_fields(block["convolution"], c.state_space->convolution, in_us);
+    add_fields(block["prompt_convolution"], c.state_space->prompt_convolution, in_us);
+  }
+  if (c.residual_streams) {
+    OrderedJson& block = fits["residual_streams"] = certificate(o, c.of_residual_streams, false);
+    add_fields(block["join"], c.residual_streams->join, in_us);
+    add_fields(block["spread"], c.residual_streams->spread, in_us);
+  }
   for (const auto& narrow : c.narrow_gemms) put(gemm_key(narrow.format), narrow.quality, narrow.fit);
   for (const auto& narrow : c.narrow_experts) put(experts_key(narrow.format), narrow.quality, narrow.fit);
 }
@@ -181,6 +194,8 @@ std::vector<FitQuality> qualities(const GpuCalibration& c) {
   if (c.copy) all.push_back(c.of_copy);
   if (c.experts) all.push_back(c.of_experts);
   if (c.delta_net) all.push_back(c.of_delta_net);
+  if (c.state_space) all.push_back(c.of_state_space);
+  if (c.residual_streams) all.push_back(c.of_residual_streams);
   for (const auto& narrow : c.narrow_gemms) all.push_back(narrow.quality);
   for (const auto& narrow : c.narrow_experts) all.push_back(narrow.quality);
   for (const LinkCalibration& l : c.links) all.push_back(l.quality);

@@ -68,6 +68,23 @@ MeasuredPoint described(const ExpertPoint& p) {
                 {"per_token", p.per_token}},
                p.time);
 }
+MeasuredPoint described(const CausalConvolution& k, Seconds time) {
+  return point(k.prompts ? "convolution, prompts" : "convolution, a step",
+               {{"sequences", k.sequences}, {"rows", k.rows}, {"columns", k.columns}}, time);
+}
+MeasuredPoint described(const DeltaRule& k, Seconds time) {
+  return point(
+      k.prompts ? "delta rule, prompts" : "delta rule, a step",
+      {{"sequences", k.sequences}, {"rows", k.rows}, {"key_heads", k.key_heads}, {"value_heads", k.value_heads}}, time);
+}
+MeasuredPoint described(const DeltaNetPoint& p) {
+  return std::visit([&](const auto& k) { return described(k, p.time); }, p.kernel);
+}
+MeasuredPoint described(const StateSpacePoint& p) { return described(p.kernel, p.time); }
+MeasuredPoint described(const StreamMixPoint& p) {
+  return point(p.kernel.spreads ? "residual streams, spread" : "residual streams, joined",
+               {{"rows", p.kernel.rows}, {"hidden", p.kernel.hidden}, {"streams", p.kernel.streams}}, p.time);
+}
 MeasuredPoint described(const LinkTable& table, const LinkPoint& p) {
   const auto bytes = static_cast<int>(std::min(p.message.value, double{1 << 30}));
   return point(table.collective == Collective::all_reduce ? "all_reduce" : "all_gather",
@@ -155,6 +172,11 @@ std::vector<ComparedPoint> compare_devices(const KernelTimes& times, const std::
     compared.add(times.narrow_gemms[at(format)], more);
     if (both_have(operands_of(format))) compared.add(times.narrow_experts[at(format)], more);
   }
+  const auto both = [&](const auto& has) { return has(first.gpu()) && has(second.gpu()); };
+  if (both([](const GpuModel& g) { return g.delta_net.has_value(); })) compared.add(times.delta_nets);
+  if (both([](const GpuModel& g) { return g.state_space || g.delta_net; }))
+    compared.add(times.state_spaces, " of state spaces");
+  if (both([](const GpuModel& g) { return g.residual_streams.has_value(); })) compared.add(times.residual_streams);
   for (const LinkTable& table : times.links) compared.add(table);
   return std::move(compared.all);
 }

@@ -1,23 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/calibration/delta_net_fit.h"
 
-#include <cmath>
 #include <cstdint>
 
-#include "core/errors.h"
-#include "core/int_indexed.h"
-#include "model/calibration/coefficient_fit.h"
+#include "model/calibration/part_fit.h"
 #include "model/calibration/table_cells.h"
 #include "model/kernels/gpu_delta_net_time.h"
 
 namespace draftline {
 namespace {
-
-// What calls of one shape leave in L2 for the next: states; rows and what a convolution kept of them.
-Bytes resident(const CausalConvolution& k) {
-  return bytes_of(k.activations, 2.0 * k.columns * (k.prompts ? k.rows : k.rows + k.sequences * (k.kernel - 1)));
-}
-Bytes resident(const DeltaRule& k) { return k.sequences * state_bytes(k); }
 
 bool of_prompts(const DeltaNetPoint& p) {
   return std::visit([](const auto& k) { return k.prompts; }, p.kernel);
@@ -32,47 +23,31 @@ std::vector<DeltaNetPoint> calls_of(const std::vector<DeltaNetPoint>& all, bool 
   return points;
 }
 
-// Fits `part`, a member of DeltaNetFit, to the points of the kernel that it prices.
-template <class Part>
-void fit_part(DeltaNetFit& fit, Part DeltaNetFit::*part, const std::string& prefix,
-              const std::vector<DeltaNetPoint>& points, const Device& datasheet, FitSpread* spread) {
-  constexpr double kHold = 0.01;
-  if (points.empty()) throw InputErrors("delta networks: no measured point of " + prefix);
-  std::vector<Coefficient> coefficients;
-  add_coefficients(coefficients, Part{}, kHold, prefix + ".");
-  DeltaNetFit tried = fit;
-  const FittedValues best =
-      fitted(coefficients, {}, std::ssize(points), [&](const std::vector<double>& values, Eigen::VectorXd& errors) {
-        tried.*part = fit_of_values<Part>(values);
-        set_log_errors(errors, points, [&](const DeltaNetPoint& p) { return predicted(tried, datasheet, p); });
-      });
-  fit.*part = fit_of_values<Part>(best.values);
-  if (spread == nullptr) return;
-  spread->names.insert(spread->names.end(), best.spread.names.begin(), best.spread.names.end());
-  spread->covariance.insert(spread->covariance.end(), best.spread.covariance.begin(), best.spread.covariance.end());
-}
-
 }  // namespace
 
+Bytes left_in_l2(const CausalConvolution& k) {
+  return bytes_of(k.activations, 2.0 * k.columns * (k.prompts ? k.rows : k.rows + k.sequences * (k.kernel - 1)));
+}
+Bytes left_in_l2(const DeltaRule& k) { return k.sequences * state_bytes(k); }
+
 Seconds predicted(const DeltaNetFit& f, const Device& d, const DeltaNetPoint& p) {
-  return std::visit([&](const auto& k) { return delta_net_time(f, d, k, resident(k)); }, p.kernel);
+  return std::visit([&](const auto& k) { return delta_net_time(f, d, k, left_in_l2(k)); }, p.kernel);
 }
 Seconds predicted(const Device& d, const DeltaNetPoint& p) { return predicted(*d.gpu().delta_net, d, p); }
 
 DeltaNetFit fit_delta_net(const std::vector<DeltaNetPoint>& points, const Device& d, FitSpread* spread) {
   if (spread != nullptr) *spread = {};
+  const PartFitting fit_part{"delta networks", d, spread};
   DeltaNetFit fit;
-  fit_part(fit, &DeltaNetFit::rule, "rule", calls_of<DeltaRule>(points, false), d, spread);
-  fit_part(fit, &DeltaNetFit::convolution, "convolution", calls_of<CausalConvolution>(points, false), d, spread);
-  fit_part(fit, &DeltaNetFit::prompt_convolution, "prompt_convolution", calls_of<CausalConvolution>(points, true), d,
-           spread);
-  fit_part(fit, &DeltaNetFit::prompt_rule, "prompt_rule", calls_of<DeltaRule>(points, true), d, spread);
+  fit_part(fit, &DeltaNetFit::rule, "rule", calls_of<DeltaRule>(points, false));
+  fit_part(fit, &DeltaNetFit::convolution, "convolution", calls_of<CausalConvolution>(points, false));
+  fit_part(fit, &DeltaNetFit::prompt_convolution, "prompt_convolution", calls_of<CausalConvolution>(points, true));
+  fit_part(fit, &DeltaNetFit::prompt_rule, "prompt_rule", calls_of<DeltaRule>(points, true));
   return fit;
 }
 
 DeltaNetTable read_delta_net_table(const Csv& t) {
   constexpr Seconds kMillisecond{1e-3};
-  constexpr int kLeastPromptRows = 16;
   const auto kernel = t.column("kernel_source"), sequences = t.column("batch_size"), rows_each = t.column("seq_len"),
              width = t.column("d_conv"), key_heads = t.column("num_k_heads"), key_dim = t.column("head_k_dim"),
              value_heads = t.column("num_v_heads"), value_dim = t.column("head_v_dim"), time = t.column("latency");
@@ -102,7 +77,7 @@ DeltaNetTable read_delta_net_table(const Csv& t) {
     if (rule.prompts || name.starts_with("fused_recurrent_gated_delta_rule")) p.kernel = rule;
     else if (convolution.prompts || name == "causal_conv1d_update") p.kernel = convolution;
     else t.fail(i, "an unknown kernel of delta networks");
-    if (convolution.prompts && rule.widest < kLeastPromptRows) {
+    if (convolution.prompts && rule.widest < kLeastConvolvedPrompt) {
       ++table.short_prompts;
       continue;
     }

@@ -18,6 +18,10 @@ struct DeltaNetPoint {
   int key_heads = 0, value_heads = 0;  // points of one layout of heads are left out together
 };
 
+// What calls of one shape leave in L2 for the next: states; rows and what a convolution kept of them.
+Bytes left_in_l2(const CausalConvolution&);
+Bytes left_in_l2(const DeltaRule&);
+
 Seconds predicted(const DeltaNetFit&, const Device& datasheet, const DeltaNetPoint&);
 Seconds predicted(const Device&, const DeltaNetPoint&);  // of a GPU with a fit of delta networks
 
@@ -25,8 +29,9 @@ Seconds predicted(const Device&, const DeltaNetPoint&);  // of a GPU with a fit 
 DeltaNetFit fit_delta_net(const std::vector<DeltaNetPoint>&, const Device& datasheet, FitSpread* spread = nullptr);
 
 // A table of aiconfigurator (gdn.csv; milliseconds) with the heads of one rank. Its kernels are those that vLLM 0.24
-// runs; a decode step's keeps its state in fp32. Convolutions of prompts below 16 rows, which take another way, are
-// left out.
+// runs; a decode step's keeps its state in fp32. Convolutions of prompts of few rows, which take another way, are left
+// out.
+inline constexpr int kLeastConvolvedPrompt = 16;
 struct DeltaNetTable {
   std::vector<DeltaNetPoint> points;
   int short_prompts = 0;  // rows left out

@@ -33,6 +33,8 @@ int fold_of(const GemmPoint& p) { return fold_of(p.out, p.in); }
 int fold_of(const AttentionPoint& p) { return fold_of(p.heads, p.kv_heads); }
 int fold_of(const ExpertPoint& p) { return fold_of(p.hidden, p.whole, p.experts, p.per_token); }
 int fold_of(const DeltaNetPoint& p) { return fold_of(p.key_heads, p.value_heads); }
+int fold_of(const StateSpacePoint& p) { return fold_of(p.kernel.columns); }
+int fold_of(const StreamMixPoint& p) { return fold_of(p.kernel.hidden, p.kernel.streams); }
 int fold_of(const CopyPoint& p) { return fold_of(p.bytes.value); }
 
 // Fits four fifths and judges the rest, five times. `fit` puts what it finds into the device.
@@ -65,6 +67,14 @@ void put_experts(Device& d, const std::vector<ExpertPoint>& points, FitSpread* s
 
 void put_delta_net(Device& d, const std::vector<DeltaNetPoint>& points, FitSpread* spread) {
   d.gpu().delta_net = fit_delta_net(points, d, spread);
+}
+
+void put_state_space(Device& d, const std::vector<StateSpacePoint>& points, FitSpread* spread) {
+  d.gpu().state_space = fit_state_space(points, d, spread);
+}
+
+void put_residual_streams(Device& d, const std::vector<StreamMixPoint>& points, FitSpread* spread) {
+  d.gpu().residual_streams = fit_residual_streams(points, d, spread);
 }
 
 // What attention is asked for, by which its errors are told apart.
@@ -253,8 +263,8 @@ KernelTimes kernel_times(const Measured& m, const Device& datasheet) {
 GpuCalibration calibrate_gpu(const KernelTimes& times, const Device& datasheet, const std::string& from) {
   const auto none = [](const auto& points) { return points.empty(); };
   if (times.gemms.empty() && times.attention.empty() && times.copies.empty() && times.links.empty() &&
-      times.experts.empty() && times.delta_nets.empty() &&
-      std::all_of(times.narrow_gemms.begin(), times.narrow_gemms.end(), none) &&
+      times.experts.empty() && times.delta_nets.empty() && times.state_spaces.empty() &&
+      times.residual_streams.empty() && std::all_of(times.narrow_gemms.begin(), times.narrow_gemms.end(), none) &&
       std::all_of(times.narrow_experts.begin(), times.narrow_experts.end(), none))
     throw InputErrors(from + ": has no times of a GPU's kernels in the model's domain");
   GpuCalibration c;
@@ -285,6 +295,16 @@ GpuCalibration calibrate_gpu(const KernelTimes& times, const Device& datasheet, 
     c.of_delta_net =
         put_judged(d, "delta networks", times.delta_nets, times.delta_nets.size(), datasheet, put_delta_net);
     c.delta_net = d.gpu().delta_net;
+  }
+  if (!times.state_spaces.empty()) {
+    c.of_state_space =
+        put_judged(d, "state spaces", times.state_spaces, times.state_spaces.size(), datasheet, put_state_space);
+    c.state_space = d.gpu().state_space;
+  }
+  if (!times.residual_streams.empty()) {
+    c.of_residual_streams = put_judged(d, "residual streams", times.residual_streams, times.residual_streams.size(),
+                                       datasheet, put_residual_streams);
+    c.residual_streams = d.gpu().residual_streams;
   }
   c.narrow_gemms = narrow_fits<GemmFit>(
       "gemm", times.narrow_gemms, kMostGemms, datasheet, gemm_of, [](GpuModel & g) -> auto& { return g.narrow_gemm; });

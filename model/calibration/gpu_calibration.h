@@ -8,6 +8,8 @@
 #include "model/calibration/expert_fit.h"
 #include "model/calibration/kernel_fit.h"
 #include "model/calibration/measured.h"
+#include "model/calibration/residual_streams_fit.h"
+#include "model/calibration/state_space_fit.h"
 
 namespace draftline {
 
@@ -19,6 +21,8 @@ struct KernelTimes {
   std::vector<LinkTable> links;
   std::vector<ExpertPoint> experts;  // of 16-bit operands
   std::vector<DeltaNetPoint> delta_nets;
+  std::vector<StateSpacePoint> state_spaces;
+  std::vector<StreamMixPoint> residual_streams;
   // Times of narrow operands, by format; the datasheet has a rate in each of these formats.
   std::array<std::vector<GemmPoint>, kNarrowFormats.size()> narrow_gemms;
   std::array<std::vector<ExpertPoint>, kNarrowFormats.size()> narrow_experts;
@@ -55,10 +59,12 @@ struct GpuCalibration {
   std::optional<CopyFit> copy;
   std::optional<ExpertFit> experts;
   std::optional<DeltaNetFit> delta_net;
+  std::optional<StateSpaceFit> state_space;
+  std::optional<ResidualStreamsFit> residual_streams;
   std::vector<NarrowCalibration<GemmFit>> narrow_gemms;
   std::vector<NarrowCalibration<ExpertFit>> narrow_experts;
   std::vector<LinkCalibration> links;
-  FitQuality of_gemm, of_copy, of_experts, of_delta_net;
+  FitQuality of_gemm, of_copy, of_experts, of_delta_net, of_state_space, of_residual_streams;
 };
 
 // `datasheet`: its fits, if any, are not used. InputErrors without any times; the text names `from`.

@@ -14,6 +14,8 @@
 #include "model/calibration/expert_tables.h"
 #include "model/calibration/gemm_tables.h"
 #include "model/calibration/kernel_tables.h"
+#include "model/calibration/residual_streams_fit.h"
+#include "model/calibration/state_space_fit.h"
 
 namespace draftline {
 namespace {
@@ -80,10 +82,22 @@ void read_experts(const Csv& t, const TableSetting& s, KernelTimes& times, Exclu
   }
 }
 
+constexpr std::string_view kShortConvolutions =
+    "a convolution of prompts below 16 tokens, for which the kernel takes another way";
 void read_delta_nets(const Csv& t, const TableSetting&, KernelTimes& times, ExcludedRows& excluded) {
   DeltaNetTable table = read_delta_net_table(t);
-  excluded.add("a convolution of prompts below 16 tokens, for which the kernel takes another way", table.short_prompts);
+  excluded.add(kShortConvolutions, table.short_prompts);
   times.delta_nets = std::move(table.points);
+}
+
+void read_state_spaces(const Csv& t, const TableSetting&, KernelTimes& times, ExcludedRows& excluded) {
+  StateSpaceTable table = read_state_space_table(t);
+  excluded.add(kShortConvolutions, table.short_prompts);
+  times.state_spaces = std::move(table.points);
+}
+
+void read_residual_streams(const Csv& t, const TableSetting&, KernelTimes& times, ExcludedRows&) {
+  times.residual_streams = read_residual_streams_table(t);
 }
 
 void add(std::vector<LinkTable>& to, std::vector<LinkTable> more) {
@@ -127,7 +141,9 @@ constexpr std::array kKnown{Known{"gemm", read_gemms},
                             Known{"dense", read_dense},
                             Known{"attention", read_steps},
                             Known{"generation_mla", nullptr, kShortLatent},
-                            Known{"gdn", read_delta_nets}};
+                            Known{"gdn", read_delta_nets},
+                            Known{"mamba2", read_state_spaces},
+                            Known{"mhc_module", read_residual_streams}};
 
 // What a file is a table of: "gemm" of gemm.csv, gemm.csv.gz, gemm_perf.txt and gemm_perf.parquet; none: it is not
 // named like a table.

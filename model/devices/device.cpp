@@ -61,6 +61,16 @@ std::optional<DeltaNetFit> read_delta_net(Reader in) {
                      .prompt_rule = read_part<ChunkFit>(in.at("prompt_rule"))};
 }
 
+std::optional<StateSpaceFit> read_state_space(Reader in) {
+  return StateSpaceFit{.convolution = read_part<StreamFit>(in.at("convolution")),
+                       .prompt_convolution = read_part<ChunkFit>(in.at("prompt_convolution"))};
+}
+
+std::optional<ResidualStreamsFit> read_residual_streams(Reader in) {
+  return ResidualStreamsFit{.join = read_part<StreamFit>(in.at("join")),
+                            .spread = read_part<StreamFit>(in.at("spread"))};
+}
+
 template <class Fit>
 constexpr bool kOptional = false;
 template <class Fit>
@@ -209,6 +219,7 @@ LibraryFits read_library(const std::string& library, const Reader& in) {
   LibraryFits fits{.library = library};
   read_own_fit(in, "gemm", read_gemm_if_any, fits.gemm);
   read_own_fit(in, "experts", read_experts, fits.experts);
+  read_own_fit(in, "state_space", read_state_space, fits.state_space);
   for (const NarrowFormat format : kNarrowFormats) {
     read_own_fit(in, gemm_key(format), read_gemm_if_any, fits.narrow_gemm[format]);
     read_own_fit(in, experts_key(format), read_experts, fits.narrow_experts[format]);
@@ -221,13 +232,14 @@ LibraryFits read_library(const std::string& library, const Reader& in) {
 void read_libraries(const Reader& in, GpuModel& to, Relatives& relatives) {
   const auto take = [&](const GpuModel& gpu, const auto& mark) {
     to.libraries = gpu.libraries;
-    const auto mark_if = [&](auto& fit, TransferredKernel kernel) {
+    const auto mark_if = [&](auto& fit, std::optional<TransferredKernel> kernel) {
       if (fit) mark(fit->origin, kernel);
       suit_memory(fit, mark);
     };
     for (LibraryFits& l : to.libraries) {
       mark_if(l.gemm, TransferredKernel::gemm);
       mark_if(l.experts, TransferredKernel::experts);
+      mark_if(l.state_space, std::nullopt);
       for (const NarrowFormat format : kNarrowFormats) {
         mark_if(l.narrow_gemm[format], TransferredKernel::narrow_gemm);
         mark_if(l.narrow_experts[format], TransferredKernel::experts);
@@ -376,6 +388,9 @@ Device read_device(Reader in, const std::filesystem::path& shipped, int depth) {
   }
   if (fits.has("experts")) read_fit(fits, "experts", read_experts, &GpuModel::experts, gpu, relatives);
   if (fits.has("delta_net")) read_fit(fits, "delta_net", read_delta_net, &GpuModel::delta_net, gpu, relatives);
+  if (fits.has("state_space")) read_fit(fits, "state_space", read_state_space, &GpuModel::state_space, gpu, relatives);
+  if (fits.has("residual_streams"))
+    read_fit(fits, "residual_streams", read_residual_streams, &GpuModel::residual_streams, gpu, relatives);
   if (fits.has("power")) {
     read_fit(fits, "power", read_power, &GpuModel::power, gpu, relatives);
     if (!d.power_watts || gpu.power->idle_watts >= *d.power_watts)

@@ -104,8 +104,8 @@ constexpr std::array<FitField<Stream>, 4> kStream{{
 using Chunk = ChunkFit;
 constexpr std::array<FitField<Chunk>, 6> kChunk{{
     {"fixed", seconds, 0, kAny, 5 * us, 0.1 * us, 100 * us, of<&Chunk::fixed>},
-    {"start", seconds, 0, kAny, 5 * us, 0.05 * us, 100 * us, of<&Chunk::start>},
-    {"chunk", seconds, 0, kAny, 3 * us, 0.05 * us, 50 * us, of<&Chunk::chunk>},
+    {"start", seconds, 0, kAny, 5 * us, 1 * ns, 100 * us, of<&Chunk::start>},
+    {"chunk", seconds, 0, kAny, 3 * us, 1 * ns, 50 * us, of<&Chunk::chunk>},
     {"bandwidth_share", ratio, kTiny, kLarge, 0.8, 0.05, 1.2, of<&Chunk::bandwidth_share>},
     {"blend", ratio, 0.5, 1e3, 2, 1, 20, of<&Chunk::blend>},
     {"wave_softness", ratio, 0, 1, 0.5, 0.01, 1, of<&Chunk::wave_softness>},

@@ -147,7 +147,8 @@ struct StreamFit {
   double l2_share = 1;         // c: share of L2 that keeps data from one call to the next
 };
 
-// The gated delta rule over prompts in chunks of 64 rows: a head's chunks are sequential; heads run in waves of CTAs.
+// CTAs in waves, each of which walks over chunks of rows, one after the other: of the gated delta rule over prompts a
+// head in chunks of 64 rows.
 struct ChunkFit {
   Seconds fixed;
   Seconds start;               // per wave: loading and storing its heads' states
@@ -162,6 +163,20 @@ struct ChunkFit {
 struct DeltaNetFit {
   StreamFit rule, convolution, prompt_convolution;
   ChunkFit prompt_rule;
+  Origin origin{};
+};
+
+// The causal convolutions of state spaces, where a library has other kernels for them than for delta networks
+// (docs/explanation/kernel_model.md, "State spaces"). Of a prompt each column is one CTA, in chunks of 512 rows.
+struct StateSpaceFit {
+  StreamFit convolution;
+  ChunkFit prompt_convolution;
+  Origin origin{};
+};
+
+// The kernels of several residual streams, before and after a sublayer (vLLM: mhc_pre, mhc_post).
+struct ResidualStreamsFit {
+  StreamFit join, spread;
   Origin origin{};
 };
 
@@ -188,13 +203,14 @@ constexpr std::string_view name(NarrowFormat f) { return kNarrowFormatNames[at(f
 template <class Fit>
 using NarrowFits = EnumArray<NarrowFormat, std::optional<Fit>, kNarrowFormats.size()>;
 
-// Fits of products and experts of one library, for engines whose profile names it (Engine::kernels).
+// Fits of products, experts and convolutions of one library, for engines whose profile names it (Engine::kernels).
 struct LibraryFits {
   std::string library;  // "tensorrt_llm"
   std::optional<GemmFit> gemm = {};
   std::optional<ExpertFit> experts = {};
   NarrowFits<GemmFit> narrow_gemm = {};
   NarrowFits<ExpertFit> narrow_experts = {};
+  std::optional<StateSpaceFit> state_space = {};
 };
 
 // Fits of the kernels of a GPU or of a related GPU. operand_fits decides which fit prices a kernel.
@@ -203,12 +219,14 @@ struct GpuModel {
   GemmFit gemm;                                       // for 16-bit operands
   AttentionModel attention;
   CopyFit copy;
-  std::optional<ExpertFit> experts;      // for 16-bit operands; none: grouped GEMMs by the GEMM's fit
-  std::optional<DeltaNetFit> delta_net;  // none: elementwise work of the same bytes
-  std::optional<PowerFit> power;         // none: kernels run at full clock
+  std::optional<ExpertFit> experts;                    // for 16-bit operands; none: grouped GEMMs by the GEMM's fit
+  std::optional<DeltaNetFit> delta_net;                // none: elementwise work of the same bytes
+  std::optional<StateSpaceFit> state_space;            // none: as of delta networks
+  std::optional<ResidualStreamsFit> residual_streams;  // none: elementwise work of the same bytes
+  std::optional<PowerFit> power;                       // none: kernels run at full clock
   NarrowFits<GemmFit> narrow_gemm;
   NarrowFits<ExpertFit> narrow_experts;
-  std::vector<LibraryFits> libraries;  // alternatives to the products' and experts' fits above
+  std::vector<LibraryFits> libraries;  // alternatives to the fits above
   // The relative that lent the fit of GEMMs or of attention; empty: both are the device's own.
   std::string transferred_from() const {
     const AttentionFit& a = attention.fits.front();

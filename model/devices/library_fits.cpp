@@ -45,6 +45,7 @@ Device with_library_fits(Device d, std::string_view library) {
   replace(gpu.experts, fits.experts);
   replace(gpu.narrow_gemm, fits.narrow_gemm);
   replace(gpu.narrow_experts, fits.narrow_experts);
+  replace(gpu.state_space, fits.state_space);
   return d;
 }
 

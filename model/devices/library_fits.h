@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fits of products and experts that hold for an engine: an engine's profile names a library ("kernels"), and a
-// device's file has the fits of libraries that were measured ("libraries").
+// The fits of products, experts and convolutions that hold for an engine: an engine's profile names a library
+// ("kernels"), and a device's file has the fits of libraries that were measured ("libraries").
 #pragma once
 #include <string_view>
 

@@ -76,7 +76,8 @@ const auto kEngine = std::to_array<EngineField>({
       "the same of `step_speculating`"}},
     // kernels
     {{"kernels", &E::kernels, kAny, "",
-      "library of products and experts: the fits that a device's file has for it under `libraries` replace the others "
+      "library of products, experts and state spaces: the fits that a device's file has for it under `libraries` "
+      "replace the others "
       "of the file. Empty, or not measured on the device: the others, mostly of vLLM's kernels. Kernels that unpack "
       "4-bit weights (Marlin's, of vLLM and SGLang) hold for no other library"}},
     // kernels that multiply row by row

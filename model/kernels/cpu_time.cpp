@@ -124,6 +124,7 @@ Seconds cpu_time(const CpuModel& fit, const ExpertMlp& k) {
 Seconds cpu_time(const CpuModel& fit, const CausalConvolution& k) { return cpu_time(fit, as_elementwise(work(k))); }
 Seconds cpu_time(const CpuModel& fit, const DeltaRule& k) { return cpu_time(fit, as_elementwise(work(k))); }
 Seconds cpu_time(const CpuModel& fit, const SelectiveScan& k) { return cpu_time(fit, as_elementwise(work(k))); }
+Seconds cpu_time(const CpuModel& fit, const StreamMix& k) { return cpu_time(fit, as_elementwise(work(k))); }
 
 BytesPerSecond copy_bandwidth(const CpuModel& fit) { return Bytes{1} / fit.elements.byte; }
 

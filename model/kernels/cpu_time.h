@@ -27,6 +27,7 @@ Seconds cpu_time(const CpuModel&, const ExpertMlp&);
 Seconds cpu_time(const CpuModel&, const CausalConvolution&);
 Seconds cpu_time(const CpuModel&, const DeltaRule&);
 Seconds cpu_time(const CpuModel&, const SelectiveScan&);
+Seconds cpu_time(const CpuModel&, const StreamMix&);
 // The rate of moving the bytes that an engine adds to an op.
 BytesPerSecond copy_bandwidth(const CpuModel&);
 

@@ -7,26 +7,34 @@
 
 #include "model/kernels/gpu_time.h"
 #include "model/kernels/kernel_time.h"
+#include "model/kernels/stream_time.h"
 
 namespace draftline {
 namespace {
 
-constexpr int kChunkRows = 64;  // of flash-linear-attention and FlashInfer
+constexpr int kRuleRows = 64;          // of a chunk, in flash-linear-attention and FlashInfer
+constexpr int kConvolutionRows = 512;  // of a chunk, in Mamba's CUDA kernel
 
-Seconds stream_time(const StreamFit& f, const Device& d, Bytes moved, Bytes resident) {
-  const double x = resident / (f.l2_share * d.l2), hits = resident.value > 0 ? 1 / (1 + (x * x) * (x * x)) : 0;
-  const double speed = (1 - hits) / f.bandwidth_share + hits / f.l2_speed;
-  return f.fixed + speed * (moved / d.bandwidth);
+// Each CTA walks over its chunks.
+struct Walk {
+  double ctas, chunks;
+  Bytes moved;  // of all CTAs
+};
+Seconds chunk_time(const ChunkFit& f, const Device& d, const Walk& walk) {
+  const double full = std::max(walk.ctas / d.multiprocessors, 1.0);
+  const double waves = full * std::pow(std::ceil(full) / full, f.wave_softness);
+  const double latency = waves * (f.start.value + walk.chunks * f.chunk.value);
+  return f.fixed + Seconds{smooth_max(latency, (walk.moved / (f.bandwidth_share * d.bandwidth)).value, f.blend)};
 }
 
-// Every head of every sequence is one CTA, which walks over the chunks of its rows.
-Seconds chunk_time(const ChunkFit& f, const Device& d, const DeltaRule& k) {
-  const double heads = 1.0 * k.sequences * k.value_heads;
-  const double full = std::max(heads / d.multiprocessors, 1.0);
-  const double waves = full * std::pow(std::ceil(full) / full, f.wave_softness);
-  const double chunks = std::ceil(1.0 * k.widest / kChunkRows);
-  const double latency = waves * (f.start.value + chunks * f.chunk.value);
-  return f.fixed + Seconds{smooth_max(latency, (work(k).bytes() / (f.bandwidth_share * d.bandwidth)).value, f.blend)};
+// Of each head of each sequence, and of each column of each sequence.
+Walk walk_of(const DeltaRule& k) {
+  return {1.0 * k.sequences * k.value_heads, std::ceil(1.0 * k.widest / kRuleRows), work(k).bytes()};
+}
+Walk walk_of(const CausalConvolution& k) {
+  const double chunks = 1.0 * k.rows / std::max(1, k.sequences) / kConvolutionRows;
+  // Beyond one chunk a CTA has twice the threads and takes two at a time (TensorRT-LLM: causalConv1d.cu).
+  return {1.0 * k.sequences * k.columns, chunks <= 1 ? 1 : 2 * std::ceil(chunks / 2), work(k).bytes()};
 }
 
 // A prompt's scan is five kernels over chunks side by side (mamba_ssm's and vLLM's ssd_combined): sums of the steps,
@@ -59,7 +67,12 @@ Seconds delta_net_time(const DeltaNetFit& f, const Device& d, const CausalConvol
 }
 
 Seconds delta_net_time(const DeltaNetFit& f, const Device& d, const DeltaRule& k, Bytes resident) {
-  return k.prompts ? chunk_time(f.prompt_rule, d, k) : stream_time(f.rule, d, work(k).bytes(), resident);
+  return k.prompts ? chunk_time(f.prompt_rule, d, walk_of(k)) : stream_time(f.rule, d, work(k).bytes(), resident);
+}
+
+Seconds state_space_time(const StateSpaceFit& f, const Device& d, const CausalConvolution& k, Bytes resident) {
+  if (k.prompts) return chunk_time(f.prompt_convolution, d, walk_of(k));
+  return stream_time(f.convolution, d, work(k).bytes(), resident);
 }
 
 template <class Kernel>
@@ -67,7 +80,10 @@ static Seconds by_fit_or_bytes(const Device& d, const Kernel& k) {
   const auto& fit = d.gpu().delta_net;
   return fit ? delta_net_time(*fit, d, k) : gpu_time(d, as_elementwise(work(k)));
 }
-Seconds gpu_time(const Device& d, const CausalConvolution& k) { return by_fit_or_bytes(d, k); }
+Seconds gpu_time(const Device& d, const CausalConvolution& k) {
+  const auto& fit = d.gpu().state_space;
+  return k.state_space && fit ? state_space_time(*fit, d, k) : by_fit_or_bytes(d, k);
+}
 Seconds gpu_time(const Device& d, const DeltaRule& k) { return by_fit_or_bytes(d, k); }
 // No table has a scan. A step reads and writes states as a delta rule's does; a prompt's chunks do not wait for each
 // other as a delta rule's do, so that bytes and FLOP bound it.

@@ -42,6 +42,8 @@ Seconds launch_part(const Device& d, const ExpertMlp& k) {
   return router + 2.0 * gemm_fit(d, operands_of(k)).fit.fixed;
 }
 Seconds launch_part(const Device& d, const CausalConvolution& k) {
+  if (const auto& fit = d.gpu().state_space; k.state_space && fit)
+    return k.prompts ? fit->prompt_convolution.fixed : fit->convolution.fixed;
   const auto& fit = d.gpu().delta_net;
   if (!fit) return d.gpu().copy.fixed;
   return (k.prompts ? fit->prompt_convolution : fit->convolution).fixed;

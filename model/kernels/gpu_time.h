@@ -29,6 +29,7 @@ Seconds gpu_time(const Device&, const ExpertMlp&);
 Seconds gpu_time(const Device&, const CausalConvolution&);
 Seconds gpu_time(const Device&, const DeltaRule&);
 Seconds gpu_time(const Device&, const SelectiveScan&);
+Seconds gpu_time(const Device&, const StreamMix&);
 
 // The part of a kernel's time that does not depend on its size: its launch and its start. Of a layer of experts that is
 // its first kernel's, the router's, because the others' times were measured one behind the other.
@@ -38,6 +39,7 @@ Seconds launch_part(const Device&, const ExpertMlp&);
 Seconds launch_part(const Device&, const CausalConvolution&);
 Seconds launch_part(const Device&, const DeltaRule&);
 Seconds launch_part(const Device&, const SelectiveScan&);
+Seconds launch_part(const Device&, const StreamMix&);
 Seconds launch_part(const Device&, const AttentionChoice&);
 
 // The time of a kernel in sustained work, from its time at full clock and its work. `operands`: the wider format.

@@ -43,5 +43,6 @@ Seconds kernel_time(const Device& d, const ExpertMlp& k) { return time_of(d, k);
 Seconds kernel_time(const Device& d, const CausalConvolution& k) { return time_of(d, k); }
 Seconds kernel_time(const Device& d, const DeltaRule& k) { return time_of(d, k); }
 Seconds kernel_time(const Device& d, const SelectiveScan& k) { return time_of(d, k); }
+Seconds kernel_time(const Device& d, const StreamMix& k) { return time_of(d, k); }
 
 }  // namespace draftline

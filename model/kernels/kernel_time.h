@@ -27,5 +27,6 @@ Seconds kernel_time(const Device&, const ExpertMlp&);
 Seconds kernel_time(const Device&, const CausalConvolution&);
 Seconds kernel_time(const Device&, const DeltaRule&);
 Seconds kernel_time(const Device&, const SelectiveScan&);
+Seconds kernel_time(const Device&, const StreamMix&);
 
 }  // namespace draftline

@@ -239,9 +239,11 @@ Bytes Indexer::key_bytes() const {
 StateForm DeltaNet::form() const {
   return {key_heads, value_heads, key_dim, value_dim, convolved_columns(), kernel, state};
 }
-StateForm Mamba1::form() const { return {1, columns, state_dim, 1, columns, kernel, state}; }
+StateForm Mamba1::form() const { return {1, columns, state_dim, 1, columns, kernel, state, true}; }
 StateForm LinearAttention::form() const { return {heads, heads, head_dim, head_dim, 0, 2, state}; }
-StateForm Mamba2::form() const { return {groups, heads, state_dim, head_dim, convolved_columns(), kernel, state}; }
+StateForm Mamba2::form() const {
+  return {groups, heads, state_dim, head_dim, convolved_columns(), kernel, state, true};
+}
 
 double Experts::expert_elements(int hidden) const {
   return 1.0 * row_columns(hidden) * (gate_up_columns() + intermediate);

@@ -150,6 +150,7 @@ struct StateForm {
   int key_heads = 0, value_heads = 0, key_dim = 0, value_dim = 0;
   int convolved_columns = 0, kernel = 4;
   DType format = DType::bf16;  // of states in memory
+  bool state_space = false;    // a selective state space's (Mamba), not a delta network's
   int key_columns() const { return key_heads * key_dim; }
   int value_columns() const { return value_heads * value_dim; }
   double elements() const { return 1.0 * value_heads * key_dim * value_dim; }
@@ -298,7 +299,7 @@ struct LayerShape {
   const CompressedAttention* compressed() const { return std::get_if<CompressedAttention>(&attention); }
   int sublayers() const { return (has_attention() ? 1 : 0) + (has_mlp() ? 1 : 0); }
   int stream_columns() const { return streams * hidden; }
-  int stream_weights() const { return (2 + streams) * streams; }  // of one row, for one sublayer
+  int stream_weights() const { return (2 + streams) * streams; }  // of one row, for one sublayer (StreamMix::mixes)
   std::optional<StateForm> states() const;                        // none: the layer is not recurrent
   bool attends() const { return heads() != nullptr || latent() != nullptr || compressed() != nullptr; }
   bool has_attention() const { return !std::holds_alternative<NoAttention>(attention); }  // or what takes its place

@@ -41,6 +41,19 @@ TEST_CASE("an engine's library replaces the fits that it has, and no others") {
   CHECK_FALSE(has_library_fits(mine, "mine"));  // it has them
 }
 
+TEST_CASE("a library's convolutions of state spaces replace the device's") {
+  const Device d = with_libraries(R"({"mine": {"state_space": {"kind": "guess", "source": "s", "locator": "l",
+    "convolution": {"fixed": "1 us", "bandwidth_share": 0.5, "l2_speed": 2, "l2_share": 0.5},
+    "prompt_convolution": {"fixed": "2 us", "start": "1 us", "chunk": "1 us", "bandwidth_share": 0.5, "blend": 2,
+                           "wave_softness": 0.5}}}})");
+  CHECK_FALSE(d.gpu().state_space);
+  const std::optional<StateSpaceFit> mine = with_library_fits(d, "mine").gpu().state_space;
+  REQUIRE(mine);
+  CHECK(mine->convolution.fixed.value == Approx(1e-6));
+  CHECK(mine->prompt_convolution.fixed.value == Approx(2e-6));
+  CHECK_FALSE(with_library_fits(d, "another").gpu().state_space);
+}
+
 TEST_CASE("a library's fp8 kernels take static scales too, in place of another library's kernels for them") {
   Device d = with_libraries(R"({"mine": {"gemm_fp8": )" + std::string(kFit) + "}}");
   d.gpu().narrow_gemm[NarrowFormat::fp8_static] = GemmFit{};

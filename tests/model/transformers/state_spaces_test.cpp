@@ -320,7 +320,7 @@ TEST_CASE("a network by its shapes has states and layers in a pattern") {
   CHECK((!s.layer(1).has_attention() && s.layer(1).experts()->latent == 16));
   CHECK(
       (s.layer(2).attends() && s.layer(2).mamba() != nullptr && s.layer(2).dense_mlp()->kind == MlpKind::squared_relu));
-  CHECK(s.states() == StateForm{2, 4, 32, 16, 128 + 64, 4, DType::fp32});
+  CHECK(s.states() == StateForm{2, 4, 32, 16, 128 + 64, 4, DType::fp32, true});
   const auto delta = described(sizes + R"("delta_net": {"key_heads": 2, "value_heads": 4, "key_dim": 16, "value_dim": 8,
     "column_gates_rank": 4}, "pattern": ["delta_net+mlp", "attention+mlp"]})");
   CHECK(delta.layer(0).delta_net()->column_gates->rank == 4);
