@@ -29,7 +29,7 @@
   X(Store) X(Upload) X(Argmax) X(TopK) X(Sample) X(SampleChildren) X(MapIds) X(ClipTopK) X(WalkCandidates)       \
   X(ExpandTree) X(SelectTree) X(FollowPath) X(VerifyGreedy) X(VerifySampled) X(VerifyRelaxed) X(ForceAccepted)   \
   X(Commit) X(Advance) X(Quantise) X(GatedRmsNorm) X(Convolve) X(GatedDeltaRule) X(KeepEntries)                  \
-  X(SelectEntries) X(SquaredRelu) X(ScanSelectively) X(CommitStates) X(PricedAlone)
+  X(SelectEntries) X(SquaredRelu) X(ScanSelectively) X(CommitStates) X(PricedAlone) X(GruCell)
 // clang-format on
 
 namespace draftline {

@@ -86,6 +86,8 @@ class Ops {
   Tensor sigmoid_mul(Tensor x, Tensor gate);
   Tensor add_scaled(Tensor a, Tensor b, Weight scale);  // [n, c] twice, [1, 1] -> [n, c]; Bug if shapes differ
   Tensor soft_cap(Tensor x, double cap);                // [n, c] -> the same: cap * tanh(x / cap)
+  // input [n, 3c], gates [n, 3c] and state [n, c], or neither -> [n, c]; Bug if shapes differ
+  Tensor gru_cell(Tensor input, std::optional<Tensor> gates, std::optional<Tensor> state);
   // x [n, c], delta [n, taps * groups], base [taps, c] -> [n, c]; Bug if `block` does not divide n, or groups c
   Tensor grouped_conv(Tensor x, Tensor delta, Weight base, int block);
   // [n, c] -> [n, c]; Bug if the router is not [c, experts]. `routed`: the router's input, of its own columns; none: x.

@@ -82,6 +82,15 @@ Tensor Ops::add_scaled(Tensor a, Tensor b, Weight scale) {
 
 Tensor Ops::soft_cap(Tensor x, double cap) { return emit(SoftCap{x, single(cap), temp(x.rows, x.cols)}).y; }
 
+Tensor Ops::gru_cell(Tensor input, std::optional<Tensor> gates, std::optional<Tensor> state) {
+  const int columns = input.cols / 3;
+  check(input.cols % 3 == 0 && gates.has_value() == state.has_value(), "gru_cell: three gates, of a state if any");
+  if (state)
+    check(gates->rows == input.rows && gates->cols == input.cols && state->rows == input.rows && state->cols == columns,
+          "gru_cell: gates of the input's shape, a state of a third of its columns");
+  return emit(GruCell{input, gates, state, temp(input.rows, columns)}).y;
+}
+
 Tensor Ops::grouped_conv(Tensor x, Tensor delta, Weight base, int block) {
   check(x.rows == delta.rows && x.rows % block == 0, "grouped_conv: whole blocks");
   check(x.cols == base.out && delta.cols % base.in == 0 && x.cols % (delta.cols / base.in) == 0,

@@ -75,6 +75,7 @@ std::optional<std::string> sglang_flags(const MethodSpec& method, std::optional<
     if (block.is_number() && block != drafts) return std::nullopt;  // it verifies whole blocks
     flags += flag("dspark-block-size", drafts);
   } else if (name == "DFLASH") {
+    if (block.is_number() && block < drafts + 1) return std::nullopt;  // its last row makes no draft
     if (block.is_number() && block != drafts + 1) flags += flag("dflash-block-size", block.get<int>());
     if (window.is_number()) flags += flag("dflash-draft-window-size", window.get<int>());
   } else if (name != "NGRAM") {  // the others draft in passes of their own
@@ -97,7 +98,8 @@ std::optional<nlohmann::ordered_json> tensorrt_llm_settings(const MethodSpec& me
 
 bool has_drafter_weights(const MethodSpec& method) {
   const EngineNames names = names_of(method);
-  return !names.vllm.empty() && names.vllm != "ngram" && names.vllm != "suffix" && !names.in_target;
+  return !(names.vllm.empty() && names.sglang.empty()) && names.vllm != "ngram" && names.vllm != "suffix" &&
+         !names.in_target;
 }
 
 std::optional<std::string> llama_cpp_flags(const MethodSpec& method) {

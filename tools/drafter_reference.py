@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A reference of the drafters that tools/make_drafter_fixtures.py makes: what a target generates and what EAGLE,
-EAGLE-3, P-EAGLE, MTP modules, Medusa heads, DFlash, DSpark and DFlash 2, in the forms in which they are published,
-predict after its texts. Everything is computed in the type that the weights are widened to."""
+EAGLE-3, P-EAGLE, MTP modules, Medusa heads, DFlash, DSpark, DFlash 2 and Domino, in the forms in which they are
+published, predict after its texts. Everything is computed in the type that the weights are widened to."""
 import json
 
 import numpy as np
@@ -301,4 +301,25 @@ class DFlash2(Block):
                 raise TooClose
             before = self.w[name + "predecessor_codebook"][drafts[-1]] * gate
             drafts.append(int(known[best_of(logits[known] + self.w[name + "successor_codebook"][known] @ before)]))
+        return drafts[1:]
+
+
+class Domino(Block):
+    ROOT_PREDICTS = True
+
+    def read(self, state, token):
+        """The GRU's next state; its matrices have the rows of the reset, of the update and of the candidate."""
+        x, h = (np.split(self.w[f"prefix_gru.weight_{side}_l0"] @ of, 3)
+                for side, of in (("ih", self.t.embedding[token]), ("hh", state)))
+        reset, update = (1 / (1 + np.exp(-x[i] - h[i])) for i in (0, 1))
+        return (1 - update) * np.tanh(x[2] + reset * h[2]) + update * state
+
+    def chosen(self, root, states):
+        drafts, state = [root], np.zeros_like(self.w["prefix_gru.weight_hh_l0"][0])
+        for row, logits in zip(states, states @ self.head.T):
+            state = self.read(state, drafts[-1])
+            if len(drafts) > self.options["pure_draft_prefix_len"]:
+                inner = self.w["embed_proj.0.weight"] @ np.concatenate([row, state])
+                logits = logits + self.w["embed_proj.2.weight"] @ silu(inner)
+            drafts.append(int(self.ids[best_of(logits)]))
         return drafts[1:]

@@ -24,8 +24,8 @@ import sys
 
 import numpy as np
 import safetensors
-from drafter_reference import (DEPTH, LEAST_MARGIN, Block, DFlash2, DSpark, Eagle, Eagle3, Medusa, MimoMtp, Mtp, PEagle,
-                               QwenMtp, Target, TooClose)
+from drafter_reference import (DEPTH, LEAST_MARGIN, Block, DFlash2, Domino, DSpark, Eagle, Eagle3, Medusa, MimoMtp, Mtp,
+                               PEagle, QwenMtp, Target, TooClose)
 from safetensors.numpy import load_file, save_file
 
 PINNED = {"safetensors": "0.6.2", "numpy": "2.2.6"}
@@ -223,6 +223,17 @@ def make_dflash2(rng, _):
                         selector + "hidden_projection.weight": matrix(rng, 12, 48)}
 
 
+def make_domino(rng, _):
+    """The authors' form, which SpecForge's and ModelOpt's are."""
+    config = dict(architectures=["DFlashDraftModel"], model_type="qwen3", emb_dim=12, block_size=DEPTH,
+                  num_target_layers=3, layer_types=["full_attention"] * 2,
+                  dflash_config=dict(mask_token_id=95, target_layer_ids=[0, 1], projector_type="domino",
+                                     pure_draft_prefix_len=1, emb_dim=12, gru_hidden_dim=20, shift_label=True), **BLOCK)
+    return config, block_weights(rng, 2) | {
+        "prefix_gru.weight_ih_l0": 3 * matrix(rng, 60, 48), "prefix_gru.weight_hh_l0": 2 * matrix(rng, 60, 20),
+        "embed_proj.0.weight": 2 * matrix(rng, 12, 68), "embed_proj.2.weight": 2 * matrix(rng, 96, 12)}
+
+
 def make_medusa(rng, _):
     w = {}
     for i in range(DEPTH):
@@ -324,6 +335,7 @@ FIXTURES = {  # folder: method, how its files are made, the reference, the weigh
     "dflash_speculators": ("dflash", make_dflash_speculators, Block, "model", np.float16),
     "dspark": ("dspark", make_dspark, DSpark, "model", np.float16),
     "dflash2": ("dflash2", make_dflash2, DFlash2, "model", np.float16),
+    "domino": ("domino", make_domino, Domino, "model", np.float16),
 }
 
 

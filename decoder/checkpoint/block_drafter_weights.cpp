@@ -64,6 +64,14 @@ void add_markov_head(const CheckpointFiles& files, const DrafterConfig& d, Block
   for (const char* part : {"weight", "bias"}) all.unread.push_back(confidence + part);
 }
 
+void add_domino_head(const DrafterConfig& d, std::vector<StoredWeight>& all) {
+  const auto [gru, rank, uncorrected] = d.block.domino;
+  all.push_back(stored_matrix("gru.input", "prefix_gru.weight_ih_l0", d.layer.hidden, 3 * gru));
+  all.push_back(stored_matrix("gru.gates", "prefix_gru.weight_hh_l0", gru, 3 * gru));
+  all.push_back(stored_matrix("into", "embed_proj.0.weight", d.layer.hidden + gru, rank));
+  all.push_back(stored_matrix("out_of", "embed_proj.2.weight", rank, d.network.vocabulary));
+}
+
 }  // namespace
 
 BlockDrafterWeights block_drafter_weights(const CheckpointFiles& files, const DrafterConfig& d) {
@@ -81,6 +89,7 @@ BlockDrafterWeights block_drafter_weights(const CheckpointFiles& files, const Dr
   }
   if (d.kind == DrafterKind::dflash2) add_selector(files, d, all.stored);
   if (d.kind == DrafterKind::dspark) add_markov_head(files, d, all);
+  if (d.kind == DrafterKind::domino) add_domino_head(d, all.stored);
   return all;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stored weights of drafters that propose a block at once (methods/drafting/block_drafter, methods/dspark,
-// dflash2), without embedding and LM head.
+// dflash2, domino), without embedding and LM head.
 #pragma once
 #include <string>
 #include <vector>
@@ -15,7 +15,7 @@ struct BlockDrafterWeights {
   std::vector<std::string> zeros;   // our weights that the folder lacks and that are zero
   std::vector<std::string> unread;  // tensors that the network does not use
 };
-// The weights of a drafter of kind dflash, dspark or dflash2. Their form is detected from the files.
+// The weights of a drafter of kind dflash, dspark, dflash2 or domino. Their form is detected from the files.
 BlockDrafterWeights block_drafter_weights(const CheckpointFiles&, const DrafterConfig&);
 
 }  // namespace draftline

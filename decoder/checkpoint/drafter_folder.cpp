@@ -17,7 +17,8 @@ namespace draftline {
 namespace {
 
 bool proposes_blocks(DrafterKind kind) {
-  return kind == DrafterKind::dflash || kind == DrafterKind::dspark || kind == DrafterKind::dflash2;
+  return kind == DrafterKind::dflash || kind == DrafterKind::dspark || kind == DrafterKind::dflash2 ||
+         kind == DrafterKind::domino;
 }
 
 DrafterConfig read_config(const std::filesystem::path& folder, DrafterKind kind) {
@@ -75,7 +76,8 @@ DrafterFolder::DrafterFolder(const std::filesystem::path& folder, DrafterKind ki
     case DrafterKind::gemma4_assistant: add_assistant(target, check); break;
     case DrafterKind::dflash:
     case DrafterKind::dspark:
-    case DrafterKind::dflash2: add_block_drafter(target, check); break;
+    case DrafterKind::dflash2:
+    case DrafterKind::domino: add_block_drafter(target, check); break;
   }
   check.finish();
 }

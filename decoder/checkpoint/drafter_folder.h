@@ -14,6 +14,7 @@
 //   DFlash 2   DFlash's with layers.N.{attention_conv, mlp_conv}.{base_kernel, kernel_projection},
 //              candidate_selector.{predecessor_codebook, successor_codebook, hidden_projection} (vLLM's
 //              qwen3_dflash2.py)
+//   Domino     DFlash's with prefix_gru.{weight_ih_l0, weight_hh_l0}, embed_proj.{0, 2} (jianuo-huang/Domino)
 //   Gemma 4's assistant  pre_projection, post_projection, model.{norm, embed_tokens, layers.N.*}, whose layers have
 //              no keys and values (transformers' gemma4_assistant)
 //   MTP        behind the target's layers: model.layers.L.{enorm, hnorm, eh_proj, shared_head.norm, ..} (DeepSeek-V3);

@@ -182,6 +182,24 @@ void CpuBackend::run(const CosineGate& o) {
     }
 }
 
+void CpuBackend::run(const GruCell& o) {
+  const auto sigmoid = [](float x) { return 1 / (1 + std::exp(-x)); };
+  const float *input = in(o.input), *gates = o.gates ? in(*o.gates) : nullptr,
+              *state = o.state ? in(*o.state) : nullptr;
+  float* y = out(o.y);
+  const int columns = o.y.cols;
+  const std::vector<float> zeros(at(o.input.cols));
+  for (int r = 0; r < o.y.rows; ++r) {
+    const float *x = row(input, o.input, r), *g = gates ? row(gates, *o.gates, r) : zeros.data(),
+                *before = state ? row(state, *o.state, r) : zeros.data();
+    for (int c = 0; c < columns; ++c) {
+      const float reset = sigmoid(x[c] + g[c]), kept = sigmoid(x[columns + c] + g[columns + c]),
+                  next = std::tanh(x[2 * columns + c] + reset * g[2 * columns + c]);
+      row(y, o.y, r)[c] = next + kept * (before[c] - next);
+    }
+  }
+}
+
 void CpuBackend::run(const GroupedConv& o) {
   const float *x = in(o.x), *delta = in(o.delta), *base = weight(o.base);
   float* y = out(o.y);

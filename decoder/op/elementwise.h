@@ -106,6 +106,17 @@ struct SoftCap {  // cap * tanh(x / cap): [n, c] -> [n, c]
   Out y;
   FIELDS(x, cap, y)
 };
+// The next state of a GRU, as in PyTorch: n + z (state - n), where r = sigmoid(input + gates), z likewise, and n =
+// tanh(input + r gates), of the first, second and last columns. input and gates [n, 3c], the products of the input and
+// of the state; state [n, c]; no gates and state: zeros -> [n, c].
+struct GruCell {
+  static constexpr std::string_view key = "gru_cell";
+  static constexpr auto element = ElementOp::silu_mul;
+  Tensor input;
+  std::optional<Tensor> gates, state;
+  Out y;
+  FIELDS(input, gates, state, y)
+};
 // y[i, c] = sum over taps t of (base[t, c] + delta[i, t, group of c]) * x[i - t, c], within blocks of `block` rows: a
 // depthwise convolution whose kernel depends on the row. x [n, c]; base [taps, c]; delta [n, taps * groups].
 struct GroupedConv {

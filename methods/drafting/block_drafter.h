@@ -30,13 +30,13 @@ struct BlockShape {
   bool own_embedding = false;
   int conv_taps = 0, conv_group = 16;  // DFlash 2's convolution around each sublayer; 0 taps: none
 };
-// The number of drafts of a block with this many rows: DFlash's root row predicts nothing, DSpark's the first draft.
+// The number of drafts of a block with this many rows, whose root row predicts the first draft or nothing.
 struct BlockDrafts {
   bool root_predicts;
   int of(int block) const { return root_predicts ? block : block - 1; }
   int rows_for(int drafts) const { return root_predicts ? drafts : drafts + 1; }
 };
-inline BlockDrafts block_drafts(const Entry& e) { return {e.checkpoint == DrafterKind::dspark}; }
+inline BlockDrafts block_drafts(const Entry& e) { return {root_predicts(e.checkpoint.value())}; }
 
 inline constexpr int kMostBlockDrafts = 64;
 

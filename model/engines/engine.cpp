@@ -21,7 +21,7 @@ constexpr auto kOpKeys = std::to_array<std::string_view>({
     "attention.prefill", "attention.verify", "causal_convolution", "clip_top_k", "commit", "commit_states",
     "concat_rows", "cosine_gate", "delta_rule", "embed", "expand_tree", "expert_combine", "expert_dispatch",
     "expert_mlp", "follow_path", "force_accepted", "gated_rms_norm", "gather", "gelu", "group_attention",
-    "grouped_conv", "index_append", "layer_norm", "linear", "linear.absorbed", "linear.fp4", "linear.fp4-w4a4",
+    "grouped_conv", "gru_cell", "index_append", "layer_norm", "linear", "linear.absorbed", "linear.fp4", "linear.fp4-w4a4",
     "linear.fp8", "linear.fp8-w8a8", "linear.int4", "linear.int8", "linear.int8-w8a8", "map_ids", "quantise",
     "quantise.activation", "quantise.norm", "rms_norm", "rope_append", "sample", "select_entries", "select_tokens",
     "select_tree", "selective_scan", "sigmoid_mul", "silu_add", "silu_mul", "soft_cap", "squared_relu", "store",

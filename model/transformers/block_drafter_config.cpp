@@ -28,7 +28,13 @@ struct Form {
     const auto in = find(key);
     return in ? in->integer(least, most) : otherwise;
   }
+  int needed(std::string_view key, int most) const {
+    const auto in = find(key);
+    return in ? in->integer(1, most) : nested.value_or(root).at(key).integer(1, most);
+  }
 };
+
+constexpr int kMostRows = 65;
 
 struct KindOfBlock {
   DrafterKind kind;
@@ -39,6 +45,7 @@ constexpr std::array kKinds{
     KindOfBlock{DrafterKind::dflash, "dflash", {"DFlashDraftModel", "DFlashSpeculator"}},
     KindOfBlock{DrafterKind::dspark, "dspark", {"Qwen3DSparkModel", "DSparkDraftModel"}},
     KindOfBlock{DrafterKind::dflash2, "dflash2", {"DFlash2DraftModel", "DFlash2Speculator"}},
+    KindOfBlock{DrafterKind::domino, "domino", {"DominoDraftModel"}},
 };
 
 const KindOfBlock& about(DrafterKind kind) {
@@ -53,9 +60,12 @@ void check_kind(const Form& f, const KindOfBlock& wanted) {
   };
   if (f.speculators) {
     const Reader type = f.root.at("speculators_model_type");
-    return check(type, type.text());
+    if (wanted.kind == DrafterKind::domino)
+      return type.fail("Domino in the form of the speculators library is not modelled");
+    check(type, type.text());
   }
   if (const auto projector = f.find("projector_type")) return check(*projector, projector->text());
+  if (f.speculators) return;
   const auto names = given(f.root, "architectures");
   if (!names) return;
   for (const Reader& name : names->items()) {
@@ -113,14 +123,18 @@ void read_markov_head(const Form& f, DrafterConfig& d) {
 }
 
 void read_selector(const Form& f, DrafterConfig& d) {
-  const auto needed = [&](std::string_view key, int most) {
-    const auto in = f.find(key);
-    return in ? in->integer(1, most) : f.nested.value_or(f.root).at(key).integer(1, most);
-  };
-  d.block.conv_taps = needed("conv_kernel_size", 16);
-  d.block.conv_group = needed("conv_group_size", kMostColumns);
-  d.block.selector_rank = needed("selector_rank", 4096);
-  d.block.selector_top_k = needed("selector_top_k", 64);
+  d.block.conv_taps = f.needed("conv_kernel_size", 16);
+  d.block.conv_group = f.needed("conv_group_size", kMostColumns);
+  d.block.selector_rank = f.needed("selector_rank", 4096);
+  d.block.selector_top_k = f.needed("selector_top_k", 64);
+}
+
+// Without "shift_label" the authors' code has DFlash's rows, whose root predicts nothing.
+void read_domino_head(const Form& f, DrafterConfig& d) {
+  if (const auto shift = f.find("shift_label"); !shift || !shift->boolean())
+    shift.value_or(f.nested.value_or(f.root)).fail("only a Domino drafter with \"shift_label\": true is modelled");
+  d.block.domino = {f.needed("gru_hidden_dim", 1 << 16), f.needed("emb_dim", 4096),
+                    f.number("pure_draft_prefix_len", 0, kMostRows, 0)};
 }
 
 // Their layers are Qwen3's, whatever the target's are.
@@ -148,8 +162,7 @@ void refuse_scales(const Reader& in) {
 }
 
 void read_block_drafter(const Reader& in, DrafterConfig& d) {
-  constexpr int kMostBlockLayers = 32, kMostRows = 65;
-  const bool root_predicts = d.kind == DrafterKind::dspark;
+  constexpr int kMostBlockLayers = 32;
   const Form f = form_of(in);
   check_kind(f, about(d.kind));
   check_layer(f);
@@ -173,13 +186,14 @@ void read_block_drafter(const Reader& in, DrafterConfig& d) {
   read_block_states(f, d);
   read_windows(f, d);
   read_causality(f, d);
-  d.block.rows = f.number("block_size", root_predicts ? 1 : 2, kMostRows, 0);
+  d.block.rows = f.number("block_size", root_predicts(d.kind) ? 1 : 2, kMostRows, 0);
   if (const auto mask = f.find("mask_token_id")) d.mask_token = mask->integer(0, d.network.vocabulary - 1);
-  if (const auto anchor = f.find("sample_from_anchor"); anchor && anchor->boolean() != root_predicts)
-    anchor->fail(root_predicts ? "a DSpark drafter whose root row predicts nothing is not modelled"
-                               : "a block whose root row predicts a draft is only modelled for DSpark");
-  if (root_predicts) read_markov_head(f, d);
+  if (const auto anchor = f.find("sample_from_anchor"); anchor && anchor->boolean() != root_predicts(d.kind))
+    anchor->fail(root_predicts(d.kind) ? "a DSpark drafter whose root row predicts nothing is not modelled"
+                                       : "a block whose root row predicts a draft is only modelled for DSpark");
+  if (d.kind == DrafterKind::dspark) read_markov_head(f, d);
   if (d.kind == DrafterKind::dflash2) read_selector(f, d);
+  if (d.kind == DrafterKind::domino) read_domino_head(f, d);
 }
 
 void read_states(const Reader& ids, int later, DrafterConfig& d) {

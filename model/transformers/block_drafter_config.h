@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The config.json of drafters that propose a block at once: DFlash (z-lab's and ModelOpt's form, and that of the
-// speculators library), DSpark (DeepSpec's, ModelOpt's and speculators') and DFlash 2 (z-lab's and speculators'). Their
-// layers are Qwen3's. Keys follow z-lab/dflash, speculators 0.4, DeepSpec, ModelOpt and vLLM 0.20.
+// speculators library), DSpark (DeepSpec's, ModelOpt's and speculators'), DFlash 2 (z-lab's and speculators') and
+// Domino (its authors', SpecForge's and ModelOpt's). Their layers are Qwen3's. Keys follow z-lab/dflash,
+// jianuo-huang/Domino, speculators 0.4, DeepSpec, ModelOpt and vLLM 0.20.
 #pragma once
 #include "model/transformers/drafter_config.h"
 
 namespace draftline::config {
 
-// Reads the form that DrafterConfig::kind selects: dflash, dspark or dflash2. Mistakes are noted, also for features
-// that the networks of methods/ lack. Features without a cost (scales, caps, sinks) are ignored.
+// Reads the form that DrafterConfig::kind selects: dflash, dspark, dflash2 or domino. Mistakes are noted, also for
+// features that the networks of methods/ lack. Features without a cost (scales, caps, sinks) are ignored.
 void read_block_drafter(const Reader&, DrafterConfig&);
 // Notes scales and caps as mistakes, because a drafter with them can be priced but not decoded.
 void refuse_scales(const Reader&);

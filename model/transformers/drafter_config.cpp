@@ -217,7 +217,8 @@ DrafterConfig read_drafter(const Reader& in, DrafterKind kind) {
     case DrafterKind::gemma4_assistant: read_assistant(in, d); break;
     case DrafterKind::dflash:
     case DrafterKind::dspark:
-    case DrafterKind::dflash2: config::read_block_drafter(in, d); break;
+    case DrafterKind::dflash2:
+    case DrafterKind::domino: config::read_block_drafter(in, d); break;
   }
   return d;
 }

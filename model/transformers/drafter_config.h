@@ -11,14 +11,22 @@
 
 namespace draftline {
 
-enum class DrafterKind { eagle, eagle3, medusa, mtp, p_eagle, dflash, dspark, dflash2, gemma4_assistant };
+enum class DrafterKind { eagle, eagle3, medusa, mtp, p_eagle, dflash, dspark, dflash2, domino, gemma4_assistant };
 
-// Fields of DFlash, DSpark and DFlash 2 that other drafters lack. A number is 0 if the file does not contain it.
+// Whether the root's row of a block predicts the first draft.
+constexpr bool root_predicts(DrafterKind kind) { return kind == DrafterKind::dspark || kind == DrafterKind::domino; }
+
+// Domino's correction: columns of its GRU's state, its rank, and the first drafts without it.
+struct DominoHead {
+  int gru = 0, rank = 0, uncorrected = 0;
+};
+// Fields of block drafters that other drafters lack. A number is 0 if the file does not contain it.
 struct BlockDrafterConfig {
   int rows = 0;                   // rows of the block in training, the root's included
   std::vector<bool> causal = {};  // for each layer: whether a row of the block attends to no later rows
   int markov_rank = 0;            // DSpark
   int conv_taps = 0, conv_group = 0, selector_rank = 0, selector_top_k = 0;  // DFlash 2
+  DominoHead domino = {};
 };
 
 struct DrafterConfig {

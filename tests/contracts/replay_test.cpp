@@ -149,8 +149,8 @@ TEST_CASE("the steps that a trace replays are those of a live run, prompt by pro
       }
     }
   }
-  CHECK(by_length == std::set<std::string>{"clover", "ddtree", "dflash", "dflash2", "dspark", "eagle2", "eagle3",
-                                           "eagle3_1", "hass", "mtp_sequential", "p_eagle", "pard", "space"});
+  CHECK(by_length == std::set<std::string>{"clover", "ddtree", "dflash", "dflash2", "domino", "dspark", "eagle2",
+                                           "eagle3", "eagle3_1", "hass", "mtp_sequential", "p_eagle", "pard", "space"});
   CHECK(lengths.size() >= 3);  // acceptance lies between never and always
   for (const char* name : {"draft_model", "medusa", "eagle1", "eagle2", "eagle3", "hass", "specformer", "mcsd",
                            "sequoia", "mtp_heads", "mtp_sequential", "hydra", "hydra_plus", "s3d", "layerskip",

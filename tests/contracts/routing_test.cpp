@@ -129,6 +129,26 @@ TEST_CASE("a sum is scaled as a whole, and a cap bends what comes near it", "[co
   CHECK(values[3] == Approx(2 * std::tanh(-1.5)));
 }
 
+TEST_CASE("a GRU moves its state towards a candidate, as far as its update gate lets it", "[contract]") {
+  // With a state, reset and update are sigmoid(0) = 1/2, and the candidate is tanh(0.5 + 2 / 2); without one, the
+  // update is sigmoid(-3), and the candidate tanh(0.5).
+  Given given;
+  given.values = {{"input", {1, -3, 0.5F}}, {"gates", {-1, 3, 2}}, {"state", {4}}};
+  WeightStore store(DType::fp32);
+  const Weight input = store.table("input", 1, 3), gates = store.table("gates", 1, 3),
+               state = store.table("state", 1, 1);
+  CpuBackend backend(store, given);
+  Ops ops(backend, DType::fp32, 1);
+  const Tensor id = ops.input("ids", std::vector<int>{0}), y = ops.persistent("y", 2, 1, DType::fp32),
+               x = ops.embed(input, id);
+  ops.store(row_range(y, 0, 1), ops.gru_cell(x, ops.embed(gates, id), ops.embed(state, id)));
+  ops.store(row_range(y, 1, 1), ops.gru_cell(x, {}, {}));
+  ops.flush();
+  const auto values = backend.read_floats(y);
+  CHECK(values[0] == Approx((std::tanh(1.5) + 4) / 2));
+  CHECK(values[1] == Approx(sigmoid(3) * std::tanh(0.5)));
+}
+
 TEST_CASE("experts beside a dense MLP read another router's rows, and each has a factor of its own", "[contract]") {
   Given given;
   given.values = {{"x", {1, 2}},

@@ -248,7 +248,8 @@ TEST_CASE("each tensor of a drafter of one pass is refused by its name where it 
                                                 {"drafters/dflash", DrafterKind::dflash},
                                                 {"drafters/dflash_speculators", DrafterKind::dflash},
                                                 {"drafters/dspark", DrafterKind::dspark},
-                                                {"drafters/dflash2", DrafterKind::dflash2}}));
+                                                {"drafters/dflash2", DrafterKind::dflash2},
+                                                {"drafters/domino", DrafterKind::domino}}));
   const Spoilt s(fixture);
   const std::vector<Stored> all = stored_in(s.folder / "model.safetensors");
   CHECK(message_of(s, kind) == "none");

@@ -167,3 +167,24 @@ TEST_CASE("gates, gated norms, scaled sums and caps on CUDA are the specificatio
   d.run<float>(SoftCap{d(in), 1.5F, d(y)});
   CHECK(distance(result(), cpu.floats_of(capped), 1) < kStateTolerance<float>);
 }
+
+TEST_CASE("a GRU's next state on CUDA is the specification's, from a state and from zeros") {
+  NEEDS_DEVICE;
+  Dice dice(6);
+  constexpr int kRows = 3, kColumns = 300;
+  const auto x = dice.normal<float>(kRows * 3 * kColumns), g = dice.normal<float>(kRows * 3 * kColumns),
+             before = dice.normal<float>(kRows * kColumns);
+  Specification cpu(1);
+  const Tensor input = cpu.floats(x, 3 * kColumns);
+  const Tensor next = cpu.keep(cpu.ops.gru_cell(input, cpu.floats(g, 3 * kColumns), cpu.floats(before, kColumns))),
+               first = cpu.keep(cpu.ops.gru_cell(input, {}, {}));
+  cpu.ops.flush();
+  const Array<float> in(x, 3 * kColumns), gates(g, 3 * kColumns), state(before, kColumns), y(kRows, kColumns);
+  OpRunner d;
+  d.run<float>(GruCell{d(in), d(gates), d(state), d(y)});
+  wait_for_device();
+  CHECK(distance(y.floats(), cpu.floats_of(next), 1) < kStateTolerance<float>);
+  d.run<float>(GruCell{d(in), {}, {}, d(y)});
+  wait_for_device();
+  CHECK(distance(y.floats(), cpu.floats_of(first), 1) < kStateTolerance<float>);
+}

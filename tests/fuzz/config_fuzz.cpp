@@ -18,7 +18,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     told([&] { price(*cpu, *own, shape); });
   });
   using enum DrafterKind;
-  for (const DrafterKind kind : {eagle, eagle3, medusa, mtp, p_eagle, dflash, dspark, dflash2, gemma4_assistant})
+  for (const DrafterKind kind :
+       {eagle, eagle3, medusa, mtp, p_eagle, dflash, dspark, dflash2, domino, gemma4_assistant})
     told([&] {
       const Document document = Document::from_text(text, "config.json");
       read_whole(document, [&](const Reader& in) { return read_drafter(in, kind); });

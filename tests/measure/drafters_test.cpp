@@ -143,7 +143,8 @@ TEST_CASE("a published drafter of one pass drafts the tokens of the reference") 
                                                                            {"dflash", "dflash"},
                                                                            {"dflash_speculators", "dflash"},
                                                                            {"dspark", "dspark"},
-                                                                           {"dflash2", "dflash2"}}));
+                                                                           {"dflash2", "dflash2"},
+                                                                           {"domino", "domino"}}));
   CAPTURE(fixture);
   const auto folder = kFixtures / "drafters" / fixture, target = kFixtures / "llama";
   const Json expected = Json::parse(std::ifstream(folder / "expected.json"));

@@ -31,6 +31,12 @@ SetWeights::Set diagonal(float value) {
     for (int i = 0; i < std::min(in, out); ++i) to[static_cast<std::size_t>(i * out + i)] = value;
   };
 }
+SetWeights::Set louder(const std::string& name, float factor) {
+  return [=](WeightSource& random, int in, int out, std::span<float> to) {
+    random.load(name, in, out, to);
+    for (float& value : to) value *= factor;
+  };
+}
 const Rules kAsEagle3 = all_as("p_eagle.", "eagle3.",
                                {"fc", "token_norm", "state_norm", "layer.qkv", "layer.o", "layer.mlp_norm",
                                 "layer.gate_up", "layer.down", "out_norm", "lm_head"});
@@ -96,6 +102,39 @@ TEST_CASE("DSpark without its bias predicts from the same rows whatever was draf
   const Plan plan{"dspark", R"(,"draft_length":3,"layers":1,"markov_rank":5)"};
   CHECK(accepted_steps(plan, {{"dspark.w1", all_equal(0)}}) == accepted_steps(plan, {{"dspark.w2", all_equal(0)}}));
   CHECK(accepted_steps(plan, {{"dspark.w1", all_equal(0)}}) != accepted_steps(plan));
+}
+
+TEST_CASE("Domino without its correction is DSpark without its bias") {
+  Rules rules{{"dspark.w1", all_equal(0)}, {"domino.out_of", louder("domino.out_of", 30)}};
+  for (const char* part :
+       {"fc", "state_norm", "out_norm", "layers.0.q", "layers.0.kv", "layers.0.o", "layers.0.q_norm", "layers.0.k_norm",
+        "layers.0.input_norm", "layers.0.mlp_norm", "layers.0.gate_up", "layers.0.down"})
+    rules[std::string("domino.") + part] = same_as(std::string("dspark.") + part);
+  const std::string parameters = R"(,"draft_length":3,"layers":1)",
+                    head = parameters + R"(,"gru_hidden_dim":10,"emb_dim":5)";
+  const auto corrected_from = [&](int draft) {
+    return Plan{"domino", head + R"(,"pure_draft_prefix_len":)" + std::to_string(draft)};
+  };
+  const auto plain = accepted_steps({"dspark", parameters}, rules);
+  CHECK(accepted_steps(corrected_from(3), rules) == plain);
+  CHECK(accepted_steps(corrected_from(2), rules) != plain);
+  CHECK(first_steps(corrected_from(1), 2, rules) == first_steps({"dspark", parameters}, 2, rules));
+  CHECK(first_steps(corrected_from(0), 2, rules) != first_steps({"dspark", parameters}, 2, rules));
+  rules["domino.out_of"] = all_equal(0);
+  CHECK(accepted_steps(corrected_from(0), rules) == plain);
+}
+
+TEST_CASE("Domino's correction depends on the state of its GRU, and that on all tokens before the draft") {
+  const Plan plan{"domino", R"(,"draft_length":3,"layers":1,"gru_hidden_dim":10,"emb_dim":5)"};
+  Rules rules;
+  for (const char* name : {"domino.gru.input", "domino.gru.gates", "domino.into", "domino.out_of"})
+    rules[name] = louder(name, 10);
+  const auto usual = accepted_steps(plan, rules);
+  for (const char* name : {"domino.gru.input", "domino.gru.gates"}) {
+    Rules silent = rules;
+    silent[name] = all_equal(0);
+    CHECK(accepted_steps(plan, silent) != usual);
+  }
 }
 
 TEST_CASE("DFlash 2 whose taps pass rows on and whose selector is indifferent is DFlash") {

@@ -125,6 +125,7 @@ TEST_CASE("drafters have the weights of the formulas, biases and norms aside") {
       {"dspark", "", 5 * d * d + 5 * Y + 2 * 256 * V, 8},
       // Two convolutions a layer, of 2 sides of 2 taps: 4 d / 16 columns of the kernel, 4 d of the taps.
       {"dflash2", "", 5 * d * d + 5 * Y + 10 * (4 * d * d / 16 + 4 * d) + 2 * 256 * V + 256 * d, 8},
+      {"domino", "", 5 * d * d + 5 * Y + (3 * 1024 + 256) * (d + 1024) + 256 * V, 17},
       {"eagle3_1", "", 3 * d * d + Y + 3 * d * d + d * V, 60},
       {"hydra", "", 2 * (2 + 3 + 4 + 5) * d * d + 4 * H, 64},
       {"hydra_plus", "", Y + 2 * (2 + 3 + 4 + 5) * d * d + 4 * (d * d + H), 64},

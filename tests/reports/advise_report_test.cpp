@@ -526,6 +526,10 @@ TEST_CASE("engines take a schedule as ranges of batch sizes, or one draft length
   CHECK(vllm_settings(of(R"({"name": "suffix_decoding"})"), {})->dump() == R"({"method":"suffix"})");
   CHECK(*sglang_flags(of(R"({"name": "dflash", "draft_length": 7, "block_size": 16})")) ==
         "--speculative-algorithm DFLASH --speculative-dflash-block-size 16 --speculative-num-draft-tokens 8");
+  CHECK(*sglang_flags(of(R"({"name": "domino", "draft_length": 15, "block_size": 16})")) ==
+        "--speculative-algorithm DFLASH --speculative-num-draft-tokens 16");
+  CHECK(!sglang_flags(of(R"({"name": "domino", "draft_length": 16, "block_size": 16})")));
+  CHECK(!vllm_settings(of(R"({"name": "domino", "draft_length": 15})"), {}));
   CHECK(*sglang_flags(of(R"({"name": "dspark", "draft_length": 7})")) ==
         "--speculative-algorithm DSPARK --speculative-dspark-block-size 7 --speculative-num-draft-tokens 8");
   CHECK(!sglang_flags(of(R"({"name": "dspark", "draft_length": 3, "block_size": 7})")));
@@ -584,7 +588,7 @@ TEST_CASE("TensorRT-LLM and llama.cpp take one draft length, the first of them t
   CHECK(contains(told("tensorrt-llm"), "\"speculative_config\": {\"decoding_type\":\"Eagle3\""));
   CHECK(contains(told("llama.cpp"), " --spec-type draft-eagle3 --spec-draft-n-max"));
   CHECK(contains(told("llama.cpp"), " --spec-draft-model DRAFTER\n"));
-  CHECK(has_drafter_weights(eagle));
+  for (const MethodSpec& with : {eagle, of(R"({"name": "domino"})")}) CHECK(has_drafter_weights(with));
   for (const char* without : {R"({"name": "ngram"})", R"({"name": "suffix"})", R"({"name": "mtp"})"})
     CHECK(!has_drafter_weights(of(without)));
 }

@@ -15,6 +15,7 @@ __device__ inline int column() { return block_y() * kThreads + thread_x(); }
 dim3 grid_over(int rows, int cols) { return grid_of(rows, ceil_div(cols, kThreads)); }
 
 __device__ inline float silu(float x) { return x / (1 + expf(-x)); }
+__device__ inline float sigmoid(float x) { return 1 / (1 + expf(-x)); }
 
 template <class T>
 __global__ void embed_kernel(View<const T> table, View<const int> ids, float scale, View<T> y) {
@@ -137,6 +138,18 @@ __global__ void cosine_gate_kernel(View<const T> q, View<const T> k, View<const 
   for (int c = thread_x(); c < head_dim; c += 32) y.row(row())[first + c] = from_float<T>(gate * to_float(values[c]));
 }
 
+// A state without data is zero, and so are its gates.
+template <class T>
+__global__ void gru_cell_kernel(View<const T> input, View<const T> gates, View<const T> state, View<T> y) {
+  const int c = column(), r = row();
+  if (c >= y.cols) return;
+  const bool any = state.data != nullptr;
+  const auto x = [&](int part) { return to_float(input.row(r)[part * y.cols + c]); };
+  const auto g = [&](int part) { return any ? to_float(gates.row(r)[part * y.cols + c]) : 0; };
+  const float reset = sigmoid(x(0) + g(0)), kept = sigmoid(x(1) + g(1)), next = tanhf(x(2) + reset * g(2));
+  y.row(r)[c] = from_float<T>(next + kept * ((any ? to_float(state.row(r)[c]) : 0) - next));
+}
+
 template <class T>
 __global__ void grouped_conv_kernel(View<const T> x, View<const T> delta, View<const T> base, int block, View<T> y) {
   const int c = column(), r = row(), groups = delta.cols / base.rows, group = c / (x.cols / groups);
@@ -205,6 +218,10 @@ void run(const OnDevice<T>& d, const CosineGate& o) {
          d.in(o.v), o.head_dim, d.out(o.y));
 }
 template <class T>
+void run(const OnDevice<T>& d, const GruCell& o) {
+  over(gru_cell_kernel<T>, o.y, d.stream, d.in(o.input), d.in(o.gates), d.in(o.state), d.out(o.y));
+}
+template <class T>
 void run(const OnDevice<T>& d, const GroupedConv& o) {
   over(grouped_conv_kernel<T>, o.x, d.stream, d.in(o.x), d.in(o.delta), d.weight(o.base), o.block, d.out(o.y));
 }
@@ -220,6 +237,7 @@ FOR_FORMATS(void, run, SiluAdd);
 FOR_FORMATS(void, run, Gelu);
 FOR_FORMATS(void, run, SquaredRelu);
 FOR_FORMATS(void, run, CosineGate);
+FOR_FORMATS(void, run, GruCell);
 FOR_FORMATS(void, run, GroupedConv);
 
 }  // namespace draftline::cuda

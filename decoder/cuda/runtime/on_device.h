@@ -52,6 +52,7 @@ struct OnDevice : Surroundings {
     return {reinterpret_cast<V*>(addresses.address(t)), t.rows, t.cols, t.stride};
   }
   View<const T> in(const Tensor& t) const { return view<const T>(t); }
+  View<const T> in(const std::optional<Tensor>& t) const { return t ? in(*t) : View<const T>{}; }
   View<T> out(const Tensor& t) const { return view<T>(t); }
   View<const int> ids(const Tensor& t) const { return view<const int>(t); }
   View<const int> ids(const std::optional<Tensor>& t) const { return t ? ids(*t) : View<const int>{}; }

@@ -51,6 +51,16 @@ const Json kDFlash2 = with(kFiveLayers, {{"architectures", {"DFlash2DraftModel"}
                                            {"conv_group_size", 16},
                                            {"selector_rank", 256},
                                            {"selector_top_k", 16}}}});
+// Of Huang2020/Qwen3-8B-Domino-b16, in SpecForge's qwen3-8b-domino.json.
+const Json kDomino = with(kDFlash, {{"emb_dim", 256},
+                                    {"dflash_config",
+                                     {{"mask_token_id", 151669},
+                                      {"target_layer_ids", {1, 9, 17, 25, 33}},
+                                      {"projector_type", "domino"},
+                                      {"pure_draft_prefix_len", 1},
+                                      {"emb_dim", 256},
+                                      {"gru_hidden_dim", 1024},
+                                      {"shift_label", true}}}});
 Json speculators(const std::string& type, const Json& more = Json::object()) {
   return with({{"architectures", {"DFlashDraftModel"}},
                {"speculators_model_type", type},
@@ -129,6 +139,33 @@ TEST_CASE("DSpark's head, and DFlash 2's convolutions and selector") {
   CHECK(second.block.selector_rank == 256);
   CHECK(second.block.selector_top_k == 16);
   CHECK(second.windows == std::vector(5, 2048));
+}
+
+TEST_CASE("Domino's head, whose root predicts") {
+  const auto [gru, rank, uncorrected] = read_block(kDomino, domino).block.domino;
+  CHECK(gru == 1024);
+  CHECK(rank == 256);
+  CHECK(uncorrected == 1);
+  Json spec_forge = with(kDomino, {{"architectures", {"DominoDraftModel"}}});
+  spec_forge["dflash_config"].erase("projector_type");
+  spec_forge["dflash_config"].erase("pure_draft_prefix_len");
+  CHECK(read_block(spec_forge, domino).block.domino.uncorrected == 0);
+  for (const Json& shift : {Json(false), Json()}) {
+    Json dflash_rows = kDomino;
+    dflash_rows["dflash_config"]["shift_label"] = shift;
+    CHECK(contains(block_mistake(dflash_rows, domino), "only a Domino drafter with \"shift_label\": true is modelled"));
+  }
+  Json without = kDomino;
+  without["dflash_config"].erase("gru_hidden_dim");
+  CHECK(contains(block_mistake(without, domino), "#/dflash_config: missing key \"gru_hidden_dim\""));
+}
+
+TEST_CASE("a folder of Domino is never read as DFlash") {
+  CHECK(contains(block_mistake(kDomino, dflash), "#/dflash_config/projector_type: belongs to a \"domino\" drafter"));
+  CHECK(contains(block_mistake(kDFlash, domino), "belongs to a \"dflash\" drafter, but the method is \"domino\""));
+  const Json library = speculators("dflash", {{"projector_type", "domino"}});
+  CHECK(contains(block_mistake(library, dflash), "#/projector_type: belongs to a \"domino\" drafter"));
+  CHECK(contains(block_mistake(library, domino), "#/speculators_model_type: Domino in the form of the speculators"));
 }
 
 TEST_CASE("a block drafter of another kind than the method's is told, whatever its form") {
