@@ -203,6 +203,9 @@ if USED == NEWER:  # of which the older versions know nothing
         num_key_value_heads=4, q_lora_rank=22, kv_lora_rank=18, qk_nope_head_dim=10, qk_rope_head_dim=8, v_head_dim=12,
         n_routed_experts=8, n_shared_experts=1, num_experts_per_tok=3, first_k_dense_replace=1, norm_topk_prob=True,
         routed_scaling_factor=2.5, rms_norm_eps=1e-5, index_topk=9, index_head_dim=14, **COMMON)
+    NEMOTRON_H = dict(
+        hidden_size=32, num_attention_heads=4, num_key_value_heads=2, head_dim=12, mamba_num_heads=6, mamba_head_dim=8,
+        n_groups=2, ssm_state_size=10, conv_kernel=4, chunk_size=16, **COMMON)
     NETWORKS = {
         # An indexer chooses 9 tokens, with enough heads that no score is 0; YaRN, whose factor its vectors have too.
         "deepseek_v32": dict(
@@ -383,4 +386,17 @@ if USED == NEWER:  # of which the older versions know nothing
                 vision_config=dict(depth=1, hidden_size=8, intermediate_size=8, num_heads=2, patch_size=2,
                                    temporal_patch_size=1, spatial_merge_size=1, out_hidden_size=32,
                                    num_position_embeddings=4))),
+        # Layers of one sublayer: state spaces, attention without rope, and MLPs of squared ReLU. Under the names of
+        # transformers 5.
+        "nemotron_h": dict(
+            make=transformers.NemotronHForCausalLM, dtype=torch.bfloat16, saved=dict(save_original_format=False),
+            config=transformers.NemotronHConfig(
+                intermediate_size=56, hybrid_override_pattern="M-M*-", use_conv_bias=False, **NEMOTRON_H)),
+        # Nemotron-3, as published: experts of narrower rows, chosen with a bias, and a wider one for all tokens.
+        "nemotron_h_experts": dict(
+            make=transformers.NemotronHForCausalLM, dtype=torch.bfloat16,
+            config=transformers.NemotronHConfig(
+                intermediate_size=56, hybrid_override_pattern="ME*EM", n_routed_experts=6, num_experts_per_tok=2,
+                moe_intermediate_size=20, moe_shared_expert_intermediate_size=28, moe_latent_size=24,
+                routed_scaling_factor=2.5, **NEMOTRON_H)),
     }

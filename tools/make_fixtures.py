@@ -39,12 +39,12 @@ def randomise(network, generator, norms_less_one=False):
     with torch.no_grad():
         for name, weight in sorted(network.named_parameters()):
             noise = torch.randn(weight.shape, generator=generator, dtype=torch.float64)
-            scales = ("norm.weight", "norm_1.weight", "norm_2.weight", "router.scale", "per_expert_scale")
+            scales = ("norm.weight", "norm_1.weight", "norm_2.weight", "norm_f.weight", "router.scale", "per_expert_scale")
             if name.endswith(scales):
                 weight.copy_((0 if norms_less_one and "linear_attn" not in name else 1) + 0.2 * noise)
             elif name.endswith(".bias"):
                 weight.copy_(0.3 * noise)
-            elif "embed_tokens" in name:
+            elif name.endswith(("embed_tokens.weight", "model.embeddings.weight")):
                 weight.copy_(0.5 * noise)
             else:
                 weight.copy_(noise * weight.shape[-1] ** -0.5)

@@ -3,43 +3,18 @@
 
 #include <cmath>
 
+#include "decoder/checkpoint/stored_sublayer.h"
+
 namespace draftline {
 
-using Parts = std::vector<StoredPart>;
-using Weights = std::vector<StoredWeight>;
+using Parts = StoredParts;
+using Weights = StoredWeights;
 
 static StoredPart rotated(std::string tensor, int in, int out, StoredPart::Pairs pairs) {
   StoredPart part{std::move(tensor), in, out};
   part.pairs = pairs;
   return part;
 }
-
-namespace {
-
-// Whose names a layer's tensors have.
-struct Architecture {
-  std::string_view name;
-  bool is(std::string_view other) const { return name == other; }
-  bool begins(std::string_view other) const { return name.starts_with(other); }
-  bool llama4() const { return begins("Llama4"); }
-  // Whether the columns that rope rotates together are stored side by side, in all of a head.
-  bool pairs_heads() const { return llama4() || begins("Ernie"); }
-};
-
-// A layer, and what the names of its weights and of its tensors begin with.
-struct StoredLayer {
-  const CheckpointFiles& files;
-  Architecture architecture;
-  const LayerShape& shape;
-  std::string ours, theirs;
-  int inputs() const { return shape.inputs.value_or(shape.hidden); }
-  bool pairs_heads() const { return architecture.pairs_heads() || files.pairs_heads(); }
-  StoredWeight norm(const std::string& own, const std::string& tensor, int n) const {
-    return stored_norm(architecture.name, ours + own, theirs + tensor, n);
-  }
-};
-
-}  // namespace
 
 static void add_latent(const LatentHeads& a, int hidden, const std::string& ours, const std::string& theirs,
                        Weights& all) {
@@ -78,13 +53,7 @@ static void add_indexer(const LatentAttention& l, int hidden, const std::string&
       side_by_side(ours + "k_norm_bias", 1, i.head_dim, {rotated(theirs + "k_norm.bias", 1, i.head_dim, pairs)}));
 }
 
-// Rows of a stored matrix whose groups of rows, one for each head or so, hold several of ours one after the other: the
-// part of each group that begins at `from`.
-struct RowGroups {
-  std::string tensor;
-  int in, count, rows_each;
-};
-static void add_groups(Parts& parts, const RowGroups& groups, int from, int rows) {
+void add_groups(Parts& parts, const RowGroups& groups, int from, int rows) {
   for (int g = 0; g < groups.count; ++g) {
     StoredPart p{groups.tensor, groups.in, rows};
     p.skipped = g * groups.rows_each + from;
@@ -104,40 +73,9 @@ static Parts gated_parts(const AttentionHeads& h, const std::string& theirs, int
   return parts;
 }
 
-static void add_attention(const DeltaNet& d, const StoredLayer& layer, Weights& all) {
-  const std::string &ours = layer.ours, theirs = layer.theirs + "linear_attn.";
-  const int hidden = layer.shape.hidden, convolved = d.convolved_columns(), values = d.value_columns(),
-            heads = d.value_heads;
-  Parts qkvz, gates;
-  if (layer.architecture.is("Qwen3NextForCausalLM")) {  // by key head: q, k, then v and z of its value heads; b and a
-    const int group = heads / d.key_heads, v = group * d.value_dim, each = 2 * (d.key_dim + v);
-    const RowGroups both{theirs + "in_proj_qkvz.weight", hidden, d.key_heads, each},
-        pair{theirs + "in_proj_ba.weight", hidden, d.key_heads, 2 * group};
-    add_groups(qkvz, both, 0, d.key_dim);
-    add_groups(qkvz, both, d.key_dim, d.key_dim);
-    add_groups(qkvz, both, 2 * d.key_dim, v);
-    add_groups(qkvz, both, 2 * d.key_dim + v, v);
-    add_groups(gates, pair, 0, group);
-    add_groups(gates, pair, group, group);
-  } else {
-    qkvz = {{theirs + "in_proj_qkv.weight", hidden, convolved}, {theirs + "in_proj_z.weight", hidden, values}};
-    gates = {{theirs + "in_proj_b.weight", hidden, heads}, {theirs + "in_proj_a.weight", hidden, heads}};
-  }
-  StoredPart convolution{theirs + "conv1d.weight", d.kernel, convolved};
-  convolution.convolution = true;
-  all.push_back(side_by_side(ours + "qkvz", hidden, convolved + values, std::move(qkvz)));
-  all.push_back(side_by_side(ours + "gates", hidden, 2 * heads, std::move(gates)));
-  all.push_back(side_by_side(ours + "convolution", d.kernel, convolved, {convolution}));
-  all.push_back(stored_vector(ours + "a_log", theirs + "A_log", heads));
-  all.push_back(stored_vector(ours + "dt_bias", theirs + "dt_bias", heads));
-  all.push_back(stored_vector(ours + "delta_norm", theirs + "norm.weight", d.value_dim));  // not less one
-  all.push_back(stored_matrix(ours + "o", theirs + "out_proj.weight", values, hidden));
-}
-
+static void add_attention(const DeltaNet& d, const StoredLayer& layer, Weights& all) { add_recurrence(d, layer, all); }
+static void add_attention(const Mamba2& m, const StoredLayer& layer, Weights& all) { add_recurrence(m, layer, all); }
 static void add_attention(const NoAttention&, const StoredLayer&, Weights&) {}
-static void add_attention(const Mamba2&, const StoredLayer&, Weights&) {
-  throw InputErrors("the weights of state spaces (Mamba-2) can't be loaded: such networks are priced alone");
-}
 static void add_attention(const Mamba1&, const StoredLayer&, Weights&) {
   throw InputErrors("the weights of state spaces (Mamba-1) can't be loaded: such networks are priced alone");
 }
@@ -147,10 +85,6 @@ static void add_attention(const LinearAttention&, const StoredLayer&, Weights&) 
 static void add_attention(const CompressedAttention&, const StoredLayer&, Weights&) {
   throw InputErrors("the weights of compressed attention can't be loaded: such networks are priced alone");
 }
-static void add_attention(const AttentionBesideMamba& b, const StoredLayer& layer, Weights& all) {
-  add_attention(b.mamba, layer, all);
-}
-
 static void add_attention(const LatentHeads& a, const StoredLayer& layer, Weights& all) {
   const std::string theirs = layer.theirs + "self_attn.";
   const int hidden = layer.shape.hidden;
@@ -160,7 +94,7 @@ static void add_attention(const LatentHeads& a, const StoredLayer& layer, Weight
 }
 
 static void add_attention(const HeadAttention& a, const StoredLayer& layer, Weights& all) {
-  const std::string &ours = layer.ours, theirs = layer.theirs + "self_attn.";
+  const std::string &ours = layer.ours, theirs = layer.theirs + layer.architecture.attention();
   const AttentionHeads& h = a.heads;
   const int q = h.q_columns(), k = h.k_columns(), v = h.v_columns(), hidden = layer.shape.hidden;
   const auto qkv = [&](const std::string& kind, int in) -> Parts {
@@ -186,7 +120,13 @@ static void add_attention(const HeadAttention& a, const StoredLayer& layer, Weig
   }
 }
 
-static Parts gate_and_up(const std::string& theirs, int hidden, int inner) {
+static void add_attention(const AttentionBesideMamba& b, const StoredLayer& layer, Weights& all) {
+  add_attention(b.attention, layer, all);
+  add_attention(b.mamba, layer, all);
+}
+
+static Parts gate_and_up(MlpKind kind, const std::string& theirs, int hidden, int inner) {
+  if (!is_gated(kind)) return {{theirs + "up_proj.weight", hidden, inner}};
   return {{theirs + "gate_proj.weight", hidden, inner}, {theirs + "up_proj.weight", hidden, inner}};
 }
 
@@ -201,14 +141,15 @@ static ExpertNames expert_names(Architecture a, const Experts& e, bool beside_ml
   if (a.is("HYV3ForCausalLM"))
     return {.mlp = "mlp.", .router = "router.gate.weight", .bias = "expert_bias", .shared = "shared_mlp."};
   if (beside_mlp) return {.mlp = "", .router = "router.proj.weight"};
-  if (e.shared_gate) return {.mlp = "mlp.", .shared = "shared_expert."};
-  return {.mlp = "mlp."};
+  if (e.shared_gate) return {.mlp = a.mlp(), .shared = "shared_expert."};
+  return {.mlp = a.mlp()};
 }
 
 static void add_shared_expert(const Experts& e, const StoredLayer& layer, const std::string& theirs, Weights& all) {
   const int shared = e.shared, hidden = layer.shape.hidden;
   if (shared == 0) return;
-  all.push_back(side_by_side(layer.ours + "shared.gate_up", hidden, 2 * shared, gate_and_up(theirs, hidden, shared)));
+  all.push_back(side_by_side(layer.ours + "shared.gate_up", hidden, (is_gated(e.kind) ? 2 : 1) * shared,
+                             gate_and_up(e.kind, theirs, hidden, shared)));
   all.push_back(stored_matrix(layer.ours + "shared.down", theirs + "down_proj.weight", shared, hidden));
   if (e.shared_gate)  // beside the expert
     all.push_back(
@@ -227,8 +168,7 @@ static Parts stacked_parts(const std::string& tensor, int experts, int in, int o
 // MXFP4, matrices as linear layers have them.
 static void add_stacked_experts(const Experts& e, const StoredLayer& layer, Weights& all) {
   const bool llama4 = layer.architecture.llama4();
-  const std::string &ours = layer.ours, mlp = layer.theirs + (llama4 ? "feed_forward." : "mlp."),
-                    experts = mlp + "experts.";
+  const std::string &ours = layer.ours, mlp = layer.theirs + layer.architecture.mlp(), experts = mlp + "experts.";
   const int hidden = layer.shape.hidden, inner = e.intermediate;
   const StoredPart::Pairs gates{llama4 ? 0 : 2 * inner};
   const auto stacked = [&](const std::string& name, const std::string& tensor, int in, int out,
@@ -279,7 +219,7 @@ static void add_experts(const Experts& e, const StoredLayer& layer, bool beside_
   const ExpertNames names = expert_names(layer.architecture, e, beside_mlp);
   const std::string &ours = layer.ours, mlp = layer.theirs + names.mlp;
   const CheckpointFiles& files = layer.files;
-  const int hidden = layer.shape.hidden, count = e.count, inner = e.intermediate;
+  const int hidden = e.row_columns(layer.shape.hidden), count = e.count, inner = e.intermediate;
   const std::string experts = mlp + "experts.";
   Parts gate_up, down;
   if (files.has(experts + "gate_proj")) {  // as GGUF files have them
@@ -297,15 +237,19 @@ static void add_experts(const Experts& e, const StoredLayer& layer, bool beside_
   } else {
     for (int i = 0; i < count; ++i) {
       const std::string expert = experts + std::to_string(i) + ".";
-      gate_up.push_back({expert + names.gate + ".weight", hidden, inner});
+      if (is_gated(e.kind)) gate_up.push_back({expert + names.gate + ".weight", hidden, inner});
       gate_up.push_back({expert + names.up + ".weight", hidden, inner});
       down.push_back({expert + names.down + ".weight", inner, hidden});
     }
   }
   if (beside_mlp) add_beside_mlp(e, layer, all);
-  all.push_back(stored_matrix(ours + "router", mlp + names.router, hidden, count));
+  if (e.latent > 0) {
+    all.push_back(stored_matrix(ours + "experts.narrow", mlp + "fc1_latent_proj.weight", layer.shape.hidden, e.latent));
+    all.push_back(stored_matrix(ours + "experts.widen", mlp + "fc2_latent_proj.weight", e.latent, layer.shape.hidden));
+  }
+  all.push_back(stored_matrix(ours + "router", mlp + names.router, layer.shape.hidden, count));
   if (e.choice_bias) all.push_back(stored_vector(ours + "router.choice_bias", mlp + names.bias, count));
-  all.push_back(side_by_side(ours + "experts.gate_up", count * hidden, 2 * inner, std::move(gate_up)));
+  all.push_back(side_by_side(ours + "experts.gate_up", count * hidden, e.gate_up_columns(), std::move(gate_up)));
   all.push_back(side_by_side(ours + "experts.down", count * inner, hidden, std::move(down)));
   add_shared_expert(e, layer, mlp + names.shared, all);
 }
@@ -313,11 +257,11 @@ static void add_experts(const Experts& e, const StoredLayer& layer, bool beside_
 static void add_mlp(const NoMlp&, const StoredLayer&, Weights&) {}
 
 static void add_mlp(const DenseMlp& m, const StoredLayer& layer, Weights& all) {
-  const std::string mlp = layer.theirs + (layer.architecture.llama4() ? "feed_forward." : "mlp.");
+  const std::string mlp = layer.theirs + layer.architecture.mlp();
   const int hidden = layer.shape.hidden, inner = m.intermediate;
-  Parts gate_up = gate_and_up(mlp, hidden, inner);
+  Parts gate_up = gate_and_up(m.kind, mlp, hidden, inner);
   if (layer.architecture.is("Phi3ForCausalLM")) gate_up = {{mlp + "gate_up_proj.weight", hidden, 2 * inner}};
-  all.push_back(side_by_side(layer.ours + "gate_up", hidden, 2 * inner, std::move(gate_up)));
+  all.push_back(side_by_side(layer.ours + "gate_up", hidden, m.gate_up_columns(), std::move(gate_up)));
   all.push_back(stored_matrix(layer.ours + "down", mlp + "down_proj.weight", inner, hidden));
 }
 
@@ -349,11 +293,11 @@ std::vector<StoredWeight> stored_layer(const CheckpointFiles& files, std::string
   const auto norm = [&](const std::string& name, const std::string& tensor) {
     all.push_back(layer.norm(name, tensor, s.hidden));
   };
-  if (s.input_norm && s.norms_before()) norm("input_norm", "input_layernorm");
+  if (s.input_norm && s.norms_before() && s.has_attention()) norm("input_norm", layer.architecture.attention_norm());
   std::visit([&](const auto& attention) { add_attention(attention, layer, all); }, s.attention);
   if (s.norms_behind()) norm("attention_post_norm", "post_attention_layernorm");
   if (std::holds_alternative<NoMlp>(s.mlp)) return all;
-  if (s.norms_before()) norm("mlp_norm", s.norms_behind() ? "pre_feedforward_layernorm" : "post_attention_layernorm");
+  if (s.norms_before()) norm("mlp_norm", layer.architecture.mlp_norm(s.norms_behind()));
   if (s.norms_behind()) norm("mlp_post_norm", "post_feedforward_layernorm");
   if (s.scaled) all.push_back(stored_vector(ours + "scale", theirs + "layer_scalar", 1));
   std::visit([&](const auto& mlp) { add_mlp(mlp, layer, all); }, s.mlp);

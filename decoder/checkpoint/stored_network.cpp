@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "decoder/checkpoint/stored_layer.h"
+#include "decoder/checkpoint/stored_sublayer.h"
 
 namespace draftline {
 
@@ -17,24 +18,26 @@ StoredNetwork::StoredNetwork(StoredContents contents)
   check_tensors();
 }
 
-// The text tower of a network that also sees has a name of its own: one on the hub, another since transformers 5.
+// The text tower of a network that also sees has a name of its own: one on the hub, another since transformers 5. So
+// have all layers of Nemotron-H on the hub.
 void StoredNetwork::find_trunk() {
   using Names = std::pair<const char*, const char*>;
   for (const auto& [trunk, head] :
-       {Names{"language_model.model.", "language_model."}, Names{"model.language_model.", ""}})
-    if (files_.has(std::string(trunk) + "embed_tokens.weight")) trunk_ = trunk, head_ = head;
+       {Names{"language_model.model.", "language_model."}, Names{"model.language_model.", ""}, Names{"backbone.", ""}})
+    if (files_.has(trunk + Architecture{shape_.architecture}.embedding())) trunk_ = trunk, head_ = head;
 }
 
-std::string StoredNetwork::embedding_tensor() const { return trunk_ + "embed_tokens.weight"; }
+std::string StoredNetwork::embedding_tensor() const { return trunk_ + Architecture{shape_.architecture}.embedding(); }
 std::string StoredNetwork::head_tensor() const {
   return shape_.tied_embeddings ? embedding_tensor() : head_ + "lm_head.weight";
 }
 
 std::vector<StoredWeight> StoredNetwork::network_weights() const {
   const int hidden = shape_.hidden, vocabulary = shape_.vocabulary;
-  return {stored_table("embedding", embedding_tensor(), vocabulary, hidden),
-          stored_norm(shape_.architecture, "final_norm", trunk_ + "norm", hidden),
-          stored_matrix("lm_head", head_tensor(), hidden, vocabulary)};
+  return {
+      stored_table("embedding", embedding_tensor(), vocabulary, hidden),
+      stored_norm(shape_.architecture, "final_norm", trunk_ + Architecture{shape_.architecture}.final_norm(), hidden),
+      stored_matrix("lm_head", head_tensor(), hidden, vocabulary)};
 }
 
 std::vector<StoredWeight> StoredNetwork::layer_weights(int layer) const {

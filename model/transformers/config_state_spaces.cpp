@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Networks with selective state spaces (Mamba-2, and Mamba-1 in Jamba). Keys and their defaults are those of
 // NemotronHConfig of the published repositories, and of GraniteMoeHybridConfig, FalconH1Config and JambaConfig
-// (transformers 4.57).
+// (transformers 4.57; the names of kinds of layers: 5.23 too).
 #include <algorithm>
 #include <array>
 
@@ -44,6 +44,21 @@ void check_sizes(const Reader& in, const Mamba2& m) {
     in.fail("the sizes of its state spaces are out of range");
 }
 
+// The JSON of Python's config files has it as a text, in transformers 5 within an object: {"__float__": "Infinity"}.
+bool is_infinite(const Reader& in) {
+  const Reader text = in.is_object() ? in.at("__float__") : in;
+  return text.is_string() && text.text() == "Infinity";
+}
+
+// The kernels of engines limit the steps of prompts alone, so that no finite limit means the same in every pass.
+void read_step_limit(const Reader& in) {
+  const auto limit = given(in, "time_step_limit");
+  if (!limit) return;
+  const auto ends = limit->items();
+  if (ends.size() != 2 || ends[0].number() != 0 || !is_infinite(ends[1]))
+    limit->fail("a limit of the steps other than from 0 to infinity is not modelled");
+}
+
 Mamba2 read_mamba(const Reader& in, const MambaKeys& keys) {
   Mamba2 m{.heads = needed(in, {keys.heads}, 1 << 14),
            .head_dim = needed(in, {keys.head_dim}, 1 << 14),
@@ -53,12 +68,19 @@ Mamba2 read_mamba(const Reader& in, const MambaKeys& keys) {
            .chunk = size_or(in, keys.chunk, 256),
            .convolution_bias = flag(in, keys.convolution_bias, true)};
   refuse(in, keys.bias, "a bias in the matrices of state spaces is not modelled");
+  read_step_limit(in);
   if (const auto state = given(in, "mamba_ssm_cache_dtype")) {
     static constexpr std::array<std::string_view, 3> words{"float32", "bfloat16", "float16"};
     if (state->word(words) == "float32") m.state = DType::fp32;
   }
   if (!in.failed()) check_sizes(in, m);
   return m;
+}
+
+// The name of a kind of layer before transformers 5.23.
+std::string_view older_kind(std::string_view kind) {
+  if (kind == "linear_attention") return "mamba";
+  return kind == "full_attention" ? "attention" : kind;
 }
 
 // ---- Nemotron-H, Nemotron-3: each layer is one sublayer
@@ -69,9 +91,10 @@ std::vector<LayerKind> read_sublayers(const Reader& in) {
       state_space{.attention = AttentionKind::mamba, .mlp = false}, dense{.attention = AttentionKind::none};
   std::vector<LayerKind> kinds;
   if (const auto words = given(in, "layers_block_type")) {
-    static constexpr std::array<std::string_view, 4> known{"mamba", "attention", "mlp", "moe"};
+    static constexpr std::array<std::string_view, 6> known{"mamba", "attention",        "mlp",
+                                                           "moe",   "linear_attention", "full_attention"};
     for (const Reader& each : words->items()) {
-      const std::string_view word = each.word(known);
+      const std::string_view word = older_kind(each.word(known));
       kinds.push_back(word == "mamba"       ? state_space
                       : word == "attention" ? attention
                       : word == "moe"       ? experts
@@ -118,6 +141,13 @@ void read_nemotron_experts(const Reader& in, ConfigNetwork& s) {
   if (std::int64_t{count} * columns > kMostColumns) shared->fail("are too many");
   else s.experts->shared = count * columns;
   s.experts->latent = size_or(in, "moe_latent_size", 0);
+}
+
+// Sizes of experts, which transformers writes for a network without them too.
+void pass_over_experts(const Reader& in) {
+  for (const char* size : {"n_routed_experts", "n_shared_experts", "num_experts_per_tok", "moe_intermediate_size",
+                           "moe_shared_expert_intermediate_size", "moe_latent_size", "routed_scaling_factor"})
+    in.find(size);
 }
 
 // ---- Granite 4
@@ -168,19 +198,22 @@ void read_nemotron_h(const Reader& in, ConfigNetwork& s) {
                             .convolution_bias = "use_conv_bias",
                             .bias = "mamba_proj_bias",
                             .default_groups = 8});
+  if (const auto least = given(in, "time_step_min"); least && least->number() > 0)
+    s.whole.notes.push_back("time_step_min limits no step, as in vLLM; transformers 5 limits those of prompts by it");
   const std::vector<LayerKind> kinds = read_sublayers(in);
   if (in.failed()) return;
   s.layers = count(kinds);
   if (const auto layers = given(in, "num_hidden_layers"); layers && layers->positive_int(kMostLayers) != s.layers)
     layers->fail("must be the number of kinds of layers, " + std::to_string(s.layers));
   if (any_experts(kinds)) read_nemotron_experts(in, s);
+  else pass_over_experts(in);
   s.layer_kinds = kinds;
   s.mtp_layer = LayerKind{.experts = s.experts.has_value(), .rope = false};
   if (const auto mtp = given(in, "mtp_hybrid_override_pattern"); mtp && mtp->text() != "*E")
     mtp->fail("only MTP modules of attention and experts (*E) are modelled");
   if (const auto mtp = given(in, "mtp_layers_block_type")) {
     const auto words = mtp->items();
-    if (words.size() != 2 || words[0].text() != "attention" || words[1].text() != "moe")
+    if (words.size() != 2 || older_kind(words[0].text()) != "attention" || words[1].text() != "moe")
       mtp->fail("only MTP modules of attention and experts are modelled");
   }
 }

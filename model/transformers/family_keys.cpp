@@ -118,18 +118,18 @@ constexpr std::array kRows{
     KeysOf{"nemotron_h",
            "num_key_value_heads head_dim|attention_head_dim n_groups conv_kernel "
            "hybrid_override_pattern|layers_block_type moe_latent_size num_nextn_predict_layers",
-           "chunk_size mamba_num_groups expand time_step_min time_step_max time_step_floor time_step_limit "
+           "chunk_size mamba_num_groups expand time_step_max time_step_floor "
            "mamba_hidden_act use_mamba_kernels mamba_expand sliding_window time_step_rank norm_eps "
            "partial_rotary_factor"},
     KeysOf{"granitemoehybrid",
            "num_key_value_heads mamba_n_groups mamba_d_conv num_local_experts position_embedding_type "
            "layers_block_type|layer_types",
-           "mamba_chunk_size mamba_expand init_method normalization_function time_step_limit time_step_min "
+           "mamba_chunk_size mamba_expand init_method normalization_function time_step_min "
            "time_step_max"},
     KeysOf{"falcon_h1", "num_key_value_heads head_dim mamba_n_groups mamba_d_conv mamba_rms_norm",
            "mamba_chunk_size mamba_expand attention_in_multiplier attention_out_multiplier key_multiplier "
            "lm_head_multiplier mlp_multipliers mlp_expansion_factor ssm_in_multiplier ssm_multipliers "
-           "ssm_out_multiplier time_step_floor time_step_limit time_step_min time_step_max"},
+           "ssm_out_multiplier time_step_floor time_step_min time_step_max"},
     KeysOf{
         "jamba",
         "num_key_value_heads attn_layer_period attn_layer_offset expert_layer_period expert_layer_offset mamba_expand",

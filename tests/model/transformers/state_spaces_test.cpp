@@ -261,6 +261,9 @@ TEST_CASE("keys of networks with state spaces that are not modelled are refused 
   CHECK(contains(mistakes_of(with(nemotron_nano(), "n_groups", 7)), "64 heads of its state spaces are not a multiple"));
   CHECK(contains(mistakes_of(with(nemotron_nano(), "mtp_hybrid_override_pattern", "M*E")),
                  "#/mtp_hybrid_override_pattern"));
+  constexpr auto kLimited = "#/time_step_limit: a limit of the steps other than from 0 to infinity is not modelled";
+  for (const json& limit : {json{0.001, "Infinity"}, json{0, 0.1}, json{0, {{"__float__", "NaN"}}}, json::array({0})})
+    CHECK(contains(mistakes_of(with(granite_small(), "time_step_limit", limit)), kLimited));
   CHECK(contains(mistakes_of(with(falcon_h1(), "mamba_d_ssm", 5120)), "#/mamba_d_ssm: must be the columns"));
   json mixed = granite_small();
   mixed["layer_types"][0] = "multihead_latent_attention";
@@ -268,6 +271,16 @@ TEST_CASE("keys of networks with state spaces that are not modelled are refused 
   json lost = kimi_linear();
   lost["linear_attn_config"]["kda_layers"].erase(0);
   CHECK(contains(mistakes_of(lost), "#/linear_attn_config: names 26 layers of 27"));
+}
+
+TEST_CASE("kinds of layers and an infinite limit of the steps have two spellings each") {
+  json older = nemotron_ultra(), newer = older;
+  for (json& word : newer["layers_block_type"])
+    word = word == "mamba" ? "linear_attention" : word == "attention" ? "full_attention" : "moe";
+  newer["mtp_layers_block_type"] = {"full_attention", "moe"};
+  older["time_step_limit"] = {0, "Infinity"};
+  newer["time_step_limit"] = {0.0, {{"__float__", "Infinity"}}};
+  CHECK(shape_from(newer) == shape_from(older));
 }
 
 TEST_CASE("architectures with a part that is not modelled are refused by that part, with what to do instead") {
