@@ -206,6 +206,10 @@ if USED == NEWER:  # of which the older versions know nothing
     NEMOTRON_H = dict(
         hidden_size=32, num_attention_heads=4, num_key_value_heads=2, head_dim=12, mamba_num_heads=6, mamba_head_dim=8,
         n_groups=2, ssm_state_size=10, conv_kernel=4, chunk_size=16, **COMMON)
+    GRANITE = dict(
+        hidden_size=32, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, mamba_n_heads=8,
+        mamba_d_head=8, mamba_d_state=10, mamba_chunk_size=16, embedding_multiplier=3.0, attention_multiplier=0.2,
+        residual_multiplier=0.4, logits_scaling=0.7, **COMMON)
     NETWORKS = {
         # An indexer chooses 9 tokens, with enough heads that no score is 0; YaRN, whose factor its vectors have too.
         "deepseek_v32": dict(
@@ -399,4 +403,19 @@ if USED == NEWER:  # of which the older versions know nothing
                 intermediate_size=56, hybrid_override_pattern="ME*EM", n_routed_experts=6, num_experts_per_tok=2,
                 moe_intermediate_size=20, moe_shared_expert_intermediate_size=28, moe_latent_size=24,
                 routed_scaling_factor=2.5, **NEMOTRON_H)),
+        # Granite 4: state spaces and one layer of attention without rope; experts beside an MLP for all tokens; factors
+        # on embeddings, scores, sublayers and logits.
+        "granite_hybrid": dict(
+            make=transformers.GraniteMoeHybridForCausalLM, dtype=torch.bfloat16,
+            config=transformers.GraniteMoeHybridConfig(
+                num_local_experts=5, num_experts_per_tok=2, intermediate_size=20, shared_intermediate_size=28,
+                layer_types=["linear_attention", "full_attention", "linear_attention"], mamba_n_groups=1,
+                tie_word_embeddings=True, **GRANITE)),
+        # The same without experts, with rope and several groups of heads.
+        "granite_hybrid_dense": dict(
+            make=transformers.GraniteMoeHybridForCausalLM, dtype=torch.bfloat16,
+            config=transformers.GraniteMoeHybridConfig(
+                num_local_experts=0, intermediate_size=56, shared_intermediate_size=56, position_embedding_type="rope",
+                layer_types=["full_attention", "linear_attention", "linear_attention"], mamba_n_groups=2,
+                mamba_conv_bias=False, rope_parameters=dict(rope_type="default", rope_theta=500.0), **GRANITE)),
     }

@@ -58,7 +58,8 @@ constexpr auto kArchitectures = std::to_array<std::string_view>({"LlamaForCausal
                                                                  "Qwen3_5ForConditionalGeneration",
                                                                  "Qwen3_5MoeForCausalLM",
                                                                  "Qwen3_5MoeForConditionalGeneration",
-                                                                 "NemotronHForCausalLM"});
+                                                                 "NemotronHForCausalLM",
+                                                                 "GraniteMoeHybridForCausalLM"});
 
 std::filesystem::path checked(const std::filesystem::path& folder, const Files& files) {
   if (!files.is_folder(folder)) throw InputErrors(printable(folder.string(), 1000) + ": no such folder");

@@ -107,7 +107,7 @@ static void add_attention(const HeadAttention& a, const StoredLayer& layer, Weig
     if (!h.values_are_keys) parts.push_back(values);
     return parts;
   };
-  all.push_back(stored_matrix(ours + "o", theirs + "o_proj.weight", h.result_columns(), hidden));
+  all.push_back(stored_matrix(ours + "o", theirs + "o_proj.weight", h.result_columns(), hidden, layer.shape.factors.o));
   all.push_back(side_by_side(ours + "qkv", layer.inputs(), a.projected_columns(), qkv("weight", layer.inputs())));
   if (a.o_bias) all.push_back(stored_vector(ours + "o_bias", theirs + "o_proj.bias", hidden));
   const std::string sinks = layer.architecture.begins("MiMo") ? "attention_sink_bias" : "sinks";
@@ -125,7 +125,9 @@ static void add_attention(const AttentionBesideMamba& b, const StoredLayer& laye
   add_attention(b.mamba, layer, all);
 }
 
-static Parts gate_and_up(MlpKind kind, const std::string& theirs, int hidden, int inner) {
+static Parts gate_and_up(Architecture a, MlpKind kind, const std::string& theirs, int hidden, int inner) {
+  if (a.granite()) return {{theirs + "input_linear.weight", hidden, 2 * inner}};
+  if (a.is("Phi3ForCausalLM")) return {{theirs + "gate_up_proj.weight", hidden, 2 * inner}};
   if (!is_gated(kind)) return {{theirs + "up_proj.weight", hidden, inner}};
   return {{theirs + "gate_proj.weight", hidden, inner}, {theirs + "up_proj.weight", hidden, inner}};
 }
@@ -133,15 +135,22 @@ static Parts gate_and_up(MlpKind kind, const std::string& theirs, int hidden, in
 // How a layer's mixture of experts names its tensors.
 struct ExpertNames {
   std::string mlp, gate = "gate_proj", up = "up_proj", down = "down_proj", router = "gate.weight",
-                   bias = "gate.e_score_correction_bias", shared = "shared_experts.";
+                   bias = "gate.e_score_correction_bias", shared = mlp + "shared_experts.",
+                   stacked = "experts.gate_up_proj", stacked_down = "experts.down_proj";  // of all experts
 };
 static ExpertNames expert_names(Architecture a, const Experts& e, bool beside_mlp) {
   if (a.is("MixtralForCausalLM") || a.is("MiniMaxM2ForCausalLM"))
     return {.mlp = "block_sparse_moe.", .gate = "w1", .up = "w3", .down = "w2", .bias = "e_score_correction_bias"};
   if (a.is("HYV3ForCausalLM"))
-    return {.mlp = "mlp.", .router = "router.gate.weight", .bias = "expert_bias", .shared = "shared_mlp."};
+    return {.mlp = "mlp.", .router = "router.gate.weight", .bias = "expert_bias", .shared = "mlp.shared_mlp."};
+  if (a.granite())
+    return {.mlp = "block_sparse_moe.",
+            .router = "router.layer.weight",
+            .shared = a.mlp(),
+            .stacked = "input_linear.weight",
+            .stacked_down = "output_linear.weight"};
   if (beside_mlp) return {.mlp = "", .router = "router.proj.weight"};
-  if (e.shared_gate) return {.mlp = a.mlp(), .shared = "shared_expert."};
+  if (e.shared_gate) return {.mlp = a.mlp(), .shared = a.mlp() + "shared_expert."};
   return {.mlp = a.mlp()};
 }
 
@@ -149,8 +158,9 @@ static void add_shared_expert(const Experts& e, const StoredLayer& layer, const 
   const int shared = e.shared, hidden = layer.shape.hidden;
   if (shared == 0) return;
   all.push_back(side_by_side(layer.ours + "shared.gate_up", hidden, (is_gated(e.kind) ? 2 : 1) * shared,
-                             gate_and_up(e.kind, theirs, hidden, shared)));
-  all.push_back(stored_matrix(layer.ours + "shared.down", theirs + "down_proj.weight", shared, hidden));
+                             gate_and_up(layer.architecture, e.kind, theirs, hidden, shared)));
+  all.push_back(stored_matrix(layer.ours + "shared.down", theirs + layer.architecture.down(), shared, hidden,
+                              layer.shape.factors.down));
   if (e.shared_gate)  // beside the expert
     all.push_back(
         stored_matrix(layer.ours + "shared.gate", theirs.substr(0, theirs.size() - 1) + "_gate.weight", hidden, 1));
@@ -227,12 +237,12 @@ static void add_experts(const Experts& e, const StoredLayer& layer, bool beside_
                 ups = stacked_parts(experts + "up_proj", count, hidden, inner);
     for (std::size_t i = 0; i < gates.size(); ++i) gate_up.insert(gate_up.end(), {gates[i], ups[i]});
     down = stacked_parts(experts + "down_proj", count, inner, hidden);
-  } else if (files.has(experts + "gate_up_proj") || files.has(experts + "down_proj")) {  // as Qwen3.5 is published
-    gate_up = stacked_parts(experts + "gate_up_proj", count, hidden, 2 * inner);
-    down = stacked_parts(experts + "down_proj", count, inner, hidden);
-    if (inputs_first(files.find(experts + "down_proj"), inner, hidden)) {  // as Qwen3-VL is
-      gate_up = {{experts + "gate_up_proj", count * hidden, 2 * inner, 0, 0, false, {}, 0, count}};
-      down = {{experts + "down_proj", count * inner, hidden, 0, 0, false, {}, 0, count}};
+  } else if (files.has(mlp + names.stacked) || files.has(mlp + names.stacked_down)) {  // as Qwen3.5 is published
+    gate_up = stacked_parts(mlp + names.stacked, count, hidden, 2 * inner);
+    down = stacked_parts(mlp + names.stacked_down, count, inner, hidden);
+    if (inputs_first(files.find(mlp + names.stacked_down), inner, hidden)) {  // as Qwen3-VL is
+      gate_up = {{mlp + names.stacked, count * hidden, 2 * inner, 0, 0, false, {}, 0, count}};
+      down = {{mlp + names.stacked_down, count * inner, hidden, 0, 0, false, {}, 0, count}};
     }
   } else {
     for (int i = 0; i < count; ++i) {
@@ -242,6 +252,7 @@ static void add_experts(const Experts& e, const StoredLayer& layer, bool beside_
       down.push_back({expert + names.down + ".weight", inner, hidden});
     }
   }
+  for (StoredPart& part : down) part.times = single(layer.shape.factors.down);
   if (beside_mlp) add_beside_mlp(e, layer, all);
   if (e.latent > 0) {
     all.push_back(stored_matrix(ours + "experts.narrow", mlp + "fc1_latent_proj.weight", layer.shape.hidden, e.latent));
@@ -251,7 +262,7 @@ static void add_experts(const Experts& e, const StoredLayer& layer, bool beside_
   if (e.choice_bias) all.push_back(stored_vector(ours + "router.choice_bias", mlp + names.bias, count));
   all.push_back(side_by_side(ours + "experts.gate_up", count * hidden, e.gate_up_columns(), std::move(gate_up)));
   all.push_back(side_by_side(ours + "experts.down", count * inner, hidden, std::move(down)));
-  add_shared_expert(e, layer, mlp + names.shared, all);
+  add_shared_expert(e, layer, layer.theirs + names.shared, all);
 }
 
 static void add_mlp(const NoMlp&, const StoredLayer&, Weights&) {}
@@ -259,10 +270,10 @@ static void add_mlp(const NoMlp&, const StoredLayer&, Weights&) {}
 static void add_mlp(const DenseMlp& m, const StoredLayer& layer, Weights& all) {
   const std::string mlp = layer.theirs + layer.architecture.mlp();
   const int hidden = layer.shape.hidden, inner = m.intermediate;
-  Parts gate_up = gate_and_up(m.kind, mlp, hidden, inner);
-  if (layer.architecture.is("Phi3ForCausalLM")) gate_up = {{mlp + "gate_up_proj.weight", hidden, 2 * inner}};
-  all.push_back(side_by_side(layer.ours + "gate_up", hidden, m.gate_up_columns(), std::move(gate_up)));
-  all.push_back(stored_matrix(layer.ours + "down", mlp + "down_proj.weight", inner, hidden));
+  all.push_back(side_by_side(layer.ours + "gate_up", hidden, m.gate_up_columns(),
+                             gate_and_up(layer.architecture, m.kind, mlp, hidden, inner)));
+  all.push_back(
+      stored_matrix(layer.ours + "down", mlp + layer.architecture.down(), inner, hidden, layer.shape.factors.down));
 }
 
 static void add_mlp(const Experts& e, const StoredLayer& layer, Weights& all) { add_experts(e, layer, false, all); }

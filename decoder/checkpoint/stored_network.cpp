@@ -37,7 +37,7 @@ std::vector<StoredWeight> StoredNetwork::network_weights() const {
   return {
       stored_table("embedding", embedding_tensor(), vocabulary, hidden),
       stored_norm(shape_.architecture, "final_norm", trunk_ + Architecture{shape_.architecture}.final_norm(), hidden),
-      stored_matrix("lm_head", head_tensor(), hidden, vocabulary)};
+      stored_matrix("lm_head", head_tensor(), hidden, vocabulary, shape_.logit_factor)};
 }
 
 std::vector<StoredWeight> StoredNetwork::layer_weights(int layer) const {

@@ -52,7 +52,8 @@ void add_recurrence(const Mamba2& m, const StoredLayer& layer, StoredWeights& al
   of_heads("skip", "D");
   of_heads("dt_bias", "dt_bias");
   if (m.norm) all.push_back(stored_vector(ours + "norm", theirs + "norm.weight", columns));
-  all.push_back(stored_matrix(ours + "out", theirs + "out_proj.weight", columns, hidden));
+  all.push_back(
+      stored_matrix(ours + "out", theirs + "out_proj.weight", columns, hidden, layer.shape.factors.mamba_out));
 }
 
 }  // namespace draftline

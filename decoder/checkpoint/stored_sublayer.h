@@ -19,6 +19,7 @@ struct Architecture {
   bool is(std::string_view other) const { return name == other; }
   bool begins(std::string_view other) const { return name.starts_with(other); }
   bool llama4() const { return begins("Llama4"); }
+  bool granite() const { return begins("GraniteMoe"); }
   bool one_sublayer() const { return is("NemotronHForCausalLM"); }  // in a layer; all kinds have the same names
   // Whether the columns that rope rotates together are stored side by side, in all of a head.
   bool pairs_heads() const { return llama4() || begins("Ernie"); }
@@ -27,7 +28,10 @@ struct Architecture {
   std::string final_norm() const { return one_sublayer() ? "norm_f" : "norm"; }
   std::string attention() const { return one_sublayer() ? "mixer." : "self_attn."; }
   std::string state_space() const { return one_sublayer() ? "mixer." : "mamba."; }
-  std::string mlp() const { return one_sublayer() ? "mixer." : llama4() ? "feed_forward." : "mlp."; }
+  std::string mlp() const {
+    return one_sublayer() ? "mixer." : llama4() ? "feed_forward." : granite() ? "shared_mlp." : "mlp.";
+  }
+  std::string down() const { return granite() ? "output_linear.weight" : "down_proj.weight"; }
   std::string attention_norm() const { return one_sublayer() ? "norm" : "input_layernorm"; }
   std::string mlp_norm(bool norms_behind) const {
     if (one_sublayer()) return "norm";

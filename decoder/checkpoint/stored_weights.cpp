@@ -39,8 +39,10 @@ StoredWeight side_by_side(const std::string& name, int in, int out, std::vector<
   return {name, in, out, std::move(parts)};
 }
 
-StoredWeight stored_matrix(const std::string& name, const std::string& tensor, int in, int out) {
-  return side_by_side(name, in, out, {{tensor, in, out}});
+StoredWeight stored_matrix(const std::string& name, const std::string& tensor, int in, int out, double times) {
+  StoredPart part{tensor, in, out};
+  part.times = single(times);
+  return side_by_side(name, in, out, {part});
 }
 StoredWeight stored_vector(const std::string& name, const std::string& tensor, int n) {
   return side_by_side(name, 1, n, {{tensor, 1, n}});

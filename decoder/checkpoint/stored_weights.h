@@ -29,7 +29,7 @@ struct StoredPart {
   int skipped = 0, rows = 0;  // where it is rows skipped .. skipped + out of a matrix [rows, in], or, not transposed,
                               // skipped .. skipped + in of [rows, out]; rows 0: all of it
   bool convolution = false;   // stored [out, 1, in]
-  float times = 1;            // factor on every value: MiMo-V2's values
+  float times = 1;            // factor on every value: MiMo-V2's values, Granite's results
 
   int column_of(int stored) const;
   std::vector<std::uint64_t> stored_shape() const;
@@ -43,7 +43,7 @@ struct StoredWeight {  // the stored parts of one of our weights
 
 // Places parts next to each other; when the columns are full, the next part begins below.
 StoredWeight side_by_side(const std::string& name, int in, int out, std::vector<StoredPart> parts);
-StoredWeight stored_matrix(const std::string& name, const std::string& tensor, int in, int out);
+StoredWeight stored_matrix(const std::string& name, const std::string& tensor, int in, int out, double times = 1);
 StoredWeight stored_vector(const std::string& name, const std::string& tensor, int n);
 StoredWeight stored_table(const std::string& name, const std::string& tensor, int rows, int columns);  // in our layout
 // The stored weight of a norm; `tensor` without ".weight".

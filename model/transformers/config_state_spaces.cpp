@@ -156,11 +156,12 @@ std::vector<LayerKind> read_granite_layers(const Reader& in, const ConfigNetwork
   const auto position = given(in, "position_embedding_type");
   const bool rope = position && position->text() == "rope", experts = s.experts.has_value();
   const Reader types = in.at(in.has("layers_block_type") ? "layers_block_type" : "layer_types");
-  static constexpr std::array<std::string_view, 3> known{"mamba", "attention", "multihead_latent_attention"};
+  static constexpr std::array<std::string_view, 5> known{"multihead_latent_attention", "mamba", "attention",
+                                                         "linear_attention", "full_attention"};
   std::vector<LayerKind> kinds;
   for (const Reader& type : types.items()) {
-    const std::string_view word = type.word(known);
-    if (word == known[2]) type.fail("is not modelled for this architecture; modelled: mamba, attention");
+    const std::string_view word = older_kind(type.word(known));
+    if (word == known[0]) type.fail("is not modelled for this architecture; modelled: mamba, attention");
     kinds.push_back(
         {.attention = word == "mamba" ? AttentionKind::mamba : AttentionKind::full, .experts = experts, .rope = rope});
   }
@@ -168,9 +169,9 @@ std::vector<LayerKind> read_granite_layers(const Reader& in, const ConfigNetwork
   return kinds;
 }
 
-std::optional<double> factor(const Reader& in, std::string_view key) {
+double factor(const Reader& in, std::string_view key) {
   const auto found = given(in, key);
-  return found ? std::optional(found->number(1e-9, 1e9)) : std::nullopt;
+  return found ? found->number(1e-9, 1e9) : 1;
 }
 
 }  // namespace
@@ -227,9 +228,10 @@ void read_granite_hybrid(const Reader& in, ConfigNetwork& s) {
   read_tied(in, false, s);
   refuse(in, "attention_bias", "a bias in the attention is not modelled for this architecture");
   s.attention.query_scale = factor(in, "attention_multiplier");
-  s.whole.embedding_scale = factor(in, "embedding_multiplier").value_or(1);
-  if (factor(in, "residual_multiplier").value_or(1) != 1 || factor(in, "logits_scaling").value_or(1) != 1)
-    s.whole.notes.push_back("factors on residuals and on logits are ignored: they cost nothing");
+  s.whole.embedding_scale = factor(in, "embedding_multiplier");
+  s.whole.logit_factor = 1 / factor(in, "logits_scaling");
+  const double results = factor(in, "residual_multiplier");
+  s.base.factors = {.o = results, .mamba_out = results, .down = results};
   s.mamba = read_mamba(in, kBambaKeys);
   const int shared = needed(in, {"shared_intermediate_size"}, kMostColumns);
   const auto experts = given(in, "num_local_experts");
@@ -241,6 +243,7 @@ void read_granite_hybrid(const Reader& in, ConfigNetwork& s) {
     s.experts = e;
   } else {
     s.whole.intermediate = shared;
+    in.find("num_experts_per_tok");  // which transformers writes all the same
   }
   if (!in.failed()) s.layer_kinds = read_granite_layers(in, s);
 }
@@ -258,7 +261,7 @@ void read_falcon_h1(const Reader& in, ConfigNetwork& s) {
   if (const auto columns = given(in, "mamba_d_ssm"); columns && columns->positive_int(kMostColumns) != m.columns())
     columns->fail("must be the columns of all heads of its state spaces, " + std::to_string(m.columns()));
   s.mamba = m;
-  s.whole.embedding_scale = factor(in, "embedding_multiplier").value_or(1);
+  s.whole.embedding_scale = factor(in, "embedding_multiplier");
   s.whole.notes.push_back("factors on matrices and logits (multipliers) are ignored: they cost nothing");
   s.layer_kinds.assign(at(std::max(s.layers, 0)), LayerKind{.attention = AttentionKind::beside_mamba});
 }

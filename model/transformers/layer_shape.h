@@ -273,6 +273,12 @@ struct ExpertsBesideMlp {
 
 // ---- the layer
 
+// Factors on what a layer's matrices compute, contained in stored weights.
+struct MatrixFactors {
+  double o = 1, mamba_out = 1, down = 1;  // of the results of attention, of a state space and of an MLP (Granite 4)
+  bool operator==(const MatrixFactors&) const = default;
+};
+
 struct LayerShape {
   int hidden = 0;
   std::optional<int> inputs = {};  // columns of the attention's input; none: hidden
@@ -285,7 +291,8 @@ struct LayerShape {
   NormPlacement norms = NormPlacement::before;
   bool input_norm = true;  // false: the attention's input is normalised already, or must not be (EAGLE)
   bool parallel = false;   // attention and MLP read the same residual (Falcon)
-  bool scaled = false;     // the layer's output is multiplied by a stored number (Gemma 4)
+  MatrixFactors factors = {};
+  bool scaled = false;  // the layer's output is multiplied by a stored number (Gemma 4)
   // Residual streams. A sublayer reads a mix of them, and its result is mixed into them, by weights that a matrix
   // computes from all of them (hyper-connections: DeepSeek-V4, 2026, section 2.2).
   int streams = 1;

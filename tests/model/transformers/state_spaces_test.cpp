@@ -278,9 +278,25 @@ TEST_CASE("kinds of layers and an infinite limit of the steps have two spellings
   for (json& word : newer["layers_block_type"])
     word = word == "mamba" ? "linear_attention" : word == "attention" ? "full_attention" : "moe";
   newer["mtp_layers_block_type"] = {"full_attention", "moe"};
+  json small = granite_small(), with_words = small;
+  for (json& word : with_words["layer_types"]) word = word == "mamba" ? "linear_attention" : "full_attention";
+  CHECK(shape_from(with_words) == shape_from(small));
   older["time_step_limit"] = {0, "Infinity"};
   newer["time_step_limit"] = {0.0, {{"__float__", "Infinity"}}};
   CHECK(shape_from(newer) == shape_from(older));
+}
+
+TEST_CASE("factors of a config.json are those that stored weights contain; absent ones are 1") {
+  json c = granite_small();
+  const auto s = shape_from(c);
+  CHECK((s.embedding_scale == 12 && s.logit_factor == 1.0 / 16 && s.usual_layer().heads()->query_scale == 0.0078125));
+  for (const LayerShape& kind : s.kinds)
+    CHECK(kind.factors == MatrixFactors{.o = 0.22, .mamba_out = 0.22, .down = 0.22});
+  for (const char* key : {"embedding_multiplier", "attention_multiplier", "residual_multiplier", "logits_scaling"})
+    c.erase(key);
+  const auto plain = shape_from(c);
+  CHECK((plain.embedding_scale == 1 && plain.logit_factor == 1 && plain.usual_layer().heads()->query_scale == 1));
+  CHECK(plain.layer(0).factors == MatrixFactors{});
 }
 
 TEST_CASE("architectures with a part that is not modelled are refused by that part, with what to do instead") {
