@@ -31,7 +31,8 @@ static Tensor mamba(Ops& ops, Tensor y, const LayerWeights& w, const StatePass& 
   const Tensor all = ops.linear(y, own.in);
   const Tensor xbc = ops.convolve(columns(all, inputs, convolved), own.convolution, at, own.convolution_bias);
   const Tensor values = ops.selective_scan(xbc, columns(all, inputs + convolved, m.heads), own.heads, m.chunk, at);
-  const GatedNorm norm{own.norm, inputs / m.groups, epsilon_of(w), NormGate::silu_first};
+  const GatedNorm norm{own.norm, inputs / m.groups, epsilon_of(w),
+                       m.norm_before_gate ? NormGate::silu : NormGate::silu_first};
   return ops.linear(ops.gated_rms_norm(values, columns(all, 0, inputs), norm), own.out);
 }
 

@@ -210,6 +210,13 @@ if USED == NEWER:  # of which the older versions know nothing
         hidden_size=32, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, mamba_n_heads=8,
         mamba_d_head=8, mamba_d_state=10, mamba_chunk_size=16, embedding_multiplier=3.0, attention_multiplier=0.2,
         residual_multiplier=0.4, logits_scaling=0.7, **COMMON)
+    FALCON_H1 = dict(
+        hidden_size=32, intermediate_size=40, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+        mamba_d_ssm=48, mamba_n_heads=6, mamba_d_head=8, mamba_n_groups=2, mamba_d_state=10, mamba_chunk_size=16,
+        embedding_multiplier=1.5, lm_head_multiplier=0.7, key_multiplier=0.6, attention_in_multiplier=0.9,
+        attention_out_multiplier=1.2, ssm_in_multiplier=1.3, ssm_out_multiplier=0.8, mlp_multipliers=[0.7, 1.4],
+        ssm_multipliers=[0.6, 0.7, 1.1, 1.2, 0.5], rope_parameters=dict(rope_type="default", rope_theta=500.0),
+        **COMMON)
     NETWORKS = {
         # An indexer chooses 9 tokens, with enough heads that no score is 0; YaRN, whose factor its vectors have too.
         "deepseek_v32": dict(
@@ -418,4 +425,12 @@ if USED == NEWER:  # of which the older versions know nothing
                 num_local_experts=0, intermediate_size=56, shared_intermediate_size=56, position_embedding_type="rope",
                 layer_types=["full_attention", "linear_attention", "linear_attention"], mamba_n_groups=2,
                 mamba_conv_bias=False, rope_parameters=dict(rope_type="default", rope_theta=500.0), **GRANITE)),
+        # Attention and a state space side by side, without a norm behind the scan, and factors everywhere.
+        "falcon_h1": dict(
+            make=transformers.FalconH1ForCausalLM, dtype=torch.bfloat16,
+            config=transformers.FalconH1Config(mamba_rms_norm=False, **FALCON_H1)),
+        # The same with a norm before the gate.
+        "falcon_h1_norm": dict(
+            make=transformers.FalconH1ForCausalLM, dtype=torch.bfloat16,
+            config=transformers.FalconH1Config(mamba_rms_norm=True, mamba_norm_before_gate=True, **FALCON_H1)),
     }

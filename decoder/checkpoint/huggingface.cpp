@@ -59,7 +59,8 @@ constexpr auto kArchitectures = std::to_array<std::string_view>({"LlamaForCausal
                                                                  "Qwen3_5MoeForCausalLM",
                                                                  "Qwen3_5MoeForConditionalGeneration",
                                                                  "NemotronHForCausalLM",
-                                                                 "GraniteMoeHybridForCausalLM"});
+                                                                 "GraniteMoeHybridForCausalLM",
+                                                                 "FalconH1ForCausalLM"});
 
 std::filesystem::path checked(const std::filesystem::path& folder, const Files& files) {
   if (!files.is_folder(folder)) throw InputErrors(printable(folder.string(), 1000) + ": no such folder");

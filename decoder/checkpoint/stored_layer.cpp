@@ -101,9 +101,12 @@ static void add_attention(const HeadAttention& a, const StoredLayer& layer, Weig
     if (a.output_gate) return gated_parts(h, theirs, in);
     if (layer.architecture.is("Phi3ForCausalLM")) return {{theirs + "qkv_proj." + kind, in, q + k + v}};
     const StoredPart::Pairs pairs{layer.pairs_heads() ? h.head_dim : 0};
+    const MatrixFactors& factors = layer.shape.factors;
     StoredPart values{theirs + "v_proj." + kind, in, v};
-    values.times = single(a.value_scale);
+    values.times = single(a.value_scale * factors.qkv);
     Parts parts{rotated(theirs + "q_proj." + kind, in, q, pairs), rotated(theirs + "k_proj." + kind, in, k, pairs)};
+    parts[0].times = single(factors.qkv);
+    parts[1].times = single(factors.qkv * factors.keys);
     if (!h.values_are_keys) parts.push_back(values);
     return parts;
   };
@@ -125,11 +128,15 @@ static void add_attention(const AttentionBesideMamba& b, const StoredLayer& laye
   add_attention(b.mamba, layer, all);
 }
 
-static Parts gate_and_up(Architecture a, MlpKind kind, const std::string& theirs, int hidden, int inner) {
-  if (a.granite()) return {{theirs + "input_linear.weight", hidden, 2 * inner}};
-  if (a.is("Phi3ForCausalLM")) return {{theirs + "gate_up_proj.weight", hidden, 2 * inner}};
-  if (!is_gated(kind)) return {{theirs + "up_proj.weight", hidden, inner}};
-  return {{theirs + "gate_proj.weight", hidden, inner}, {theirs + "up_proj.weight", hidden, inner}};
+static Parts gate_and_up(const StoredLayer& layer, MlpKind kind, const std::string& theirs, int inner) {
+  const int hidden = layer.shape.hidden;
+  if (layer.architecture.granite()) return {{theirs + "input_linear.weight", hidden, 2 * inner}};
+  if (layer.architecture.is("Phi3ForCausalLM")) return {{theirs + "gate_up_proj.weight", hidden, 2 * inner}};
+  const StoredPart up{theirs + "up_proj.weight", hidden, inner};
+  if (!is_gated(kind)) return {up};
+  StoredPart gate{theirs + "gate_proj.weight", hidden, inner};
+  gate.times = single(layer.shape.factors.gate);
+  return {gate, up};
 }
 
 // How a layer's mixture of experts names its tensors.
@@ -158,7 +165,7 @@ static void add_shared_expert(const Experts& e, const StoredLayer& layer, const 
   const int shared = e.shared, hidden = layer.shape.hidden;
   if (shared == 0) return;
   all.push_back(side_by_side(layer.ours + "shared.gate_up", hidden, (is_gated(e.kind) ? 2 : 1) * shared,
-                             gate_and_up(layer.architecture, e.kind, theirs, hidden, shared)));
+                             gate_and_up(layer, e.kind, theirs, shared)));
   all.push_back(stored_matrix(layer.ours + "shared.down", theirs + layer.architecture.down(), shared, hidden,
                               layer.shape.factors.down));
   if (e.shared_gate)  // beside the expert
@@ -270,8 +277,8 @@ static void add_mlp(const NoMlp&, const StoredLayer&, Weights&) {}
 static void add_mlp(const DenseMlp& m, const StoredLayer& layer, Weights& all) {
   const std::string mlp = layer.theirs + layer.architecture.mlp();
   const int hidden = layer.shape.hidden, inner = m.intermediate;
-  all.push_back(side_by_side(layer.ours + "gate_up", hidden, m.gate_up_columns(),
-                             gate_and_up(layer.architecture, m.kind, mlp, hidden, inner)));
+  all.push_back(
+      side_by_side(layer.ours + "gate_up", hidden, m.gate_up_columns(), gate_and_up(layer, m.kind, mlp, inner)));
   all.push_back(
       stored_matrix(layer.ours + "down", mlp + layer.architecture.down(), inner, hidden, layer.shape.factors.down));
 }

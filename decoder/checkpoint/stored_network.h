@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The weights of a network that is stored in files, whatever their format. Tensors have the names of transformers'
 // modeling_llama, _mistral, _qwen2, _qwen3, _qwen3_moe, _phi3, _deepseek_v2, _deepseek_v3, _glm4_moe, _mixtral,
-// _gemma3, _gpt_oss and _llama4 (version 4.57), _qwen3_5, _qwen3_5_moe, _nemotron_h and _granitemoehybrid (5.23), and
-// MiMo's own modeling_mimo, which equals Qwen2's. Opening checks every tensor that the network needs, so that loading
-// can only fail because of values.
+// _gemma3, _gpt_oss and _llama4 (version 4.57), _qwen3_5, _qwen3_5_moe, _nemotron_h, _granitemoehybrid and _falcon_h1
+// (5.23), and MiMo's own modeling_mimo, which equals Qwen2's. Opening checks every tensor that the network needs, so
+// that loading can only fail because of values.
 #pragma once
 #include <string>
 #include <vector>

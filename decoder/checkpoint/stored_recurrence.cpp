@@ -38,13 +38,27 @@ void add_recurrence(const DeltaNet& d, const StoredLayer& layer, StoredWeights& 
   all.push_back(stored_matrix(ours + "o", theirs + "out_proj.weight", values, hidden));
 }
 
+// The columns of gates, inputs, B, C and steps, each with its factor.
+static StoredParts projected_parts(const Mamba2& m, const std::string& tensor, const LayerShape& shape) {
+  const int of_groups = m.groups * m.state_dim;
+  StoredParts parts;
+  int row = 0;
+  for (std::size_t i = 0; const int columns : {m.columns(), m.columns(), of_groups, of_groups, m.heads}) {
+    add_groups(parts, {tensor, shape.hidden, 1, m.projected_columns()}, row, columns);
+    parts.back().times = single(shape.factors.mamba_in[i++]);
+    row += columns;
+  }
+  return parts;
+}
+
 void add_recurrence(const Mamba2& m, const StoredLayer& layer, StoredWeights& all) {
   const std::string ours = layer.ours + "mamba.", theirs = layer.theirs + layer.architecture.state_space();
   const int hidden = layer.shape.hidden, columns = m.columns(), convolved = m.convolved_columns();
   const auto of_heads = [&](const std::string& name, const std::string& tensor) {
     all.push_back(stored_vector(ours + name, theirs + tensor, m.heads));
   };
-  all.push_back(stored_matrix(ours + "in", theirs + "in_proj.weight", hidden, m.projected_columns()));
+  all.push_back(side_by_side(ours + "in", hidden, m.projected_columns(),
+                             projected_parts(m, theirs + "in_proj.weight", layer.shape)));
   all.push_back(side_by_side(ours + "convolution", m.kernel, convolved,
                              {convolution(theirs + "conv1d.weight", m.kernel, convolved)}));
   if (m.convolution_bias) all.push_back(stored_vector(ours + "convolution_bias", theirs + "conv1d.bias", convolved));

@@ -19,22 +19,26 @@ struct Architecture {
   bool is(std::string_view other) const { return name == other; }
   bool begins(std::string_view other) const { return name.starts_with(other); }
   bool llama4() const { return begins("Llama4"); }
+  bool falcon() const { return is("FalconH1ForCausalLM"); }
   bool granite() const { return begins("GraniteMoe"); }
   bool one_sublayer() const { return is("NemotronHForCausalLM"); }  // in a layer; all kinds have the same names
   // Whether the columns that rope rotates together are stored side by side, in all of a head.
   bool pairs_heads() const { return llama4() || begins("Ernie"); }
 
   std::string embedding() const { return one_sublayer() ? "embeddings.weight" : "embed_tokens.weight"; }
-  std::string final_norm() const { return one_sublayer() ? "norm_f" : "norm"; }
+  std::string final_norm() const { return one_sublayer() ? "norm_f" : falcon() ? "final_layernorm" : "norm"; }
   std::string attention() const { return one_sublayer() ? "mixer." : "self_attn."; }
   std::string state_space() const { return one_sublayer() ? "mixer." : "mamba."; }
   std::string mlp() const {
-    return one_sublayer() ? "mixer." : llama4() ? "feed_forward." : granite() ? "shared_mlp." : "mlp.";
+    if (one_sublayer()) return "mixer.";
+    if (granite()) return "shared_mlp.";
+    return llama4() || falcon() ? "feed_forward." : "mlp.";
   }
   std::string down() const { return granite() ? "output_linear.weight" : "down_proj.weight"; }
   std::string attention_norm() const { return one_sublayer() ? "norm" : "input_layernorm"; }
   std::string mlp_norm(bool norms_behind) const {
     if (one_sublayer()) return "norm";
+    if (falcon()) return "pre_ff_layernorm";
     return norms_behind ? "pre_feedforward_layernorm" : "post_attention_layernorm";
   }
 };

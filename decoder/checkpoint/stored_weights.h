@@ -29,7 +29,7 @@ struct StoredPart {
   int skipped = 0, rows = 0;  // where it is rows skipped .. skipped + out of a matrix [rows, in], or, not transposed,
                               // skipped .. skipped + in of [rows, out]; rows 0: all of it
   bool convolution = false;   // stored [out, 1, in]
-  float times = 1;            // factor on every value: MiMo-V2's values, Granite's results
+  float times = 1;            // factor on every value: MiMo-V2's values, MatrixFactors
 
   int column_of(int stored) const;
   std::vector<std::uint64_t> stored_shape() const;

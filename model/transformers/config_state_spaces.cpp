@@ -169,9 +169,37 @@ std::vector<LayerKind> read_granite_layers(const Reader& in, const ConfigNetwork
   return kinds;
 }
 
+constexpr double kMostFactor = 1e9;
 double factor(const Reader& in, std::string_view key) {
   const auto found = given(in, key);
-  return found ? found->number(1e-9, 1e9) : 1;
+  return found ? found->number(1e-9, kMostFactor) : 1;
+}
+
+// ---- Falcon-H1
+
+template <std::size_t N>
+std::array<double, N> factors(const Reader& in, std::string_view key) {
+  std::array<double, N> all;
+  all.fill(1);
+  const auto found = given(in, key);
+  if (!found) return all;
+  const std::vector<double> numbers = found->numbers(1e-9, kMostFactor);
+  if (numbers.size() == N) std::ranges::copy(numbers, all.begin());
+  else found->fail("must be " + std::to_string(N) + " numbers");
+  return all;
+}
+
+MatrixFactors read_falcon_factors(const Reader& in) {
+  const auto [gate, down] = factors<2>(in, "mlp_multipliers");
+  MatrixFactors all{.qkv = factor(in, "attention_in_multiplier"),
+                    .keys = factor(in, "key_multiplier"),
+                    .gate = gate,
+                    .mamba_in = factors<5>(in, "ssm_multipliers"),
+                    .o = factor(in, "attention_out_multiplier"),
+                    .mamba_out = factor(in, "ssm_out_multiplier"),
+                    .down = down};
+  for (double& each : all.mamba_in) each *= factor(in, "ssm_in_multiplier");
+  return all;
 }
 
 }  // namespace
@@ -253,16 +281,17 @@ void read_falcon_h1(const Reader& in, ConfigNetwork& s) {
   for (const char* bias : {"attention_bias", "mlp_bias", "projectors_bias"})
     refuse(in, bias, "a bias in the linear layers is not modelled for this architecture");
   demand(in, "mamba_use_mlp", true, "layers without an MLP are not modelled for this architecture");
-  refuse(in, "mamba_norm_before_gate", "a norm before the gate is not modelled for this architecture");
   if (given(in, "attn_layer_indices"))
     in.at("attn_layer_indices").fail("attention in some layers alone is not modelled for this architecture");
   Mamba2 m = read_mamba(in, kBambaKeys);
-  m.norm = flag(in, "mamba_rms_norm", true);
+  m.norm = flag(in, "mamba_rms_norm", false);
+  m.norm_before_gate = flag(in, "mamba_norm_before_gate", true) && m.norm;
   if (const auto columns = given(in, "mamba_d_ssm"); columns && columns->positive_int(kMostColumns) != m.columns())
     columns->fail("must be the columns of all heads of its state spaces, " + std::to_string(m.columns()));
   s.mamba = m;
   s.whole.embedding_scale = factor(in, "embedding_multiplier");
-  s.whole.notes.push_back("factors on matrices and logits (multipliers) are ignored: they cost nothing");
+  s.whole.logit_factor = factor(in, "lm_head_multiplier");
+  s.base.factors = read_falcon_factors(in);
   s.layer_kinds.assign(at(std::max(s.layers, 0)), LayerKind{.attention = AttentionKind::beside_mamba});
 }
 

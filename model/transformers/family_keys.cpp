@@ -127,9 +127,7 @@ constexpr std::array kRows{
            "mamba_chunk_size mamba_expand init_method normalization_function time_step_min "
            "time_step_max"},
     KeysOf{"falcon_h1", "num_key_value_heads head_dim mamba_n_groups mamba_d_conv mamba_rms_norm",
-           "mamba_chunk_size mamba_expand attention_in_multiplier attention_out_multiplier key_multiplier "
-           "lm_head_multiplier mlp_multipliers mlp_expansion_factor ssm_in_multiplier ssm_multipliers "
-           "ssm_out_multiplier time_step_floor time_step_min time_step_max"},
+           "mamba_chunk_size mamba_expand mlp_expansion_factor time_step_floor time_step_min time_step_max"},
     KeysOf{
         "jamba",
         "num_key_value_heads attn_layer_period attn_layer_offset expert_layer_period expert_layer_offset mamba_expand",

@@ -2,6 +2,7 @@
 // The complete shape of one layer of a decoder-only transformer. Layers of one network may differ. A new kind of layer
 // is a new alternative of the variants (docs/recipes/new_layer.md).
 #pragma once
+#include <array>
 #include <optional>
 #include <string>
 #include <variant>
@@ -185,7 +186,8 @@ struct Mamba2 {
   int heads = 0, head_dim = 0, groups = 1, state_dim = 0, kernel = 4;
   int chunk = 256;            // rows of a chunk in which engines compute prompts
   DType state = DType::bf16;  // format in memory: config.json's mamba_ssm_cache_dtype, else 16 bits
-  bool norm = true;           // of the gated result, over each group's columns (Falcon-H1 has none)
+  bool norm = true;           // of the gated result, over each group's columns (Falcon-H1 may have none)
+  bool norm_before_gate = false;
   bool convolution_bias = true;
   int columns() const { return heads * head_dim; }  // of inputs, gates and results
   int convolved_columns() const { return columns() + 2 * groups * state_dim; }
@@ -273,9 +275,11 @@ struct ExpertsBesideMlp {
 
 // ---- the layer
 
-// Factors on what a layer's matrices compute, contained in stored weights.
+// Factors on what a layer's matrices compute, contained in stored weights (Granite 4, Falcon-H1).
 struct MatrixFactors {
-  double o = 1, mamba_out = 1, down = 1;  // of the results of attention, of a state space and of an MLP (Granite 4)
+  double qkv = 1, keys = 1, gate = 1;                // keys: in addition to qkv
+  std::array<double, 5> mamba_in = {1, 1, 1, 1, 1};  // of gates, inputs, B, C and steps
+  double o = 1, mamba_out = 1, down = 1;             // of the results of attention, of a state space and of an MLP
   bool operator==(const MatrixFactors&) const = default;
 };
 

@@ -25,7 +25,7 @@ struct TransformerShape {
   std::vector<int> kind_of;             // for each layer: an index of `kinds`
   NormKind norm = NormKind::rms;        // behind the last layer
   double norm_epsilon = 1e-6;           // of that norm
-  double logit_factor = 1;              // contained in the stored LM head (Granite 4)
+  double logit_factor = 1;              // contained in the stored LM head (Granite 4, Falcon-H1)
   std::optional<double> logit_cap;      // logits x become cap * tanh(x / cap) (Gemma 4)
   std::optional<int> max_positions;     // longest text; present in every config.json, optional in shapes made by hand
   int mtp_modules = 0;                  // modules in its checkpoints that predict tokens after the next

@@ -13,7 +13,7 @@ TEST_CASE("logits on CUDA agree with Hugging Face transformers on the same files
       GENERATE("llama", "qwen3_moe", "deepseek_v2", "deepseek_v3", "glm4_moe", "mixtral", "mistral_window",
                "phi3_longrope", "gemma3", "llama4", "llama4_experts", "gpt_oss", "qwen3_next", "qwen3_5", "qwen3_5_moe",
                "qwen3_5_moe_vision", "minimax_m2", "deepseek_v32", "ministral3", "mimo_v2_flash", "gemma4",
-               "gemma4_moe", "nemotron_h", "granite_hybrid");
+               "gemma4_moe", "nemotron_h", "granite_hybrid", "falcon_h1_norm");
   const bool expanded = GENERATE(true, false);  // as latent attention is for long prompts, or absorbed
   CAPTURE(network, expanded);
   HuggingFaceFolder folder(kFixtures / network);

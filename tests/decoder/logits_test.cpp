@@ -7,13 +7,14 @@ using namespace draftline;
 using namespace draftline::test;
 
 TEST_CASE("logits agree with Hugging Face transformers on the same files") {
-  const std::string network = GENERATE(
-      "llama", "mistral", "qwen2", "qwen3", "phi3", "qwen3_moe", "deepseek_v2", "deepseek_v3", "glm4_moe", "mixtral",
-      "mistral_window", "llama_yarn", "phi3_longrope", "gemma3", "llama4", "llama4_experts", "gpt_oss", "gpt_oss_mxfp4",
-      "qwen3_next", "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_vision", "minimax_m2", "qwen2_5_vl", "qwen3_vl",
-      "qwen3_vl_moe", "deepseek_v32", "glm_moe_dsa", "glm_moe_dsa_shared", "glm4_moe_lite", "kimi_k25", "ministral3",
-      "seed_oss", "smollm3", "dots1", "hy_v3", "ernie4_5", "olmo2", "olmo3", "exaone4", "mimo_v2_flash", "gemma4",
-      "gemma4_moe", "nemotron_h", "nemotron_h_experts", "granite_hybrid", "granite_hybrid_dense");
+  const std::string network =
+      GENERATE("llama", "mistral", "qwen2", "qwen3", "phi3", "qwen3_moe", "deepseek_v2", "deepseek_v3", "glm4_moe",
+               "mixtral", "mistral_window", "llama_yarn", "phi3_longrope", "gemma3", "llama4", "llama4_experts",
+               "gpt_oss", "gpt_oss_mxfp4", "qwen3_next", "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_vision", "minimax_m2",
+               "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe", "deepseek_v32", "glm_moe_dsa", "glm_moe_dsa_shared",
+               "glm4_moe_lite", "kimi_k25", "ministral3", "seed_oss", "smollm3", "dots1", "hy_v3", "ernie4_5", "olmo2",
+               "olmo3", "exaone4", "mimo_v2_flash", "gemma4", "gemma4_moe", "nemotron_h", "nemotron_h_experts",
+               "granite_hybrid", "granite_hybrid_dense", "falcon_h1", "falcon_h1_norm");
   const bool expanded = GENERATE(true, false);  // as latent attention is for long prompts, or absorbed
   CAPTURE(network, expanded);
   HuggingFaceFolder folder(kFixtures / network);

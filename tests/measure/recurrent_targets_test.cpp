@@ -40,8 +40,8 @@ std::vector<int> likeliest_next(HuggingFaceFolder& folder, const std::vector<int
 }  // namespace
 
 TEST_CASE("checkpoints with states decode to the likeliest tokens, and speculative methods to the same ones") {
-  const std::string network =
-      GENERATE("qwen3_next", "nemotron_h", "nemotron_h_experts", "granite_hybrid", "granite_hybrid_dense");
+  const std::string network = GENERATE("qwen3_next", "nemotron_h", "nemotron_h_experts", "granite_hybrid",
+                                       "granite_hybrid_dense", "falcon_h1", "falcon_h1_norm");
   CAPTURE(network);
   HuggingFaceFolder folder(kFixtures / network);
   const auto expected = decoded(folder, R"({"name": "autoregressive"})");

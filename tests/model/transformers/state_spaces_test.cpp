@@ -297,6 +297,31 @@ TEST_CASE("factors of a config.json are those that stored weights contain; absen
   const auto plain = shape_from(c);
   CHECK((plain.embedding_scale == 1 && plain.logit_factor == 1 && plain.usual_layer().heads()->query_scale == 1));
   CHECK(plain.layer(0).factors == MatrixFactors{});
+
+  json h1 = falcon_h1();
+  CHECK(shape_from(h1).layer(0).factors == MatrixFactors{});
+  h1["lm_head_multiplier"] = 0.5;
+  h1["attention_in_multiplier"] = 2;
+  h1["key_multiplier"] = 0.25;
+  h1["mlp_multipliers"] = {0.75, 3};
+  h1["ssm_in_multiplier"] = 2;
+  h1["ssm_multipliers"] = {1, 2, 3, 4, 5};
+  h1["ssm_out_multiplier"] = 7;
+  const auto all = shape_from(h1);
+  CHECK(all.logit_factor == 0.5);
+  CHECK(all.layer(0).factors ==
+        MatrixFactors{.qkv = 2, .keys = 0.25, .gate = 0.75, .mamba_in = {2, 4, 6, 8, 10}, .mamba_out = 7, .down = 3});
+  h1["ssm_multipliers"] = {1, 2};
+  CHECK(contains(mistakes_of(h1), "#/ssm_multipliers: must be 5 numbers"));
+}
+
+TEST_CASE("Falcon-H1's norm stands before its gate unless the file says otherwise, or is absent") {
+  const auto mamba = [](json c) { return *shape_from(c).layer(0).mamba(); };
+  CHECK((!mamba(falcon_h1()).norm && !mamba(falcon_h1()).norm_before_gate));
+  json normed = with(falcon_h1(), "mamba_rms_norm", true);
+  CHECK((mamba(normed).norm && mamba(normed).norm_before_gate));
+  normed["mamba_norm_before_gate"] = false;
+  CHECK((mamba(normed).norm && !mamba(normed).norm_before_gate));
 }
 
 TEST_CASE("architectures with a part that is not modelled are refused by that part, with what to do instead") {
