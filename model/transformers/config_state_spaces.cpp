@@ -44,7 +44,7 @@ void check_sizes(const Reader& in, const Mamba2& m) {
     in.fail("the sizes of its state spaces are out of range");
 }
 
-// The JSON of Python's config files has it as a text, in transformers 5 within an object: {"__float__": "Infinity"}.
+// JsonDialect::python reads Infinity as a text; transformers 5 writes an object, {"__float__": "Infinity"}.
 bool is_infinite(const Reader& in) {
   const Reader text = in.is_object() ? in.at("__float__") : in;
   return text.is_string() && text.text() == "Infinity";
