@@ -40,13 +40,16 @@ static void keep_top_p(std::span<double> weights, double top_p) {
   }
 }
 
+void refuse_overflow() {
+  throw InputErrors("the logits are not finite: weights or factors of the network are too large for 32-bit numbers");
+}
+
 void warp(std::span<const float> logits, const Sampling& sampling, std::span<double> probabilities) {
   check(!logits.empty() && probabilities.size() == logits.size(), "warp: one probability for each logit");
   check(sampling.temperature >= 0 && sampling.top_k >= 0 && sampling.top_p > 0, "warp: sampling out of its range");
   std::size_t best = 0;
   for (std::size_t i = 0; i < logits.size(); ++i) {
-    check(!std::isnan(logits[i]) && logits[i] < std::numeric_limits<float>::infinity(),
-          "warp: a logit is NaN or infinite");
+    if (std::isnan(logits[i]) || logits[i] == std::numeric_limits<float>::infinity()) refuse_overflow();
     if (logits[i] > logits[best]) best = i;
   }
   check(std::isfinite(logits[best]), "warp: every logit is -infinity");

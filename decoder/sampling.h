@@ -19,8 +19,11 @@ struct Sampling {
 // Converts logits to probabilities that sum to 1. The temperature divides logits. top_k drops logits below the k-th
 // largest and keeps ties. top_p drops a token if higher-ranked tokens have at least top_p of the remaining probability
 // (ties: lowest id first). Greedy: a point mass on the largest logit (ties: lowest id). A logit of -infinity gives
-// probability 0; NaN and +infinity throw Bug.
+// probability 0; NaN and +infinity throw InputErrors.
 void warp(std::span<const float> logits, const Sampling&, std::span<double> probabilities);
+
+// Throws InputErrors: the checkpoint's values made a logit NaN or infinite.
+[[noreturn]] void refuse_overflow();
 
 // The token at which the cumulative weights exceed u times their sum, u in [0, 1). Its weight is never 0, even for u
 // close to 1.

@@ -21,6 +21,7 @@ struct ServedRun {
   int prompt_tokens = 0;               // of each sequence, if `time` contains the prefill; else 0
   int rows = 1;                        // of each sequence in a step without drafting, as in a verify step
   double tokens_per_step = 1;          // per sequence: the acceptance length of a speculative run, bonus token included
+  bool of_drafting_steps = false;      // whether that counts only the steps that verified drafts, as vLLM does
   std::optional<double> draft_length;  // of a speculative run, if in the file
   double request_prompt = 0, request_output = 0;      // mean tokens of a request; 0: `time` is not of whole requests
   std::optional<Seconds> ttft;                        // median time to the first token, if in the file

@@ -78,9 +78,13 @@ ServerMemory server_memory(Recordings& recordings, const Setup& s, const MethodC
     all.activations = std::max(all.activations, sampler_memory(s, max_num_seqs, batched_tokens));
   all.workspace = runtime_memory(s);
   const bool apart = r.drafter_device != nullptr;
-  Bytes per_token, drafters;
-  for (const Cache& c : r.decoder.ops.caches())
-    (apart && !r.decoder.target.owns(c) ? drafters : per_token) += c.layers * c.row_bytes();
+  Bytes per_token, drafters;  // of the caches on the target's devices; of the drafter's, wherever they are
+  for (const Cache& c : r.decoder.ops.caches()) {
+    const bool targets = r.decoder.target.owns(c);
+    if (!targets) drafters += c.layers * c.row_bytes();
+    if (targets || !apart) per_token += c.layers * c.row_bytes();
+  }
+  const Bytes ahead = 1.0 * max_num_seqs * r.method().entries_ahead() * drafters;
   KeptTokens kept;
   kept.all_windowed = all_windowed(*s.transformer);
   for (const Cache& c : r.decoder.ops.caches()) {
@@ -95,7 +99,7 @@ ServerMemory server_memory(Recordings& recordings, const Setup& s, const MethodC
   if (!pool) kept.states = state_bytes(r.decoder.ops, rows) / per_token;
   const Bytes weights = all.weights + all.draft_weights;
   ServerMemory memory{.weights = apart ? all.weights : weights,
-                      .activations = all.total() - weights,
+                      .activations = all.total() - weights + (apart ? Bytes{} : ahead),
                       .per_token = per_token,
                       .kept = std::move(kept)};
   if (pool) {
@@ -105,9 +109,9 @@ ServerMemory server_memory(Recordings& recordings, const Setup& s, const MethodC
     memory.states = {e.state_pool / (1 + e.state_pool), state, states * state};
   }
   if (apart)
-    memory.drafter = {s.gpu_memory_utilization * r.drafter_device->device->memory - all.draft_weights -
-                          all.activations - 1.0 * max_num_seqs * r.method().entries_ahead() * drafters,
-                      drafters};
+    memory.drafter = {
+        s.gpu_memory_utilization * r.drafter_device->device->memory - all.draft_weights - all.activations - ahead,
+        drafters};
   return memory;
 }
 

@@ -19,8 +19,9 @@ Footprints footprints(const PricedMethod&, const PricedStep&, const Setup&);
 // Why the footprints do not fit the devices' memory; none: they do.
 std::optional<std::string> lacks_memory(const RecordedMethod&, const Footprints&, const Setup&);
 
-// Memory of each device of a server: the weights, the activations of a step or of a prefill of `batched_tokens`, and
-// the KV cache of one token. `kept`: the tokens of a sequence that stay in the cache.
+// Memory of each device of a server: the weights, the activations of a step or of a prefill of `batched_tokens` (with
+// the cache entries of drafts that are made ahead of the text), and the KV cache of one token. `kept`: the tokens of a
+// sequence that stay in the cache.
 struct ServerMemory {
   Bytes weights, activations, per_token;
   KeptTokens kept;

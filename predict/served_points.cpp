@@ -18,21 +18,44 @@ namespace {
 
 constexpr const char* kAsked = "the command line";  // where mistakes in names are noted
 
-// The run's tokens per step, and what --method adds on its drafts. With a hit share they are those of steps with a hit.
-nlohmann::json acceptance_of(const ServedRun& run, const nlohmann::json& method) {
-  nlohmann::json acceptance = method.value("acceptance", nlohmann::json::object());
-  for (const auto& [key, value] : acceptance.items())
-    if (key != "hit_share" && key != "mean_drafts")
-      throw InputErrors(
-          "--method: \"acceptance\" may have \"hit_share\" and \"mean_drafts\" only: the rest is the runs'");
-  double tokens = run.tokens_per_step;
-  if (const auto hits = acceptance.find("hit_share"); hits != acceptance.end() && hits->is_number() && *hits > 0)
-    tokens = 1 + (tokens - 1) / hits->get<double>();
-  acceptance["mean_length"] = tokens;
+// What --method adds on a run's drafts; null: nothing.
+nlohmann::json drafts_in(const nlohmann::json& method) {
+  const auto given = method.find("acceptance");
+  if (given == method.end()) return nullptr;
+  bool known = given->is_object();
+  if (known)
+    for (const auto& [key, value] : given->items()) known = known && (key == "hit_share" || key == "mean_drafts");
+  if (known) return *given;
+  throw InputErrors("--method: \"acceptance\" may have \"hit_share\" and \"mean_drafts\" only: the rest is the runs'");
+}
+
+// The acceptance of a run. With a hit share the tokens per step are those of steps with a hit; a run whose program
+// counts these alone gets the tokens and the time of the mean step.
+nlohmann::json acceptance_of(ServedRun& run, const nlohmann::json& method) {
+  nlohmann::json acceptance = drafts_in(method);
+  const auto given = acceptance.find("hit_share");
+  double of_hits = run.tokens_per_step;
+  if (given != acceptance.end() && given->is_number()) {
+    const double hits = *given;
+    if (!(hits > 0)) throw InputErrors(run.place + ": a step emits more than one token, but \"hit_share\" is 0");
+    if (run.of_drafting_steps) {
+      const double all = 1 + hits * (of_hits - 1);
+      run.time = (all / run.tokens_per_step) * run.time;
+      run.tokens_per_step = all;
+    } else {
+      of_hits = 1 + (of_hits - 1) / hits;
+      const auto drafts = method.find("draft_length");
+      if (drafts != method.end() && drafts->is_number() && of_hits > 1 + drafts->get<double>() + 1e-9)
+        throw InputErrors(run.place + ": " + significant(run.tokens_per_step) +
+                          " tokens per step with a \"hit_share\" of " + significant(hits) + " are more than " +
+                          significant(drafts->get<double>()) + " drafts yield");
+    }
+  }
+  acceptance["mean_length"] = of_hits;
   return acceptance;
 }
 
-nlohmann::json method_of(const ServedRun& run, const std::string& given) {
+nlohmann::json method_of(ServedRun& run, const std::string& given) {
   if (run.rows > 1)  // drafts that cost nothing, none of which is accepted
     return {{"name", "prompt_lookup"},
             {"draft_length", run.rows - 1},
@@ -48,6 +71,8 @@ nlohmann::json method_of(const ServedRun& run, const std::string& given) {
     if (!parsed.error.empty()) throw InputErrors("--method: " + parsed.error);
     method = parsed.root;
   }
+  if (method.contains("drafter_device"))
+    throw InputErrors("--method: \"drafter_device\": runs whose drafter has a device of its own are not fitted");
   if (!method.contains("draft_length") && !method.contains("num_speculative_tokens") && run.draft_length) {
     const auto drafts = whole_draft_length(*run.draft_length);
     if (!drafts)

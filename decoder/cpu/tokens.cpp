@@ -6,11 +6,12 @@
 
 #include "core/int_indexed.h"
 #include "decoder/cpu/backend.h"
+#include "decoder/sampling.h"
 
 namespace draftline {
 
 static void check_finite(float logit) {
-  check(std::isfinite(logit), "a logit is NaN: something was read before it was written");
+  if (!std::isfinite(logit)) refuse_overflow();
 }
 
 void CpuBackend::run(const Argmax& o) {

@@ -78,7 +78,10 @@ MeanLengths read_mean_lengths(const Reader& in, const ServedArguments& arguments
 
 void read_speculation(const Reader& in, ServedRun& run) {
   for (const std::string_view key : {"spec_decode_acceptance_length", "accept_length"})
-    if (const auto length = number_at(in, key, 0, 1024); length && *length > 1) run.tokens_per_step = *length;
+    if (const auto length = number_at(in, key, 0, 1024); length && *length > 1) {
+      run.tokens_per_step = *length;
+      run.of_drafting_steps = key.starts_with("spec_decode");
+    }
   const auto drafts = number_at(in, "spec_decode_num_drafts", 0, 1e18),
              drafted = number_at(in, "spec_decode_draft_tokens", 0, 1e18);
   if (drafts && drafted && *drafts > 0) run.draft_length = *drafted / *drafts;

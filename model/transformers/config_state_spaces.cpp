@@ -229,6 +229,9 @@ void read_nemotron_h(const Reader& in, ConfigNetwork& s) {
                             .default_groups = 8});
   if (const auto least = given(in, "time_step_min"); least && least->number() > 0)
     s.whole.notes.push_back("time_step_min limits no step, as in vLLM; transformers 5 limits those of prompts by it");
+  if (const auto window = given(in, "sliding_window")) window->fail("a window is not modelled for this architecture");
+  if (const auto other = given(in, "norm_eps"); other && other->number() != s.whole.norm_epsilon)
+    s.whole.notes.push_back("norm_eps is not used: all norms have layer_norm_epsilon");
   const std::vector<LayerKind> kinds = read_sublayers(in);
   if (in.failed()) return;
   s.layers = count(kinds);

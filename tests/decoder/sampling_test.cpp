@@ -78,12 +78,13 @@ TEST_CASE("temperature comes before top-p, and top-k before top-p") {
   check_close(warped(logs({0.4, 0.3, 0.2, 0.1}), {1, 2, 0.5}), {1, 0, 0, 0});
 }
 
-TEST_CASE("a token of logit -infinity never comes; NaN, +infinity and no token at all are bugs") {
+TEST_CASE(
+    "a token of logit -infinity never comes; NaN and +infinity are errors of the input, no token at all is a bug") {
   check_close(warped({kNever, 0, 0}, {1, 0, 1}), {0, 0.5, 0.5});
   check_close(warped({kNever, 0, 0}, {1, 3, 0.9}), {0, 0.5, 0.5});
-  CHECK_THROWS_AS(warped({0, std::nanf(""), 0}, {1, 0, 1}), Bug);
-  CHECK_THROWS_AS(warped({std::nanf(""), 0, 0}, {}), Bug);
-  CHECK_THROWS_AS(warped({0, std::numeric_limits<float>::infinity()}, {1, 0, 1}), Bug);
+  CHECK_THROWS_AS(warped({0, std::nanf(""), 0}, {1, 0, 1}), InputErrors);
+  CHECK_THROWS_AS(warped({std::nanf(""), 0, 0}, {}), InputErrors);
+  CHECK_THROWS_AS(warped({0, std::numeric_limits<float>::infinity()}, {1, 0, 1}), InputErrors);
   CHECK_THROWS_AS(warped({kNever, kNever}, {1, 0, 1}), Bug);
   CHECK_THROWS_AS(warped({}, {1, 0, 1}), Bug);
 }

@@ -206,6 +206,24 @@ TEST_CASE("a run is priced with the drafts that its steps made") {
                  R"(batch 64: prompt_lookup finds no draft in some steps, and "acceptance" has no "hit_share")"));
   CHECK(some.first < all.first);
   CHECK(some.second.empty());
+  ServedRun of_vllm = drafting(64, 600, 8, 3);  // its counters are of steps with drafts: 1.6 tokens per mean step
+  of_vllm.of_drafting_steps = true;
+  const ServedPoints points(
+      {of_vllm, plain(1, 600)},
+      [] {
+        auto s = kSetting;
+        s.method = R"({"name": "prompt_lookup", "draft_length": 8, "acceptance": {"hit_share": 0.3}})";
+        return s;
+      }(),
+      kData);
+  CHECK(points.points()[0].run.tokens_per_step == Approx(1.6));
+  CHECK(points.points()[0].run.time.value == Approx(1.6 / 3));
+  CHECK(predicted_time(points.points()[0], shipped()).value == Approx(some.first).epsilon(1e-9));
+  CHECK(contains(mistake_of([&] { lookup(R"(, "acceptance": {"hit_share": 0.05})"); }),
+                 R"(1.60 tokens per step with a "hit_share" of 0.0500 are more than 8.00 drafts yield)"));
+  CHECK(contains(mistake_of([&] { lookup(R"(, "acceptance": {"hit_share": 0})"); }), R"("hit_share" is 0)"));
+  CHECK(contains(mistake_of([&] { lookup(R"(, "acceptance": [])"); }), "the rest is the runs'"));
+  CHECK(contains(mistake_of([&] { lookup(R"(, "drafter_device": {"device": "l40s"})"); }), "are not fitted"));
   CHECK(contains(mistake_of([&] { lookup(R"(, "acceptance": {"rate": 0.3})"); }), "the rest is the runs'"));
 }
 
