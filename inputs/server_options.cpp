@@ -14,13 +14,14 @@ namespace draftline {
 namespace {
 
 constexpr std::string_view kEager = "enforce_eager", kGraphMode = "cudagraph_mode", kAsync = "async_scheduling",
-                           kNoOverlap = "disable_overlap_schedule";
+                           kNoOverlap = "disable_overlap_schedule", kLargestGraph = "max_cudagraph_capture_size";
 
 struct Word {
   std::string_view key, family, title;
 };
-constexpr std::array<Word, 4> kWords{{{kEager, "vllm", "vLLM"},
+constexpr std::array<Word, 5> kWords{{{kEager, "vllm", "vLLM"},
                                       {kGraphMode, "vllm", "vLLM"},
+                                      {kLargestGraph, "vllm", "vLLM"},
                                       {kAsync, "vllm", "vLLM"},
                                       {kNoOverlap, "sglang", "SGLang"}}};
 
@@ -99,6 +100,11 @@ void read_server_options(const Reader& scenario, Scenario& s) {
         }
       continue;
     }
+    if (word.key == kLargestGraph) {
+      multiply(s.engines, alternatives<int>(*in, [](const Reader& r) { return r.positive_int(1 << 16); }),
+               [](Engine& with, int rows) { with = with_largest_graph(std::move(with), rows); });
+      continue;
+    }
     multiply(s.engines, alternatives<char>(*in, flag), [&](Engine& with, char on) {
       if (word.key == kEager) with.options.enforce_eager = on != 0;
       else with.options.overlap = (word.key == kNoOverlap) != (on != 0);
@@ -120,6 +126,7 @@ std::string options_text(const Engine& e) {
   const ModeOptions& o = e.options;
   if (o.enforce_eager) all += ", " + std::string(kEager);
   if (o.cudagraph_mode) all += ", " + std::string(text(*o.cudagraph_mode));
+  if (o.largest_graph) all += ", graphs up to " + std::to_string(*o.largest_graph);
   if (o.overlap && e.family == "sglang") all += *o.overlap ? ", overlap schedule" : ", " + std::string(kNoOverlap);
   else if (o.overlap) all += ", " + std::string(*o.overlap ? "" : "no ") + std::string(kAsync);
   if (o.host_speed != 1) all += ", host_speed " + significant(o.host_speed, 3);
@@ -133,6 +140,7 @@ std::vector<ServerOption> server_options(const Engine& e, const TransformerShape
     if (e.family != word.family) continue;
     if (word.key == kEager) all.push_back({word.key, e.options.enforce_eager});
     if (word.key == kGraphMode) all.push_back({word.key, text(captured_by(e, plain))});
+    if (word.key == kLargestGraph && e.options.largest_graph) all.push_back({word.key, 1.0 * *e.options.largest_graph});
     if (word.key == kAsync) all.push_back({word.key, is_overlapped(e, plain)});
     if (word.key == kNoOverlap) all.push_back({word.key, !is_overlapped(e, plain)});
   }

@@ -23,6 +23,13 @@ void read_scheduler(const Reader& in, ServingChoice& c) {
     l.max_num_batched_tokens = n->positive_int(1 << 20);
     c.says_tokens = true;
   }
+  if (const auto steps = in.find("scheduler_recv_interval")) l.receive_interval = steps->positive_int(1 << 16);
+  if (const auto steps = in.find("batch_wait_timeout_iters")) {
+    l.prompt_wait.steps = steps->integer(0, 1 << 16);
+    l.prompt_wait.token_share = in.at("batch_wait_max_tokens_ratio").number(0, 1);
+  } else if (const auto ratio = in.find("batch_wait_max_tokens_ratio")) {
+    ratio->fail("needs \"batch_wait_timeout_iters\": without it, prompts do not wait");
+  }
   if (const auto chunked = in.find("chunked_prefill")) {
     l.batching = chunked->boolean() ? Batching::continuous : Batching::prefill_first;
     c.says_batching = true;

@@ -29,13 +29,22 @@ struct PrefixReuse {
   bool operator==(const PrefixReuse&) const = default;
 };
 
+// How long prompts wait beside running sequences: until a step would have so many tokens, or so many steps have passed.
+struct PromptWait {
+  int steps = 0;           // 0: they do not wait
+  double token_share = 0;  // of max_num_batched_tokens
+  bool operator==(const PromptWait&) const = default;
+};
+
 // Limits of a server's scheduler.
 struct SchedulerLimits {
   Batching batching = Batching::continuous;
-  int max_num_seqs = 256;                 // maximum batch size
-  int max_num_batched_tokens = 2048;      // token budget of a step: verified rows and prompt chunks
-  std::int64_t kv_blocks = 1 << 20;       // size of the KV pool
-  int block_size = 16;                    // tokens of a KV block; a power of two
+  int max_num_seqs = 256;             // maximum batch size
+  int max_num_batched_tokens = 2048;  // token budget of a step: verified rows and prompt chunks
+  std::int64_t kv_blocks = 1 << 20;   // size of the KV pool
+  int block_size = 16;                // tokens of a KV block; a power of two
+  int receive_interval = 1;           // decode steps after which the scheduler receives the requests that arrived
+  PromptWait prompt_wait = {};
   bool whole_prompts = true;              // admit a prompt only if it fits the free blocks entirely
   bool prefix_caching = true;             // applies to prompts whose prefix blocks have hashes
   int prefix_block = kPrefixBlockTokens;  // tokens of a prefix block, a power of two, from the workload

@@ -28,6 +28,9 @@ std::int64_t Scheduler::outstanding_tokens() const {
 
 const StepPlan& Scheduler::schedule(Ticks now) {
   preempted_ = false;
+  held_back_ = false;
+  receive();
+  held_back_ = anything_runs() && (received_ == 0 || waits_for_prompts());
   for (bool planned = false; !planned;) {
     chunks_.clear();
     chunk_tokens_ = 0;
@@ -103,7 +106,8 @@ bool Scheduler::plan_decode() {
   }
   const int draft_length = choose_draft_length();
   if (!reserve_decoding(draft_length == 0 ? 1 : drafting_.rows)) return false;
-  return plan(draft_length == 0 ? StepPlan::Kind::steady_decode : StepPlan::Kind::single_step, draft_length,
+  const bool steady = draft_length == 0 && (waiting_.empty() || !held_back_);
+  return plan(steady ? StepPlan::Kind::steady_decode : StepPlan::Kind::single_step, draft_length,
               blocks_.blocks_in_use());
 }
 
@@ -144,8 +148,29 @@ int Scheduler::token_budget() const {
   return limits_.max_num_batched_tokens - sequences * rows - chunk_tokens_;
 }
 
+// As SGLang with scheduler_recv_interval: after a step with prompts at once, else after so many decode steps.
+void Scheduler::receive() {
+  if (!anything_runs()) since_receive_ = 0;
+  if (since_receive_ == 0) received_ = waiting();
+}
+
+// As TensorRT-LLM with batch_wait_timeout_iters and batch_wait_max_tokens_ratio.
+bool Scheduler::waits_for_prompts() {
+  const PromptWait& wait = limits_.prompt_wait;
+  const bool asked =
+      received_ > 0 && wait.steps > 0 && !running_.empty() && prefilling_.empty() && !waiting_.front().swapped;
+  bool waits = asked && waited_ < wait.steps && can_admit();
+  double tokens = limits_.max_num_batched_tokens - token_budget();
+  for (int i = 0; waits && i < received_; ++i) {
+    tokens += waiting_[at(i)].prefill_tokens;
+    waits = tokens < wait.token_share * limits_.max_num_batched_tokens;
+  }
+  waited_ = waits ? waited_ + 1 : 0;
+  return waits;
+}
+
 bool Scheduler::can_admit() {
-  if (waiting_.empty() || (preempted_ && anything_runs())) return false;
+  if (received_ == 0 || held_back_ || (preempted_ && anything_runs())) return false;
   const auto with_next = to_int(running_.size() + prefilling_.size()) + 1;
   if (!demand_.ask_sequences(with_next, limits_.max_num_seqs)) return false;
   const Sequence& s = waiting_.front();
@@ -161,6 +186,7 @@ bool Scheduler::can_admit() {
 Sequence Scheduler::admit_next(Ticks now) {
   Sequence s = waiting_.front();
   waiting_.pop_front();
+  --received_;
   if (s.record.preemptions == 0 && s.generated == 0) s.record.started = now;
   return s;
 }
@@ -234,12 +260,14 @@ void Scheduler::preempt_last() {
   if (s.swapped) blocks_.swap(s.prefill_tokens);
   else s.computed = 0;
   waiting_.push_front(s);
+  ++received_;
 }
 
 // ---- after a step
 
-std::span<const ServedRequest> Scheduler::finish_step(Ticks now) {
+std::span<const ServedRequest> Scheduler::finish_step(Ticks now, std::int64_t steps) {
   leaving_.clear();
+  since_receive_ = chunks_.empty() ? to_int((since_receive_ + steps) % limits_.receive_interval) : 0;
   finish_prefills(now);
   finished_.clear();
   running_.remove_finished(finished_);

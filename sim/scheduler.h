@@ -48,9 +48,9 @@ class Scheduler {
   // Plans a step that starts at `now` and allocates its KV blocks; valid until the next call. Throws InputErrors if a
   // static batch has more than 2^26 prompt tokens.
   const StepPlan& schedule(Ticks now);
-  // Ends the planned step at `now`: computed prompts emit their first token and join the running batch. Returns the
-  // requests that leave the server, valid until the next call.
-  std::span<const ServedRequest> finish_step(Ticks now);
+  // Ends the planned step, or the last of `steps` steady decode steps, at `now`: computed prompts emit their first token
+  // and join the running batch. Returns the requests that leave the server, valid until the next call.
+  std::span<const ServedRequest> finish_step(Ticks now, std::int64_t steps = 1);
 
   const Demand& demand() const { return demand_; }  // without its KV blocks
   bool anything_runs() const { return !running_.empty() || !prefilling_.empty(); }
@@ -67,6 +67,8 @@ class Scheduler {
   bool plan(StepPlan::Kind, int draft_length, std::int64_t kv_blocks_in_use);
   bool plan_none();
 
+  void receive();
+  bool waits_for_prompts();
   bool can_admit();
   Sequence admit_next(Ticks now);
   void reuse_prefix(Sequence&);
@@ -96,8 +98,10 @@ class Scheduler {
   std::vector<Sequence> finished_;
   std::vector<ServedRequest> leaving_;
   Demand demand_;
-  int chunk_tokens_ = 0;    // of chunks_
-  bool preempted_ = false;  // in the current planning
+  int chunk_tokens_ = 0;                        // of chunks_
+  int received_ = 0;                            // of waiting_, from its head: requests that the scheduler has received
+  int since_receive_ = 0, waited_ = 0;          // steps
+  bool held_back_ = false, preempted_ = false;  // in the current planning: new requests are not admitted
   bool closed_ = false, prefill_only_ = false;
 };
 

@@ -112,7 +112,7 @@ StepLoad Server::mean_load() const {
   return {(sum.sequences + ranks - 1) / ranks, sum.drafts, (sum.prompt_tokens + ranks - 1) / ranks};
 }
 
-void Server::step(Ticks until) {
+std::int64_t Server::step(Ticks until) {
   const bool alone = ranks_.size() == 1;
   const StepLoad mean = alone ? StepLoad{} : mean_load();
   runs_.clear();
@@ -127,16 +127,17 @@ void Server::step(Ticks until) {
   const Ticks time = runs_.front()->time();
   figures_.record_dummy_batches(to_int64(ranks_.size() - running_.size()) * time);
   now_ += time;
+  return steps;
 }
 
 void Server::advance(Ticks until) {
   while (now_ < until) {
     if (!plan()) return;
-    step(until);
+    const std::int64_t steps = step(until);
     if (now_ > to_ticks(kLongestTime))
       throw InputErrors("this server needs more than " + to_text(kLongestTime) +
                         " for the workload, which is beyond simulated time");
-    for (DataParallelRank* p : running_) p->served = p->scheduler.finish_step(now_);
+    for (DataParallelRank* p : running_) p->served = p->scheduler.finish_step(now_, steps);
     for (const DataParallelRank* p : running_)
       for (const ServedRequest& r : p->served) leave(r);
   }

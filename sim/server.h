@@ -47,7 +47,7 @@ class Server {
   void enqueue(DataParallelRank&, const Sequence&, Ticks arrival);
   bool plan();
   StepLoad mean_load() const;
-  void step(Ticks until);
+  std::int64_t step(Ticks until);  // returns the number of steps
   void leave(const ServedRequest&);
 
   const SchedulerLimits limits_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "predict/device_memory.h"
 #include "predict/prefix_reuse.h"
@@ -268,11 +269,22 @@ void ServingSweep::add_ends(ServingResult& out, const Point& p, ServingPoint& po
   const StepOutlook busy = outlook(p, point, in_flight);
   out.no_interval = busy.caveats.no_interval;
   if (!busy.step) return;
-  const auto run = [&](double factor) {
-    const StepScale scale(point, factor);
-    return point.run(seed, scenario().serving->targets);
+  const Engine& engine = *point.setup.engine;
+  const auto known = engine.intervals.find("front_end");
+  const Interval front_end = known == engine.intervals.end()
+                                 ? Interval{point.fleet.front_end.value, point.fleet.front_end.value}
+                                 : known->second;
+  const auto run = [&](double factor, double prompts, double first) {
+    const Seconds usual = std::exchange(point.fleet.front_end, Seconds{first});
+    std::optional<StepScale> scale(std::in_place, point, factor, prompts);
+    ServingRun all = point.run(seed, scenario().serving->targets);
+    scale.reset();
+    point.fleet.front_end = usual;
+    return all;
   };
-  out.ends = {*busy.step, run(busy.step->low), run(busy.step->high)};
+  const RatioInterval& prompts = engine.prompt_error;
+  out.ends = {*busy.step, run(busy.step->low, prompts.low, front_end.low),
+              run(busy.step->high, prompts.high, front_end.high)};
 }
 
 ServingResult ServingSweep::serve(const Point& p, const Options& o) {

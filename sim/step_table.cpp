@@ -150,7 +150,8 @@ StepCost::Prompts StepTable::prefill(const DecodeBatch& decoding, std::span<cons
   const VerifiedRows& verified = rows(decoding.sequences, decoding.drafts);
   const HostTime more = chunks_.extra_host(mean_rows(verified) + tokens);
   const Seconds device = chunks_.gemm_growth(verified, tokens) + attention + pipeline_transfer(tokens) + more.least;
-  return {step_ticks(std::max(Seconds{}, device)), step_ticks(std::max(Seconds{}, more.alone))};
+  return {step_ticks(prompt_factor_ * std::max(Seconds{}, device)),
+          step_ticks(prompt_factor_ * std::max(Seconds{}, more.alone))};
 }
 
 // Neither experts nor their exchange depend on the context.

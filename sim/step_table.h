@@ -31,6 +31,7 @@ class StepTable : public StepCost {
   Ticks shared_time(const StepLoad&) override;
   Ticks token() const override { return token_; }
   Seconds pricing_time() const override { return pricing_time_; }
+  void scale_prompts(double factor) { prompt_factor_ = factor; }  // on what prompts add to a step
   void allow(int sequences) const;  // throws InputErrors if the tokens of these sequences need hours of host time
 
  private:
@@ -54,6 +55,7 @@ class StepTable : public StepCost {
   ChunkPrices chunks_;
   Ticks token_;
   int stages_;
+  double prompt_factor_ = 1;
   Seconds pricing_time_;
   std::vector<std::vector<Batch>> batches_;  // [drafts][sequences]
 };

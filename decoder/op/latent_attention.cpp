@@ -31,7 +31,10 @@ Kernel AbsorbQueries::work(const Tape&) const { return product_by_head(q, kv_b, 
 
 Kernel ExpandValues::work(const Tape&) const { return product_by_head(x, kv_b, dims, dims.kv_rank, dims.value_dim); }
 
-std::string_view LatentAttend::key_in(const Tape& tape) const { return attention_key(tape.pass(pass)); }
+std::string_view LatentAttend::key_in(const Tape& tape) const {
+  const Pass& p = tape.pass(pass);
+  return p.rows.prompts ? ExpandedAttend::key : attention_key(p);
+}
 
 Window LatentAttend::window_read() const {
   return tokens ? Window{.tokens = tokens->cols, .chosen = true} : cache.window;

@@ -88,7 +88,7 @@ struct SelectTokens {
 // Expanded causal attention among the rows of whole prompts: q as in LatentAppend, kv [n, heads * (nope + value)] ->
 // [n, heads * value].
 struct ExpandedAttend {
-  static constexpr std::string_view key = "attention.prefill";
+  static constexpr std::string_view key = "attention.prefill.latent";
   Tensor q, q_rope, kv, k_rope;
   LatentAttention dims;
   float scale;

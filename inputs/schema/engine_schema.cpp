@@ -47,7 +47,7 @@ Keys row_keys(std::span<const ProfileField<Owner>> fields) {
 }
 
 Json term(const EngineField& field) {
-  const Json value = values_of(field), bound = field.prior ? value : Json::object();
+  const Json value = values_of(field), bound = field.prior || field.key == "front_end" ? value : Json::object();
   return with_profile_origin({needed("value", value, std::string(field.meaning)),
                               optional("low", bound, "lower end of the value's 90 % interval"),
                               optional("high", bound, "upper end of the value's 90 % interval")});
@@ -126,7 +126,11 @@ Json engine_file() {
   for (const EngineField& field : engine_fields())
     keys.push_back(optional(field.key, term(field), std::string(field.meaning)));
   return object(std::move(keys) +
-                Keys{optional("expert_padding", expert_padding(), "sizes to which experts are padded"),
+                Keys{optional("prompt_error",
+                              with_profile_origin({needed("low", number(0.01, 1), "lower end"),
+                                                   needed("high", number(1, 100), "upper end")}),
+                              "90 % interval of measured over predicted time of steps with prompts"),
+                     optional("expert_padding", expert_padding(), "sizes to which experts are padded"),
                      optional("modes", modes(), "rules for graphs and overlapped scheduling"),
                      optional("scheduler", scheduler_defaults(), "defaults of the scheduler"),
                      optional("attention", attention_rules(), "rules for the attention library"),

@@ -20,6 +20,12 @@ Json scheduler() {
            .formerly("max_batch_size"),
        optional("max_num_batched_tokens", positive_int(1 << 20), "token budget of a step")
            .formerly("max_batched_tokens"),
+       optional("scheduler_recv_interval", positive_int(1 << 16),
+                "decode steps after which the scheduler receives the requests that arrived, as in SGLang"),
+       optional("batch_wait_timeout_iters", integer(0, 1 << 16),
+                "steps that prompts wait at most beside running sequences, as in TensorRT-LLM"),
+       optional("batch_wait_max_tokens_ratio", number(0, 1),
+                "share of max_num_batched_tokens from which prompts do not wait"),
        optional("chunked_prefill", boolean(),
                 "true: prompts join decode steps in chunks; false: in steps of their own"),
        optional("static_batching", boolean(), "a batch waits until it is full and ends with its longest sequence"),
@@ -31,6 +37,8 @@ Json scheduler() {
        optional("kv_blocks", integer(1, 0x1p40), "KV blocks of the pool; by default what memory leaves"),
        optional("preemption", word({"recompute", "swap"}), "what becomes of sequences for which there is no block"),
        optional("host_link", quantity<BytesPerSecond>(), "with swap: bandwidth between device and host")});
+  s["dependentRequired"] = {{"batch_wait_timeout_iters", {"batch_wait_max_tokens_ratio"}},
+                            {"batch_wait_max_tokens_ratio", {"batch_wait_timeout_iters"}}};
   s["if"] = {{"properties", {{"preemption", {{"const", "swap"}}}}}, {"required", {"preemption"}}};
   s["then"] = {{"required", {"host_link"}}};
   s["else"] = {{"if", {{"properties", {{"preemption", {{"type", "array"}}}}}, {"required", {"preemption"}}}},

@@ -18,7 +18,7 @@ namespace {
 // clang-format off
 constexpr auto kOpKeys = std::to_array<std::string_view>({
     "add", "add_rms_norm", "add_scaled", "advance", "all_gather", "all_reduce", "argmax", "attention",
-    "attention.prefill", "attention.verify", "causal_convolution", "clip_top_k", "commit", "commit_states",
+    "attention.prefill", "attention.prefill.latent", "attention.verify", "causal_convolution", "clip_top_k", "commit", "commit_states",
     "concat_rows", "cosine_gate", "delta_rule", "embed", "expand_tree", "expert_combine", "expert_dispatch",
     "expert_mlp", "follow_path", "force_accepted", "gated_rms_norm", "gather", "gelu", "group_attention",
     "grouped_conv", "gru_cell", "index_append", "layer_norm", "linear", "linear.absorbed", "linear.fp4", "linear.fp4-w4a4",
@@ -88,11 +88,11 @@ void read_op_costs(Reader ops, Engine& engine) {
   }
 }
 
-// The 90 % interval of a fitted value. The values of terms without a prior are not varied, so their bounds are for
-// people alone.
+// The 90 % interval of a fitted value. But for front_end, the values of terms without a prior are not varied, so their
+// bounds are for people alone.
 static void read_interval(const EngineField& field, const Reader& entry, Engine& e) {
   const auto low = entry.find("low"), high = entry.find("high");
-  if (!field.prior || !low || !high) return;
+  if ((!field.prior && field.key != "front_end") || !low || !high) return;
   Engine ends = e;
   const auto value_of = [&](const Reader& bound) {
     read_value(field, bound, ends);
@@ -124,6 +124,10 @@ Engine read_engine(Reader in) {
       read_interval(field, *entry, e);
       noted(*entry, field.key);
     }
+  if (const auto error = in.find("prompt_error")) {
+    e.prompt_error = {error->at("low").number(0.01, 1), error->at("high").number(1, 100)};
+    noted(*error, "prompt_error");
+  }
   if (const auto padding = in.find("expert_padding")) {
     e.expert_padding = read_padding(*padding);
     noted(*padding, "expert_padding");
@@ -154,6 +158,16 @@ CudagraphMode captured_by(const Engine& e, const ModeFacts& facts) {
   const CudagraphMode whole{Graphs::full, Graphs::full};
   const ModeRule* usual = first_rule(e.modes.cudagraph_mode, facts, e.options);
   return usual == nullptr ? whole : value_named(kCudagraphModes, usual->mode).value_or(whole);
+}
+
+Engine with_largest_graph(Engine e, int rows) {
+  std::vector<int>& sizes = e.graph_sizes;
+  const int step = sizes.size() < 2 ? 8 : sizes.back() - sizes[sizes.size() - 2];
+  std::erase_if(sizes, [&](int size) { return size > rows; });
+  for (int size = sizes.empty() ? rows : sizes.back() + step; size <= rows; size += step) sizes.push_back(size);
+  if (e.prompt_graphs) e.prompt_graphs = rows;
+  e.options.largest_graph = rows;
+  return e;
 }
 
 bool is_captured(const Engine& e, int sequences, int rows) {

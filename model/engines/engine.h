@@ -78,6 +78,7 @@ struct Engine {
   EngineLinks links;                     // tensor parallelism: libraries of collectives, and waiting among ranks
   std::map<std::string, OpCost, std::less<>> ops;  // by op key: "linear", "linear.int8", "draft/rms_norm"
   std::vector<std::string> guesses;                // names of values that were not measured: "sync", "ops/commit"
+  RatioInterval prompt_error;  // 90 % interval of measured over predicted time of steps with prompts, beyond all others
   std::map<std::string, Interval, std::less<>> intervals;  // 90 % intervals of values, by key, in base units
   // The cost by the most specific row: "attention.verify", then "attention", then the default. While drafting, rows
   // "draft/..." take precedence, because a drafter's code may differ from the target's.
@@ -90,6 +91,7 @@ Engine read_engine(Reader);
 // The graphs that an engine captures, and the mode in which it runs a step, by its options and rules; and the engine in
 // a mode.
 CudagraphMode captured_by(const Engine&, const ModeFacts&);
+Engine with_largest_graph(Engine, int rows);  // graph_sizes end there: fewer, or more in the same steps as the last two
 bool is_captured(const Engine&, int sequences, int rows);  // whether a graph is large enough
 StepMode mode_of(const Engine&, const ModeFacts&);
 Engine in_mode(Engine, const StepMode&);

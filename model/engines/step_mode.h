@@ -49,9 +49,10 @@ struct StepMode {
 struct ModeOptions {
   bool enforce_eager = false;
   std::optional<CudagraphMode> cudagraph_mode;
-  std::optional<bool> overlap;    // vLLM: async_scheduling; SGLang: not disable_overlap_schedule
-  bool lengths_by_batch = false;  // the draft length changes with the batch
-  double host_speed = 1;          // of a core, relative to that of the profile's host (with_host_speed)
+  std::optional<bool> overlap;       // vLLM: async_scheduling; SGLang: not disable_overlap_schedule
+  bool lengths_by_batch = false;     // the draft length changes with the batch
+  std::optional<int> largest_graph;  // vLLM: max_cudagraph_capture_size
+  double host_speed = 1;             // of a core, relative to that of the profile's host (with_host_speed)
   bool operator==(const ModeOptions&) const = default;
 };
 

@@ -19,6 +19,8 @@ import tempfile
 import typing
 from pathlib import Path
 
+import inferencex
+
 DEVICES = {"h100_sxm": "h100-sxm", "h200_sxm": "h200", "b200_sxm": "b200", "b300_sxm": "b300", "gb200": "gb200"}
 NETWORKS = {
     "DeepSeek-V3": "deepseek-v3", "DeepSeek-R1": "deepseek-r1", "DeepSeek-V3.1-NVFP4": "deepseek-v3",
@@ -38,8 +40,9 @@ def number(text, default=1):
     return int(float(text)) if text not in ("", None) else default
 
 
-def inferencex(row):
-    return re.match(r"db-dump|source_file=2026", row["silicon_data_source"]) is not None
+def of_inferencex(row):
+    """Files of gaps repeat rows of InferenceX."""
+    return re.match(r"db-dump|source_file=(2026|[^/;]*gap-analysis\.csv)", row["silicon_data_source"]) is not None
 
 
 def engine(row):
@@ -51,7 +54,7 @@ def engine(row):
         return name
     version = re.match(r"(\d+)\.(\d+)", row["backend_version"])
     date = re.search(r"measured=(\d{4}-\d\d)", row["silicon_data_source"])
-    if inferencex(row):  # its servers have --async-scheduling
+    if of_inferencex(row):  # its servers have --async-scheduling
         return "vllm-0.19"
     old = tuple(map(int, version.groups())) < ASYNCHRONOUS if version else bool(date) and date[1] < "2026-01"
     return "vllm-0.10" if old else "vllm-0.19"
@@ -124,11 +127,12 @@ def requests_at_a_time(row):
 
 def predict(program, scenario, row, concurrency):
     """The mean TPOT and TTFT of a simulated closed loop like the benchmark's, or the reason why there are none."""
-    drawn = inferencex(row)
+    drawn = of_inferencex(row)
     lengths = {side: {"distribution": "uniform", "least": round(0.8 * number(row[key])), "most": number(row[key])}
                if drawn else number(row[key]) for side, key in (("prompt", "isl"), ("output", "osl"))}
-    body = dict(scenario, workload={"arrivals": {"process": "closed", "concurrency": concurrency}, "lengths": lengths,
-                                    "requests": min(10 * concurrency, 4000)})
+    options = inferencex.options(row, concurrency) if drawn else {}
+    body = dict(scenario, **options, workload={"arrivals": {"process": "closed", "concurrency": concurrency},
+                                               "lengths": lengths, "requests": min(10 * concurrency, 4000)})
     with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False) as file:
         json.dump(body, file)
     done = subprocess.run([program, "simulate", file.name, "--json"], capture_output=True, text=True, check=False)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The servers of InferenceX's rows, as its scripts start them (SemiAnalysisAI/InferenceX at 843c625, benchmarks/ and
+benchmarks/single_node/, each script as of the row's date): options that change how steps run or prompts wait."""
+import re
+
+WARM_UP = "2026-01-21"  # d053ae2: from here on 2 requests per sequence are served before the measured ones
+
+
+def date(row):
+    measured = re.search(r"measured=(\d{4}-\d\d-\d\d)", row["silicon_data_source"])
+    return measured[1] if measured else "2026-03-01"  # rows without a date repeat some of that month
+
+
+def warmed_up(row):
+    return date(row) >= WARM_UP
+
+
+def vllm(row, network, tokens, sequences):
+    if network.startswith("Llama-3.1-70B"):  # 70b_fp8_b200_docker.sh, 70b_fp4_b200_docker.sh, 70b_fp8_h200_slurm.sh
+        if row["system"] == "b200_sxm":
+            return {"cudagraph_mode": "FULL_DECODE_ONLY", "scheduler": {"max_num_batched_tokens": 8192, "max_num_seqs": 512}}
+        return {"scheduler": {"max_num_batched_tokens": 8192, "max_num_seqs": sequences}}
+    if network == "gpt-oss-120b":  # gptoss_fp4_b200_docker.sh, gptoss_fp4_b200.sh
+        return {"max_cudagraph_capture_size": 2048, "scheduler": {"max_num_batched_tokens": 8192, "max_num_seqs": 512}}
+    wide = {"max_cudagraph_capture_size": 2048, "scheduler": {"max_num_batched_tokens": 2 * tokens}}
+    if network == "MiniMax-M2.5":
+        if row["system"] == "h200_sxm":  # minimaxm2.5_fp8_h200.sh asks for experts in parallel from one rank on
+            return {"expert_parallel": True}
+        if row["system"] == "h100_sxm":  # minimaxm2.5_fp8_h100.sh
+            return {"cudagraph_mode": "PIECEWISE", "scheduler": {"max_num_seqs": 256}}
+        if row["system"] == "b200_sxm" and date(row) < "2026-04-03":  # bddbf40; before as on the H200
+            return {"expert_parallel": True}
+        return wide
+    if network.startswith("Kimi"):  # kimik2.5_fp4_b200.sh, 6c3aceb; kimik2.5_int4_b200.sh, kimik2.5_int4_h200.sh
+        if row["gemm_quant_mode"] == "nvfp4" and row["system"] == "b200_sxm" and date(row) >= "2026-04-20":
+            return dict(wide, scheduler=dict(wide["scheduler"], max_num_seqs=sequences))
+        return {"scheduler": {"max_num_seqs": sequences}}
+    return {}
+
+
+def sglang(row, network, sequences):
+    if network.startswith("GLM-5"):  # glm5_fp8_h200.sh has no such options
+        if row["system"] == "h200_sxm":
+            return {}
+        wait = {"scheduler_recv_interval": 10} if row["gemm_quant_mode"] == "nvfp4" else {"max_num_seqs": sequences}
+        return {"scheduler": {"max_num_batched_tokens": 32768, **wait}}
+    if not network.startswith("DeepSeek"):
+        return {}
+    if row["system"] == "h200_sxm":  # dsr1_fp8_h200.sh
+        short = row["isl"] == row["osl"]
+        return {"scheduler": {"max_num_batched_tokens": 32768, "max_num_seqs": 512 if short else 256}}
+    interval = 30 if sequences >= 16 else 10
+    if row["gemm_quant_mode"] == "nvfp4":  # dsr1_fp4_b200_docker.sh, dsr1_fp4_b200.sh
+        return {"scheduler": {"scheduler_recv_interval": interval, "max_num_batched_tokens": 16384, "max_num_seqs": 256}}
+    if row["tp_size"] == "4":  # dsr1_fp8_b200.sh
+        return {"scheduler": {"scheduler_recv_interval": 10, "max_num_batched_tokens": 8192, "max_num_seqs": 32}}
+    return {"scheduler": {"scheduler_recv_interval": interval, "max_num_batched_tokens": 32768, "max_num_seqs": 128}}
+
+
+def tensorrt_llm(row, network, tokens, sequences):
+    if network.startswith("Llama-3.1-70B"):  # 70b_fp8_b200_trt_docker.sh, 70b_fp4_b200_trt_docker.sh, 70b_fp8_h200_trt_slurm.sh
+        scheduler = {"max_num_batched_tokens": 16384}
+        if row["isl"] == row["osl"] == "1024" and int(row["tp_size"]) < 8:
+            scheduler.update(batch_wait_timeout_iters=20, batch_wait_max_tokens_ratio=0.9)
+        return {"scheduler": scheduler}
+    if network == "gpt-oss-120b":  # gptoss_fp4_b200_trt_slurm.sh
+        return {"scheduler": {"max_num_batched_tokens": 20000, "max_num_seqs": 512}}
+    if network.startswith("DeepSeek"):  # dsr1_fp8_b200_trt_slurm.sh and its kin; at least 8192 from 64af5a7 on
+        tokens = -(-(sequences + tokens + 64) // 64) * 64
+        return {"scheduler": {"max_num_batched_tokens": max(tokens, 8192) if warmed_up(row) else tokens}}
+    return {}
+
+
+def options(row, sequences):
+    """Keys of a scenario for a row with so many requests at a time."""
+    network, tokens = row["model_path"].split("/")[-1], int(row["isl"])
+    if row["mode"] != "agg":
+        return {}
+    if row["backend"] == "vllm":
+        return vllm(row, network, tokens, sequences)
+    return sglang(row, network, sequences) if row["backend"] == "sglang" else tensorrt_llm(row, network, tokens, sequences)
