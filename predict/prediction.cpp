@@ -85,6 +85,7 @@ Predictor::Predictor(Pricer& pricer, const Setup& s, const MethodChoice& m, Inte
   const AttentionChoice attention = attention_of(s);
   const ChosenFits fits = chosen_fits(*s.device, s.precision);
   errors_ = known_errors(*s.device, fits, attention);
+  errors_.steps = s.engine->step_error;
   if (const std::string what = unmeasured_attention(*s.transformer); !what.empty()) {
     errors_.of[KernelKind::attention].reset();
     errors_.plain_attention.reset();

@@ -214,6 +214,8 @@ std::optional<PredictionInterval> prediction_interval(const KnownErrors& known, 
     add_kernels(spread, k, both.mine, *both.errors[k], both.base, baseline == nullptr ? std::nullopt : both.plain[k]);
   }
   for (const TermEffect& effect : mine.effects) add_term(spread, effect, mine, baseline);
+  spread.shorter += square(1 - known.steps.low);  // of both steps alike, and not of their ratio
+  spread.longer += square(known.steps.high - 1);
   const RatioInterval time{std::max(1e-3, 1 - std::sqrt(spread.shorter)), 1 + std::sqrt(spread.longer)};
   return PredictionInterval{time,
                             {1 / time.high, 1 / time.low},

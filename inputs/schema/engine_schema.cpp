@@ -55,6 +55,12 @@ Json term(const EngineField& field) {
 
 Json with_rules(const Json& rule) { return with_profile_origin({needed("rules", list(rule, 0), "rules")}); }
 
+// A 90 % interval.
+Json unmodelled() {
+  return with_profile_origin(
+      {needed("low", number(0.01, 1), "lower end"), needed("high", number(1, 100), "upper end")});
+}
+
 Json expert_padding() {
   return with_rules(object(row_keys(padding_fields()) +
                            Keys{needed("format", text(false), "format of the experts, as a scenario's precision")}));
@@ -126,10 +132,8 @@ Json engine_file() {
   for (const EngineField& field : engine_fields())
     keys.push_back(optional(field.key, term(field), std::string(field.meaning)));
   return object(std::move(keys) +
-                Keys{optional("prompt_error",
-                              with_profile_origin({needed("low", number(0.01, 1), "lower end"),
-                                                   needed("high", number(1, 100), "upper end")}),
-                              "90 % interval of measured over predicted time of steps with prompts"),
+                Keys{optional("step_error", unmodelled(), "measured over predicted time of steps"),
+                     optional("prompt_error", unmodelled(), "the same of what prompts add to a step"),
                      optional("expert_padding", expert_padding(), "sizes to which experts are padded"),
                      optional("modes", modes(), "rules for graphs and overlapped scheduling"),
                      optional("scheduler", scheduler_defaults(), "defaults of the scheduler"),

@@ -124,10 +124,14 @@ Engine read_engine(Reader in) {
       read_interval(field, *entry, e);
       noted(*entry, field.key);
     }
-  if (const auto error = in.find("prompt_error")) {
-    e.prompt_error = {error->at("low").number(0.01, 1), error->at("high").number(1, 100)};
-    noted(*error, "prompt_error");
-  }
+  const auto read_error = [&](const char* key, RatioInterval& to) {
+    const auto error = in.find(key);
+    if (!error) return;
+    to = {error->at("low").number(0.01, 1), error->at("high").number(1, 100)};
+    noted(*error, key);
+  };
+  read_error("step_error", e.step_error);
+  read_error("prompt_error", e.prompt_error);
   if (const auto padding = in.find("expert_padding")) {
     e.expert_padding = read_padding(*padding);
     noted(*padding, "expert_padding");

@@ -78,7 +78,8 @@ struct Engine {
   EngineLinks links;                     // tensor parallelism: libraries of collectives, and waiting among ranks
   std::map<std::string, OpCost, std::less<>> ops;  // by op key: "linear", "linear.int8", "draft/rms_norm"
   std::vector<std::string> guesses;                // names of values that were not measured: "sync", "ops/commit"
-  RatioInterval prompt_error;  // 90 % interval of measured over predicted time of steps with prompts, beyond all others
+  // 90 % intervals of measured over predicted time, of causes that are not modelled: of steps, and of what prompts add.
+  RatioInterval step_error, prompt_error;
   std::map<std::string, Interval, std::less<>> intervals;  // 90 % intervals of values, by key, in base units
   // The cost by the most specific row: "attention.verify", then "attention", then the default. While drafting, rows
   // "draft/..." take precedence, because a drafter's code may differ from the target's.

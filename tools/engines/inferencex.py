@@ -53,7 +53,8 @@ def sglang(row, network, sequences):
     if row["gemm_quant_mode"] == "nvfp4":  # dsr1_fp4_b200_docker.sh, dsr1_fp4_b200.sh
         return {"scheduler": {"scheduler_recv_interval": interval, "max_num_batched_tokens": 16384, "max_num_seqs": 256}}
     if row["tp_size"] == "4":  # dsr1_fp8_b200.sh
-        return {"scheduler": {"scheduler_recv_interval": 10, "max_num_batched_tokens": 8192, "max_num_seqs": 32}}
+        return {"gpu_memory_utilization": 0.95,
+                "scheduler": {"scheduler_recv_interval": 10, "max_num_batched_tokens": 8192, "max_num_seqs": 32}}
     return {"scheduler": {"scheduler_recv_interval": interval, "max_num_batched_tokens": 32768, "max_num_seqs": 128}}
 
 
