@@ -48,8 +48,8 @@ class Scheduler {
   // Plans a step that starts at `now` and allocates its KV blocks; valid until the next call. Throws InputErrors if a
   // static batch has more than 2^26 prompt tokens.
   const StepPlan& schedule(Ticks now);
-  // Ends the planned step, or the last of `steps` steady decode steps, at `now`: computed prompts emit their first token
-  // and join the running batch. Returns the requests that leave the server, valid until the next call.
+  // Ends the planned step, or the last of `steps` steady decode steps, at `now`: computed prompts emit their first
+  // token and join the running batch. Returns the requests that leave the server, valid until the next call.
   std::span<const ServedRequest> finish_step(Ticks now, std::int64_t steps = 1);
 
   const Demand& demand() const { return demand_; }  // without its KV blocks

@@ -34,6 +34,10 @@ std::string take_no_overlap(Launched& l, const std::string&) {
   l.keys["disable_overlap_schedule"] = true;
   return "disable_overlap_schedule";
 }
+std::string take_receiving(Launched& l, const std::string& v) {
+  l.scheduler["scheduler_recv_interval"] = std::max(1, whole_number(v));
+  return "scheduler/scheduler_recv_interval";
+}
 std::string take_algorithm(Launched& l, const std::string& v) {
   l.speculation["algorithm"] = v;
   return "method";
@@ -71,6 +75,7 @@ constexpr auto kFlags = std::to_array<LaunchFlag>({
     used_switch("--disable-radix-cache", take_no_prefixes),
     used("--page-size", take_block),
     used_switch("--disable-overlap-schedule", take_no_overlap),
+    used("--scheduler-recv-interval", take_receiving),
     used("--speculative-algorithm --speculative-algo", take_algorithm),
     used("--speculative-draft-model-path --speculative-draft-model", take_draft),
     used("--speculative-num-steps", take_steps),
@@ -80,6 +85,7 @@ constexpr auto kFlags = std::to_array<LaunchFlag>({
         "--host --port --api-key --tokenizer-path --tokenizer-mode --tokenizer-worker-num --load-format "
         "--served-model-name --chat-template --revision --download-dir --log-level --log-level-http --random-seed "
         "--tool-call-parser --reasoning-parser --context-length --watchdog-timeout --decode-log-interval "
+        "--stream-interval "
         "--crash-dump-folder --model-loader-extra-config --base-gpu-id --collect-tokens-histogram"),
     costless_switch(
         "--trust-remote-code --enable-metrics --enable-cache-report --skip-tokenizer-init --skip-server-warmup "

@@ -28,7 +28,9 @@ std::string take_options(Launched& l, const std::string& v) {
     l.attention_replicas = true;
     l.replicas = l.tensor;
   }
-  return "method, precision/kv_cache, data_parallel_attention";
+  for (const char* key : {"batch_wait_timeout_iters", "batch_wait_max_tokens_ratio"})
+    if (given.contains(key)) l.scheduler[key] = given[key];
+  return "method, precision/kv_cache, data_parallel_attention, scheduler";
 }
 
 constexpr auto kFlags = std::to_array<LaunchFlag>({

@@ -21,11 +21,20 @@ std::string take_compilation(Launched& l, const std::string& v) {
   const bool object = v.starts_with('{');
   if (!object) return "no key: a level changes nothing here";
   const Launched::Json given = json_value(v);
+  std::string keys;
   if (const auto mode = given.find("cudagraph_mode"); mode != given.end() && mode->is_string()) {
     l.keys["cudagraph_mode"] = *mode;
-    return "cudagraph_mode";
+    keys = "cudagraph_mode";
   }
-  return "no key: only \"cudagraph_mode\" has one";
+  if (const auto rows = given.find("max_cudagraph_capture_size"); rows != given.end()) {
+    l.keys["max_cudagraph_capture_size"] = *rows;
+    keys += (keys.empty() ? "" : ", ") + std::string("max_cudagraph_capture_size");
+  }
+  return keys.empty() ? "no key: only \"cudagraph_mode\" and \"max_cudagraph_capture_size\" have one" : keys;
+}
+std::string take_largest_graph(Launched& l, const std::string& v) {
+  l.keys["max_cudagraph_capture_size"] = whole_number(v);
+  return "max_cudagraph_capture_size";
 }
 
 template <bool on>
@@ -83,6 +92,7 @@ constexpr auto kFlags = std::to_array<LaunchFlag>({
     used_switch("--async-scheduling", take_async<true>),
     used_switch("--no-async-scheduling", take_async<false>),
     used("--compilation-config -O -cc", take_compilation),
+    used("--max-cudagraph-capture-size", take_largest_graph),
     used("--speculative-config -sc", take_speculation),
     costs_nothing(
         "--host --port --api-key --uds --root-path --served-model-name --revision --tokenizer --tokenizer-mode "
@@ -91,7 +101,7 @@ constexpr auto kFlags = std::to_array<LaunchFlag>({
         "--tool-call-parser --reasoning-parser --seed --uvicorn-log-level --allowed-origins --ssl-keyfile "
         "--ssl-certfile --max-log-len --max-model-len --distributed-executor-backend --limit-mm-per-prompt "
         "--response-role --task --runner --allowed-local-media-path --safetensors-load-strategy --middleware "
-        "--data-parallel-backend --data-parallel-address --data-parallel-rpc-port"),
+        "--data-parallel-backend --data-parallel-address --data-parallel-rpc-port --stream-interval"),
     costless_switch("--trust-remote-code --enable-auto-tool-choice --disable-log-requests --enable-log-requests "
                     "--disable-log-stats --disable-uvicorn-access-log --enable-server-load-tracking "
                     "--enable-reasoning --disable-fastapi-docs"),

@@ -85,6 +85,23 @@ TEST_CASE("the scheduler's flags need a rate") {
   CHECK(draftline("simulate s.json --json").code == 0);
 }
 
+TEST_CASE("flags that make prompts wait, and the largest graph, have keys") {
+  const std::string rate = "--rate '6 /s'";
+  const Json sglang = scenario_of(
+      "python3 -m sglang.launch_server --model-path Qwen/Qwen3-8B --scheduler-recv-interval 30 --stream-interval 10",
+      rate);
+  CHECK(sglang.at("scheduler").at("scheduler_recv_interval") == 30);
+  const Json trtllm = scenario_of(
+      "echo '{\"batch_wait_timeout_iters\": 20, \"batch_wait_max_tokens_ratio\": 0.9}' > o.yaml; trtllm-serve "
+      "Qwen/Qwen3-8B --extra_llm_api_options o.yaml",
+      rate);
+  CHECK(trtllm.at("scheduler") == Json{{"batch_wait_timeout_iters", 20}, {"batch_wait_max_tokens_ratio", 0.9}});
+  CHECK(scenario_of("vllm serve Qwen/Qwen3-8B --max-cudagraph-capture-size 2048").at("max_cudagraph_capture_size") ==
+        2048);
+  CHECK(scenario_of("vllm serve Qwen/Qwen3-8B -cc '{\"max_cudagraph_capture_size\": 64}'")
+            .at("max_cudagraph_capture_size") == 64);
+}
+
 TEST_CASE("data-parallel attention of vLLM multiplies the devices") {
   const Json s = scenario_of(
       "vllm serve deepseek-ai/DeepSeek-R1 -tp 1 -dp 8 --enable-expert-parallel --speculative-config.method "

@@ -74,6 +74,14 @@ TEST_CASE("options of a server are words of its engine, and lists of them are al
   CHECK(starts_with(wrong(R"("vllm-0.19")", R"("async_scheduling": true)", ngram),
                     "#/async_scheduling: vllm 0.19 does not overlap scheduling with prompt_lookup"));
   CHECK(wrong(R"("vllm-0.19")", R"("async_scheduling": true)", plain) == "none");
+  const auto wide =
+      ScenarioText(options(R"("vllm-0.19")", R"("max_cudagraph_capture_size": [256, 1024])", plain)).sweep();
+  REQUIRE(wide->scenario().engines.size() == 2);
+  CHECK(wide->scenario().engines[0]->graph_sizes.back() == 256);
+  CHECK(wide->scenario().engines[1]->graph_sizes.back() == 1024);
+  CHECK(wide->scenario().engines[1]->prompt_graphs == 1024);
+  CHECK(starts_with(wrong(R"("sglang-0.5")", R"("max_cudagraph_capture_size": 512)", plain),
+                    "#/max_cudagraph_capture_size: is an option of vLLM"));
   const auto slow = ScenarioText(options(R"("vllm-0.19")", R"("host_speed": [1, 0.5])", plain)).sweep();
   const auto& hosts = slow->scenario().engines;
   REQUIRE(hosts.size() == 2);

@@ -111,6 +111,19 @@ TEST_CASE("a speedup is as uncertain as its two steps together") {
   CHECK(part->speedup.high == Approx(std::exp(std::hypot(std::log(0.75), std::log(2)))));
 }
 
+TEST_CASE("what an engine leaves unmodelled widens a step and not its speedup") {
+  KnownErrors known = errors({0.6, 1.3}, {1, 1});
+  const StepBreakdown products = step(1, 1, 0), host = step(1, 0, 0);
+  const auto before = against(known, products, host);
+  known.steps = {0.7, 1.4};
+  const auto after = against(known, products, host);
+  REQUIRE((before && after));
+  CHECK(after->step_time.low == Approx(0.5));   // 0.4 and 0.3
+  CHECK(after->step_time.high == Approx(1.5));  // 0.3 and 0.4
+  CHECK(after->speedup.low == before->speedup.low);
+  CHECK(after->speedup.high == before->speedup.high);
+}
+
 TEST_CASE("an interval is absent where the error of a GEMM or an attention in it is not known") {
   KnownErrors e = errors({0.8, 1.25}, {0.9, 1.1});
   e.of[1] = e.plain_attention = std::nullopt;

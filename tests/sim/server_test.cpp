@@ -82,6 +82,10 @@ Case random_case(std::uint64_t seed) {
         SharedPrefix{1 + static_cast<int>(apart.below(150)), 1 + static_cast<int>(apart.below(5)), c.limits.block_size};
   if (Rng apart(seed, "layers with windows"); apart.below(3) == 0)
     c.limits.kept.windows = {{8 + static_cast<int>(apart.below(300)), 0.25 * (1 + static_cast<int>(apart.below(3)))}};
+  if (Rng apart(seed, "requests that wait for the scheduler"); apart.below(3) == 0) {
+    c.limits.receive_interval = 1 + static_cast<int>(apart.below(12));
+    c.limits.prompt_wait = {static_cast<int>(apart.below(10)), 0.1 * static_cast<double>(apart.below(11))};
+  }
   c.text = "seed " + std::to_string(seed) + ", batching " + std::to_string(static_cast<int>(c.limits.batching)) +
            ", batch " + std::to_string(c.limits.max_num_seqs) + ", blocks " + std::to_string(c.limits.kv_blocks) +
            " of " + std::to_string(c.limits.block_size) + ", drafts " + std::to_string(c.drafting.draft_length) +

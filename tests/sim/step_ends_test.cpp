@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Simulations with steps at the ends of their 90 % interval.
+#include "inputs/catalogue.h"
 #include "sim/serving.h"
 #include "sim/step_scale.h"
 #include "tests/inputs/scenario_text.h"
@@ -35,6 +36,20 @@ TEST_CASE("without a queue the interval of TPOT is that of a step") {
   const double predicted = tpot(r.runs.front());
   CHECK(tpot(r.ends->shortest) == Approx(predicted).epsilon(1e-6));  // by its own clock
   CHECK(tpot(r.ends->longest) == Approx(predicted).epsilon(1e-6));
+}
+
+TEST_CASE("the interval of TTFT contains those of the front end and of what prompts add") {
+  const ServingResult r = with_intervals(loop(R"({"process": "closed", "concurrency": 1})"));
+  const auto engine = Catalogue(kData).engine("vllm");
+  REQUIRE(r.ends.has_value());
+  REQUIRE(engine->prompt_error.high > 1);
+  const Interval front_end = engine->intervals.at("front_end");
+  const double predicted = ttft(r.runs.front()) - engine->front_end.value;  // of one prompt
+  const auto expected = [&](double prompts, double step, double front) { return prompts * step * predicted + front; };
+  CHECK(r.ends->step.low * ttft(r.ends->shortest) ==
+        Approx(expected(engine->prompt_error.low, r.ends->step.low, front_end.low)).epsilon(0.05));
+  CHECK(r.ends->step.high * ttft(r.ends->longest) ==
+        Approx(expected(engine->prompt_error.high, r.ends->step.high, front_end.high)).epsilon(0.05));
 }
 
 TEST_CASE("near the capacity the interval of TTFT is wider than that of a step") {

@@ -39,6 +39,7 @@ TEST_CASE("an op gets the most specific row of its engine") {
   e.ops["draft/attention"].launches = 27;
   CHECK(e.cost_of("attention.verify").launches == 8);
   CHECK(e.cost_of("attention.prefill").launches == 3);
+  CHECK(e.cost_of("attention.prefill.latent").launches == 3);
   CHECK(e.cost_of("linear.int8") == OpCost{});
   CHECK(e.cost_of("attention.verify", true).launches == 27);  // the drafter's code, even where it is less specific
   CHECK(e.cost_of("linear", true) == OpCost{});
@@ -137,6 +138,34 @@ TEST_CASE("a profile says what its scheduler does by card, how prompts are launc
       mistakes_of_profile(profile(R"(, "ops": {}, "scheduler": {"kind": "guess", "because": "why", "prompts": "alone",
     "cards": [{"max_num_seqs": 0, "gpu": "h100"}]})")),
       "engine.json#/scheduler/cards/0/gpu"));
+}
+
+TEST_CASE("the largest graph is chosen: sizes are left out, or continue in the same steps") {
+  Engine e;
+  e.graph_sizes = {1, 2, 4, 8, 16, 24};
+  e.prompt_graphs = 24;
+  CHECK(with_largest_graph(e, 8).graph_sizes == std::vector{1, 2, 4, 8});
+  CHECK(with_largest_graph(e, 8).prompt_graphs == 8);
+  CHECK(with_largest_graph(e, 41).graph_sizes == std::vector{1, 2, 4, 8, 16, 24, 32, 40});
+  CHECK(with_largest_graph(e, 41).options.largest_graph == 41);
+  CHECK(with_largest_graph({}, 64).prompt_graphs == std::nullopt);
+}
+
+TEST_CASE("a profile has intervals of what it leaves unmodelled, of the front end and of terms with a prior") {
+  const std::string why = R"(, "kind": "guess", "because": "why"})";
+  const Engine e = engine_of(profile(R"(, "ops": {}, "step_error": {"low": 0.9, "high": 1.2)" + why +
+                                     R"(, "prompt_error": {"low": 1, "high": 3)" + why +
+                                     R"(, "front_end": {"value": "9 ms", "low": "4 ms", "high": "20 ms")" + why));
+  CHECK(e.step_error.low == 0.9);
+  CHECK(e.step_error.high == 1.2);
+  CHECK(e.prompt_error.high == 3);
+  REQUIRE(e.intervals.contains("front_end"));
+  CHECK(e.intervals.at("front_end").high == 0.02);
+  CHECK(engine_of(profile(R"(, "ops": {})")).step_error.high == 1);
+  CHECK(mistakes_of_profile(profile(R"(, "ops": {}, "step_error": {"low": 1.1, "high": 1.2)" + why))
+            .find("engine.json#/step_error/low") != std::string::npos);
+  CHECK(mistakes_of_profile(profile(R"(, "ops": {}, "prompt_error": {"low": 0.9)" + why)).find("\"high\"") !=
+        std::string::npos);
 }
 
 TEST_CASE("a profile with mistakes names them all") {
