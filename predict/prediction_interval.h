@@ -19,7 +19,7 @@ namespace draftline {
 struct KnownErrors {
   EnumArray<KernelKind, std::optional<RatioInterval>, kKernelKinds> of;  // by kind of kernel; none: unknown
   std::optional<RatioInterval> plain_attention;  // for one row per sequence; `of` covers any number of rows
-  RatioInterval steps{};                          // of whole steps, beyond their kernels and the engine's terms
+  RatioInterval steps{};                         // of whole steps, beyond their kernels and the engine's terms
   bool experts_as_gemm = true;                   // experts have the coefficients of GEMMs, and their error
   EnumArray<KernelKind, std::string, kKernelKinds> why{};  // why an error is unknown: "the fit is borrowed from h200"
 };

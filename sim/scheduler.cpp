@@ -106,7 +106,7 @@ bool Scheduler::plan_decode() {
   }
   const int draft_length = choose_draft_length();
   if (!reserve_decoding(draft_length == 0 ? 1 : drafting_.rows)) return false;
-  const bool steady = draft_length == 0 && (waiting_.empty() || !held_back_);
+  const bool steady = draft_length == 0 && (waiting_.empty() || (!held_back_ && received_ == waiting()));
   return plan(steady ? StepPlan::Kind::steady_decode : StepPlan::Kind::single_step, draft_length,
               blocks_.blocks_in_use());
 }

@@ -86,16 +86,17 @@ TEST_CASE("the scheduler's flags need a rate") {
 }
 
 TEST_CASE("flags that make prompts wait, and the largest graph, have keys") {
-  const std::string rate = "--rate '6 /s'";
-  const Json sglang = scenario_of(
-      "python3 -m sglang.launch_server --model-path Qwen/Qwen3-8B --scheduler-recv-interval 30 --stream-interval 10",
-      rate);
-  CHECK(sglang.at("scheduler").at("scheduler_recv_interval") == 30);
-  const Json trtllm = scenario_of(
-      "echo '{\"batch_wait_timeout_iters\": 20, \"batch_wait_max_tokens_ratio\": 0.9}' > o.yaml; trtllm-serve "
-      "Qwen/Qwen3-8B --extra_llm_api_options o.yaml",
-      rate);
-  CHECK(trtllm.at("scheduler") == Json{{"batch_wait_timeout_iters", 20}, {"batch_wait_max_tokens_ratio", 0.9}});
+  const auto scheduler = [](const std::string& line) {
+    const Ran r = from(line, "--rate '6 /s'");
+    INFO(r.err);
+    REQUIRE(r.code == 0);
+    return Json::parse(r.out).at("scheduler");
+  };
+  CHECK(scheduler("python3 -m sglang.launch_server --model-path Qwen/Qwen3-8B --scheduler-recv-interval 30 "
+                  "--stream-interval 10") == Json{{"scheduler_recv_interval", 30}});
+  CHECK(scheduler("echo '{\"batch_wait_timeout_iters\": 20, \"batch_wait_max_tokens_ratio\": 0.9}' > options.yaml; "
+                  "trtllm-serve Qwen/Qwen3-8B --extra_llm_api_options options.yaml") ==
+        Json{{"batch_wait_timeout_iters", 20}, {"batch_wait_max_tokens_ratio", 0.9}});
   CHECK(scenario_of("vllm serve Qwen/Qwen3-8B --max-cudagraph-capture-size 2048").at("max_cudagraph_capture_size") ==
         2048);
   CHECK(scenario_of("vllm serve Qwen/Qwen3-8B -cc '{\"max_cudagraph_capture_size\": 64}'")

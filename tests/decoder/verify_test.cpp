@@ -83,7 +83,7 @@ TEST_CASE("broken promises of the caller are bugs, not wrong tokens") {
     while (c.next());
   };
   CHECK_NOTHROW(all_outcomes(fine));
-  CHECK_THROWS_AS(all_outcomes(logits), Bug);
+  CHECK_THROWS_AS(all_outcomes(logits), InputErrors);
 }
 
 TEST_CASE("greedy: the deepest path that the target would have chosen, and its next token") {

@@ -80,7 +80,7 @@ TEST_CASE("run finds whole units of a shared prefix, and plain decoding finds on
   const std::string shared = R"(, "shared_prefix": 6300)";
   CHECK(ttft(kPlainDecoding, shared) == Approx(ttft(kPlainDecoding, R"(, "cached_prompt_tokens": 5280)")));
   CHECK(ttft(mtp(2), shared) == Approx(ttft(mtp(2), R"(, "cached_prompt_tokens": 4288)")));
-  CHECK(ttft(kPlainDecoding, shared) < 0.5 * ttft(kPlainDecoding, ""));
+  CHECK(ttft(kPlainDecoding, shared) < 0.65 * ttft(kPlainDecoding, ""));  // the host's launches remain
   const auto warned = [](const std::string& method) {
     return prediction(hybrid("qwen3.5-35b-a3b", method, R"(, "prompt_tokens": 6500, "shared_prefix": 6300)")).warnings;
   };

@@ -81,8 +81,10 @@ TEST_CASE("the load is not asked of a closed loop, nor found by a recording that
 TEST_CASE("where experts are read anyway it pays, though it does not with few sequences", "[once]") {
   const std::string more = R"("transformer": "qwen3-30b-a3b", "prompt_tokens": 500, "output_tokens": 500)",
                     eagle = R"({"name": "eagle3", "draft_length": 6, "acceptance": {"rate": 0.55}})";
-  const std::string text = R"({"device": "h100-sxm", "engine": "vllm-0.19", "method": )" + eagle + ", " + more;
-  const Advice a = sweep_of(text + "}").at(0, 1);
+  const std::string text = R"({"device": "h100-sxm", "engine": "vllm-0.19", "method": )" + eagle + ", " + more,
+                    graphs = R"(, "max_cudagraph_capture_size": 1024})";
+  CHECK(sweep_of(text + "}").at(0, 1).pays_at.back().to == 73);  // of 7 rows each, in graphs of up to 512
+  const Advice a = sweep_of(text + graphs).at(0, 1);
   REQUIRE(a.pays_at.size() == 2);
   CHECK(a.pays_at[0] == Stretch<int>{1, 1});
   CHECK(a.pays_at[1].to == a.largest_batch);

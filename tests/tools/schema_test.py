@@ -330,7 +330,8 @@ def valid_files(sources):
     valid["device"].append(("a device with links of one library", round_device))
     guessed = dict(valid["engine"][-1][1])
     guessed["scheduler"] = {"prompts": "mixed", "kind": "guess", "because": "as others"}
-    valid["engine"].append(("an engine whose scheduler is a guess", guessed))
+    guessed["step_error"] = guessed["prompt_error"] = {"low": 0.9, "high": 1.2, "kind": "guess", "because": "as others"}
+    valid["engine"].append(("an engine whose scheduler and errors are guesses", guessed))
     valid["acceptance"] = [(f"acceptance {i}", one) for i, one in enumerate(ACCEPTANCES)]
     return valid
 
