@@ -83,7 +83,8 @@ TEST_CASE("where experts are read anyway it pays, though it does not with few se
                     eagle = R"({"name": "eagle3", "draft_length": 6, "acceptance": {"rate": 0.55}})";
   const std::string text = R"({"device": "h100-sxm", "engine": "vllm-0.19", "method": )" + eagle + ", " + more,
                     graphs = R"(, "max_cudagraph_capture_size": 1024})";
-  CHECK(sweep_of(text + "}").at(0, 1).pays_at.back().to == 73);  // of 7 rows each, in graphs of up to 512
+  CHECK(sweep_of(text + "}").at(0, 1).pays_at.back().to ==
+        74);  // 73 of them decode at a time, with 511 rows; the largest graph has 512
   const Advice a = sweep_of(text + graphs).at(0, 1);
   REQUIRE(a.pays_at.size() == 2);
   CHECK(a.pays_at[0] == Stretch<int>{1, 1});
