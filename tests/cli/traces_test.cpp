@@ -42,8 +42,8 @@ TEST_CASE("traces that ship are listed with method, kind of prompt, target and o
   REQUIRE(one != all.end());
   CHECK(one->at("method") == "prompt_lookup, k 8");
   CHECK(one->at("task") == "code");
-  CHECK(one->at("prompts") == 25);
-  CHECK(one->at("tokens_per_step").get<double>() == Approx(2.10).epsilon(0.01));
+  CHECK(one->at("prompts") == 100);
+  CHECK(one->at("tokens_per_step").get<double>() == Approx(2.11).epsilon(0.01));
   CHECK(one->at("target") == "smollm2-135m-instruct");
   CHECK(starts_with(one->at("source").get<std::string>(), "draftline-engines, "));
   CHECK(contains(draftline("list traces " + kCode).out, "draftline traces " + kCode));
@@ -56,10 +56,10 @@ TEST_CASE("statistics of a trace are a table, JSON and CSV of the same figures")
   const Program draftline;
   const Ran table = draftline("traces " + kCode);
   CHECK(table.code == 0);
-  CHECK(contains(table.out, "2.10"));
+  CHECK(contains(table.out, "2.11"));
   const Json trace = Json::parse(draftline("traces --json " + kCode).out).at("traces").at(0);
   CHECK(trace.at("method") == Json{{"name", "prompt_lookup"}, {"draft_length", 8}});
-  CHECK(trace.at("prompts") == 25);
+  CHECK(trace.at("prompts") == 100);
   CHECK(trace.at("per_position").size() == 8);
   CHECK(trace.at("autocorrelation").size() == 8);
   const Json& tokens = trace.at("tokens_per_step");
@@ -69,14 +69,14 @@ TEST_CASE("statistics of a trace are a table, JSON and CSV of the same figures")
   for (const Json& share : trace.at("per_position")) sum += share.at("value").get<double>();
   CHECK(tokens.at("value").get<double>() == Approx(sum));
   const Ran csv = draftline("traces --csv " + kCode);
-  CHECK(contains(csv.out, kCode + ",\"prompt_lookup, k 8\",code,smollm2-135m-instruct,25,"));
+  CHECK(contains(csv.out, kCode + ",\"prompt_lookup, k 8\",code,smollm2-135m-instruct,100,"));
   CHECK(contains(csv.out, ",autocorrelation,8,"));
   CHECK(draftline("traces --json " + kCode).out == draftline("traces --json --seed 0 " + kCode).out);
 
   const Json twice = Json::parse(draftline("traces --json " + kCode + " " + kCode).out).at("traces");
   REQUIRE(twice.size() == 3);
   CHECK(twice.at(2).at("trace") == "all");
-  CHECK(twice.at(2).at("prompts") == 50);
+  CHECK(twice.at(2).at("prompts") == 200);
   CHECK(twice.at(2).at("tokens_per_step").at("value") == tokens.at("value"));
 
   draftline.write("broken.gz", "no trace");

@@ -102,6 +102,16 @@ class Reference(unittest.TestCase):
             others = prompts_of(folder, "code", 36, without=4)
             self.assertEqual(sorted(recorded + others), [[i] for i in range(40)])
 
+    def test_prompts_are_spread_over_the_file(self):
+        spread = load("reference_methods.py").spread
+        self.assertEqual(list(spread(range(10), 3)), [0, 3, 6])
+        self.assertEqual(list(spread(range(10), 7)), [0, 1, 2, 4, 5, 6, 8])
+        self.assertEqual(list(spread(range(5), 3)), [0, 2, 4])
+        self.assertEqual(list(spread(range(3), 8)), [0, 1, 2])
+        few, many = spread(range(160), 25), spread(range(160), 100)
+        self.assertEqual((len(few), len(many), max(many)), (25, 100, 158))
+        self.assertLessEqual(set(few), set(many))
+
     def test_the_speedup_of_all_kinds_is_that_of_their_times(self):
         loop = load("whole_loop")
         rows = [{"method": "m", "predicted": 2, "measured": 1, "own": 4, "plain_seconds_per_token": 1, "tokens": 100,

@@ -9,12 +9,20 @@ LOOKUPS = {"prompt_lookup": {"name": "prompt_lookup", "draft_length": 8},
 DRAFTS = 4  # of a step, where a method has no number of its own
 
 
+def spread(of, count):
+    """So many of `of`: at equal distances if these are at most the half, otherwise every second and some between them."""
+    if count >= len(of):
+        return of
+    if 2 * count <= len(of):
+        return of[::len(of) // count][:count] if count else []
+    even = set(range(0, len(of), 2))
+    picked = sorted(even.union(spread(range(1, len(of), 2), count - len(even))))
+    return [of[i] for i in picked]
+
+
 def prompts_of(folder, kind, number, without=0):
     """Token ids of so many prompts, spread over the file; `without`: none of those that a call for that number has."""
     lines = (folder / (kind + ".jsonl")).read_text().splitlines()
-
-    def spread(of, count):
-        return of[::max(1, len(of) // count)][:count]
 
     if without:
         taken = set(spread(range(len(lines)), without))
