@@ -44,12 +44,16 @@ def sglang(row, network, sequences):
             return {}
         wait = {"scheduler_recv_interval": 10} if row["gemm_quant_mode"] == "nvfp4" else {"max_num_seqs": sequences}
         return {"scheduler": {"max_num_batched_tokens": 32768, **wait}}
+    interval = 30 if sequences >= 16 else 10
+    if network.startswith("Qwen3.5"):  # qwen3.5_fp8_h200.sh; qwen3.5_bf16_b200.sh, qwen3.5_fp8_b200.sh, qwen3.5_fp4_b200.sh
+        if row["system"] == "h200_sxm":
+            return {"scheduler": {"max_num_batched_tokens": 16384, "max_num_seqs": 128}}
+        return {"scheduler": {"scheduler_recv_interval": interval, "max_num_batched_tokens": 32768}}
     if not network.startswith("DeepSeek"):
         return {}
     if row["system"] == "h200_sxm":  # dsr1_fp8_h200.sh
         short = row["isl"] == row["osl"]
         return {"scheduler": {"max_num_batched_tokens": 32768, "max_num_seqs": 512 if short else 256}}
-    interval = 30 if sequences >= 16 else 10
     if row["gemm_quant_mode"] == "nvfp4":  # dsr1_fp4_b200_docker.sh, dsr1_fp4_b200.sh
         return {"scheduler": {"scheduler_recv_interval": interval, "max_num_batched_tokens": 16384, "max_num_seqs": 256}}
     if row["tp_size"] == "4":  # dsr1_fp8_b200.sh
