@@ -18,7 +18,8 @@ def warmed_up(row):
 def vllm(row, network, tokens, sequences):
     if network.startswith("Llama-3.1-70B"):  # 70b_fp8_b200_docker.sh, 70b_fp4_b200_docker.sh, 70b_fp8_h200_slurm.sh
         if row["system"] == "b200_sxm":
-            return {"cudagraph_mode": "FULL_DECODE_ONLY", "scheduler": {"max_num_batched_tokens": 8192, "max_num_seqs": 512}}
+            return {"cudagraph_mode": "FULL_DECODE_ONLY",
+                    "scheduler": {"max_num_batched_tokens": 8192, "max_num_seqs": 512}}
         return {"scheduler": {"max_num_batched_tokens": 8192, "max_num_seqs": sequences}}
     if network == "gpt-oss-120b":  # gptoss_fp4_b200_docker.sh, gptoss_fp4_b200.sh
         return {"max_cudagraph_capture_size": 2048, "scheduler": {"max_num_batched_tokens": 8192, "max_num_seqs": 512}}
@@ -45,7 +46,7 @@ def sglang(row, network, sequences):
         wait = {"scheduler_recv_interval": 10} if row["gemm_quant_mode"] == "nvfp4" else {"max_num_seqs": sequences}
         return {"scheduler": {"max_num_batched_tokens": 32768, **wait}}
     interval = 30 if sequences >= 16 else 10
-    if network.startswith("Qwen3.5"):  # qwen3.5_fp8_h200.sh; qwen3.5_bf16_b200.sh, qwen3.5_fp8_b200.sh, qwen3.5_fp4_b200.sh
+    if network.startswith("Qwen3.5"):  # qwen3.5_fp8_h200.sh; qwen3.5_{bf16,fp8,fp4}_b200.sh
         if row["system"] == "h200_sxm":
             return {"scheduler": {"max_num_batched_tokens": 16384, "max_num_seqs": 128}}
         return {"scheduler": {"scheduler_recv_interval": interval, "max_num_batched_tokens": 32768}}
@@ -55,7 +56,8 @@ def sglang(row, network, sequences):
         short = row["isl"] == row["osl"]
         return {"scheduler": {"max_num_batched_tokens": 32768, "max_num_seqs": 512 if short else 256}}
     if row["gemm_quant_mode"] == "nvfp4":  # dsr1_fp4_b200_docker.sh, dsr1_fp4_b200.sh
-        return {"scheduler": {"scheduler_recv_interval": interval, "max_num_batched_tokens": 16384, "max_num_seqs": 256}}
+        return {"scheduler": {"scheduler_recv_interval": interval, "max_num_batched_tokens": 16384,
+                              "max_num_seqs": 256}}
     if row["tp_size"] == "4":  # dsr1_fp8_b200.sh
         return {"gpu_memory_utilization": 0.95,
                 "scheduler": {"scheduler_recv_interval": 10, "max_num_batched_tokens": 8192, "max_num_seqs": 32}}
@@ -63,7 +65,7 @@ def sglang(row, network, sequences):
 
 
 def tensorrt_llm(row, network, tokens, sequences):
-    if network.startswith("Llama-3.1-70B"):  # 70b_fp8_b200_trt_docker.sh, 70b_fp4_b200_trt_docker.sh, 70b_fp8_h200_trt_slurm.sh
+    if network.startswith("Llama-3.1-70B"):  # 70b_{fp8,fp4}_b200_trt_docker.sh, 70b_fp8_h200_trt_slurm.sh
         scheduler = {"max_num_batched_tokens": 16384}
         if row["isl"] == row["osl"] == "1024" and int(row["tp_size"]) < 8:
             scheduler.update(batch_wait_timeout_iters=20, batch_wait_max_tokens_ratio=0.9)
@@ -83,4 +85,6 @@ def options(row, sequences):
         return {}
     if row["backend"] == "vllm":
         return vllm(row, network, tokens, sequences)
-    return sglang(row, network, sequences) if row["backend"] == "sglang" else tensorrt_llm(row, network, tokens, sequences)
+    if row["backend"] == "sglang":
+        return sglang(row, network, sequences)
+    return tensorrt_llm(row, network, tokens, sequences)
