@@ -282,6 +282,13 @@ void print_engine(const ListOptions& o, Catalogue& catalogue, const Common& comm
   const auto engine = catalogue.engine(o.name);
   print(values_of(*engine), engine_fields(), o.json);
   if (o.json) return;
+  const auto unmodelled = [](const char* key, const RatioInterval& e) {
+    if (e.low < 1 || e.high > 1)
+      std::cout << key << ": " << significant(e.low) << " to " << significant(e.high)
+                << " times the predicted time, 90 % interval of causes that are not modelled\n";
+  };
+  unmodelled("step_error", engine->step_error);
+  unmodelled("prompt_error", engine->prompt_error);
   if (const Table modes = modes_of(*engine); modes.rows() > 0)
     std::cout << "\nModes of a step: in each group the first row that holds.\n" << modes.to_text(at(text_width()));
   const auto values = values_of_file(json_in_order(read_text_file(catalogue.file(o.kind, o.name))));

@@ -103,6 +103,8 @@ void read_server_options(const Reader& scenario, Scenario& s) {
     if (word.key == kLargestGraph) {
       multiply(s.engines, alternatives<int>(*in, [](const Reader& r) { return r.positive_int(1 << 16); }),
                [](Engine& with, int rows) { with = with_largest_graph(std::move(with), rows); });
+      if (std::ranges::any_of(s.engines, [](const auto& e) { return e && e->options.enforce_eager; }))
+        in->fail("\"enforce_eager\" turns graphs off: leave one of them out");
       continue;
     }
     multiply(s.engines, alternatives<char>(*in, flag), [&](Engine& with, char on) {

@@ -44,7 +44,7 @@ nlohmann::json acceptance_of(ServedRun& run, const nlohmann::json& method) {
       run.tokens_per_step = all;
     } else {
       of_hits = 1 + (of_hits - 1) / hits;
-      const auto drafts = method.find("draft_length");
+      const auto drafts = method.find(method.contains("draft_length") ? "draft_length" : "num_speculative_tokens");
       if (drafts != method.end() && drafts->is_number() && of_hits > 1 + drafts->get<double>() + 1e-9)
         throw InputErrors(run.place + ": " + significant(run.tokens_per_step) +
                           " tokens per step with a \"hit_share\" of " + significant(hits) + " are more than " +

@@ -179,7 +179,8 @@ std::string interval_text(const ServingOutcome& o) {
     means += (means.empty() ? " " : ", ") + std::string(m.name) + " " + in_unit(m.interval.low, m.unit) + " to " +
              in_unit(m.interval.high, m.unit);
   return "90 % intervals, with every step " + significant(r->ends->step.low) + " to " +
-         significant(r->ends->step.high) + " times as long:" + means + ".";
+         significant(r->ends->step.high) + " times as long, and prompts and the front end at their own ends:" + means +
+         ".";
 }
 
 std::string overload_text(const ServingResult& r) {

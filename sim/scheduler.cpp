@@ -27,8 +27,8 @@ std::int64_t Scheduler::outstanding_tokens() const {
 // ---- planning
 
 const StepPlan& Scheduler::schedule(Ticks now) {
-  preempted_ = false;
-  held_back_ = false;
+  preempted_ = held_back_ = false;
+  chunk_tokens_ = 0;
   receive();
   held_back_ = anything_runs() && (received_ == 0 || waits_for_prompts());
   for (bool planned = false; !planned;) {

@@ -134,15 +134,19 @@ void ServingSweep::add_drafting(ServingPoint& point, const Point& p) {
   }
 }
 
+static void refuse_full_drafter(const ServerMemory& memory) {
+  if (memory.drafter && memory.drafter->left <= Bytes{})
+    throw InputErrors(
+        "no room for the drafter's KV cache: weights and activations take all that may be used of its "
+        "device");
+}
+
 // The KV pool in what the server's memory leaves, and what moving its entries costs.
 static void add_kv_pool(ServingPoint& point, const ServingChoice& choice, const ServerMemory& memory) {
   const Setup& setup = point.setup;
   SchedulerLimits& limits = point.limits;
   const Bytes taken = memory.taken(choice.fleet.stages), usable = setup.gpu_memory_utilization * setup.device->memory;
-  if (memory.drafter && memory.drafter->left <= Bytes{})
-    throw InputErrors(
-        "no room for the drafter's KV cache: its weights and activations need all of its device that may "
-        "be used");
+  refuse_full_drafter(memory);
   limits.kept = memory.kept;
   limits.kv_blocks =
       choice.kv_blocks.value_or(to_int64(std::max(0.0, memory.tokens(usable - taken) / limits.block_size)));
@@ -178,10 +182,7 @@ void ServingSweep::add_prefill_servers(ServingPoint& point, const Point& p) {
   const Bytes taken = memory.taken(choice.fleet.stages), usable = setup.gpu_memory_utilization * setup.device->memory;
   point.prefill = {decode, prices(p, setup, choice.fleet.stages), setup.parallel.devices};
   SchedulerLimits& limits = point.prefill->limits;
-  if (memory.drafter && memory.drafter->left <= Bytes{})
-    throw InputErrors(
-        "no room for the drafter's KV cache: its weights and activations need all of its device that may "
-        "be used");
+  refuse_full_drafter(memory);
   limits.kept = memory.kept;
   limits.kv_blocks = to_int64(std::max(0.0, memory.tokens(usable - taken) / limits.block_size));
   if (limits.kv_blocks * limits.block_size <= point.drafting.rows)

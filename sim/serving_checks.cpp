@@ -23,6 +23,8 @@ void refuse_features(const Scenario& s, const Point& p, Mistakes& all) {
     else if (apart) refuse(root.at("disaggregation"));
     else if (c.policy.kind != DraftPolicy::Kind::fixed) refuse(root.at("policy"));
     else if (c.limits.batching == Batching::static_batching) refuse(root.at("scheduler").at("static_batching"));
+    else if (c.limits.receive_interval > 1) refuse(root.at("scheduler").at("scheduler_recv_interval"));
+    else if (c.limits.prompt_wait.steps > 0) refuse(root.at("scheduler").at("batch_wait_timeout_iters"));
   }
   const char* beside = parts    ? "data_parallel_attention"
                        : stages ? "pipeline_parallel"

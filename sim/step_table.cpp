@@ -156,7 +156,7 @@ StepCost::Prompts StepTable::prefill(const DecodeBatch& decoding, std::span<cons
 
 // Neither experts nor their exchange depend on the context.
 Ticks StepTable::shared_time(const StepLoad& load) {
-  Seconds time = chunks_.shared_growth(rows(load.sequences, load.drafts), load.prompt_tokens);
+  Seconds time = prompt_factor_ * chunks_.shared_growth(rows(load.sequences, load.drafts), load.prompt_tokens);
   if (load.sequences > 0) {
     Batch& b = batch(load.sequences, load.drafts);
     if (!b.shared_time) b.shared_time = draftline::shared_time(b.price().breakdown(0));

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops that choose tokens from logits, and dynamic trees.
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <numeric>
 
 #include "core/int_indexed.h"
@@ -11,6 +13,7 @@
 namespace draftline {
 
 static void check_finite(float logit) {
+  check(std::bit_cast<std::uint32_t>(logit) != ~std::uint32_t{}, "a logit was read before it was written");
   if (!std::isfinite(logit)) refuse_overflow();
 }
 
@@ -21,6 +24,7 @@ void CpuBackend::run(const Argmax& o) {
     const float* logits = x + std::ptrdiff_t{r} * o.x.stride;
     check_finite(logits[0]);
     y[r] = steps(logits, std::max_element(logits, logits + o.x.cols));
+    check_finite(logits[y[r]]);
   }
 }
 
@@ -37,6 +41,7 @@ void CpuBackend::run(const TopK& o) {
     std::partial_sort(order.begin(), order.begin() + k, order.end(),
                       [&](int a, int b) { return logits[a] != logits[b] ? logits[a] > logits[b] : a < b; });
     const float top = logits[order[0]];
+    check_finite(top);
     float sum = 0;
     for (int i = 0; i < o.logits.cols; ++i) sum += std::exp(logits[i] - top);
     for (int j = 0; j < k; ++j) {

@@ -191,6 +191,10 @@ void add_workload(Launched& l, const LaunchOptions& options, LaunchJson& scenari
   const bool serving = options.rate.has_value();
   if (serving) {
     scenario["workload"] = {{"arrivals", {{"process", "poisson"}, {"rate", *options.rate}}}};
+    if (l.attention_replicas)
+      for (const char* key : {"scheduler_recv_interval", "batch_wait_timeout_iters", "batch_wait_max_tokens_ratio"})
+        if (l.scheduler.erase(key) > 0)
+          notes.push_back({key, FlagUse::left_out, "is not modelled with data-parallel attention"});
     if (!l.scheduler.empty()) scenario["scheduler"] = l.scheduler;
     return;
   }

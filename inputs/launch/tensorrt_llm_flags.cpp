@@ -28,8 +28,11 @@ std::string take_options(Launched& l, const std::string& v) {
     l.attention_replicas = true;
     l.replicas = l.tensor;
   }
-  for (const char* key : {"batch_wait_timeout_iters", "batch_wait_max_tokens_ratio"})
-    if (given.contains(key)) l.scheduler[key] = given[key];
+  constexpr const char *kSteps = "batch_wait_timeout_iters", *kShare = "batch_wait_max_tokens_ratio";
+  if (given.contains(kSteps) || given.contains(kShare)) {
+    l.scheduler[kSteps] = given.value(kSteps, Launched::Json(0));
+    l.scheduler[kShare] = given.value(kShare, Launched::Json(0));
+  }
   return "method, precision/kv_cache, data_parallel_attention, scheduler";
 }
 

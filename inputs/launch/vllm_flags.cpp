@@ -17,6 +17,13 @@ std::string take_speculation(Launched& l, const std::string& v) {
   return "method";
 }
 
+std::string take_largest_graph(Launched& l, const std::string& v) {
+  const int rows = whole_number(v);
+  if (rows > 0) l.keys["max_cudagraph_capture_size"] = rows;
+  else l.keys["cudagraph_mode"] = "NONE";
+  return rows > 0 ? "max_cudagraph_capture_size" : "cudagraph_mode";
+}
+
 std::string take_compilation(Launched& l, const std::string& v) {
   const bool object = v.starts_with('{');
   if (!object) return "no key: a level changes nothing here";
@@ -26,15 +33,9 @@ std::string take_compilation(Launched& l, const std::string& v) {
     l.keys["cudagraph_mode"] = *mode;
     keys = "cudagraph_mode";
   }
-  if (const auto rows = given.find("max_cudagraph_capture_size"); rows != given.end()) {
-    l.keys["max_cudagraph_capture_size"] = *rows;
-    keys += (keys.empty() ? "" : ", ") + std::string("max_cudagraph_capture_size");
-  }
+  if (const auto rows = given.find("max_cudagraph_capture_size"); rows != given.end() && rows->is_number())
+    keys += (keys.empty() ? "" : ", ") + take_largest_graph(l, rows->dump());
   return keys.empty() ? "no key: only \"cudagraph_mode\" and \"max_cudagraph_capture_size\" have one" : keys;
-}
-std::string take_largest_graph(Launched& l, const std::string& v) {
-  l.keys["max_cudagraph_capture_size"] = whole_number(v);
-  return "max_cudagraph_capture_size";
 }
 
 template <bool on>

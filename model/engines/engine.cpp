@@ -100,6 +100,9 @@ static void read_interval(const EngineField& field, const Reader& entry, Engine&
   };
   const Interval interval{value_of(*low), value_of(*high)};
   if (interval.low > interval.high) high->fail("is below \"low\"");
+  else if (const double value = field.value(e);
+           field.key == "front_end" && (value < interval.low || value > interval.high))
+    entry.at("value").fail("is not between \"low\" and \"high\"");
   e.intervals[std::string(field.key)] = interval;
 }
 
@@ -166,11 +169,12 @@ CudagraphMode captured_by(const Engine& e, const ModeFacts& facts) {
 
 Engine with_largest_graph(Engine e, int rows) {
   std::vector<int>& sizes = e.graph_sizes;
+  e.options.largest_graph = rows;
+  if (sizes.empty()) return e;  // graphs of all sizes
   const int step = sizes.size() < 2 ? 8 : sizes.back() - sizes[sizes.size() - 2];
   std::erase_if(sizes, [&](int size) { return size > rows; });
   for (int size = sizes.empty() ? rows : sizes.back() + step; size <= rows; size += step) sizes.push_back(size);
-  if (e.prompt_graphs) e.prompt_graphs = rows;
-  e.options.largest_graph = rows;
+  if (e.prompt_graphs) e.prompt_graphs = sizes.back();
   return e;
 }
 

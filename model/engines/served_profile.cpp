@@ -37,9 +37,12 @@ Json profile_of(const ServedProfile& p) {
            {"source", p.source},
            {"locator", p.locator}};
   // Keys that the shipped profile lacks go before its rows of ops, which stay last.
+  // The scatter of other servers about their predictions is none of steps that were fitted.
+  const bool steps = !p.row_work.empty() ||
+                     std::ranges::any_of(p.values, [](const ProfileValue& v) { return v.learned && v.field->prior; });
   for (const auto& [key, value] : shipped.items())
     if (!out.contains(key) && key != "ops" && key != "model" && key != "input_files" &&
-        (p.padded || key != "graph_sizes"))
+        (p.padded || key != "graph_sizes") && !(steps && key == "step_error"))
       out[key] = value;
   for (const ProfileValue& v : p.values) out[std::string(v.field->key)] = fitted(v);
   if (!p.row_work.empty()) {

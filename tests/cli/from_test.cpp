@@ -97,6 +97,12 @@ TEST_CASE("flags that make prompts wait, and the largest graph, have keys") {
   CHECK(scheduler("echo '{\"batch_wait_timeout_iters\": 20, \"batch_wait_max_tokens_ratio\": 0.9}' > options.yaml; "
                   "trtllm-serve Qwen/Qwen3-8B --extra_llm_api_options options.yaml") ==
         Json{{"batch_wait_timeout_iters", 20}, {"batch_wait_max_tokens_ratio", 0.9}});
+  CHECK(scheduler("echo '{\"batch_wait_timeout_iters\": 20}' > options.yaml; trtllm-serve Qwen/Qwen3-8B "
+                  "--extra_llm_api_options options.yaml")
+            .at("batch_wait_max_tokens_ratio") == 0);
+  CHECK(scenario_of("vllm serve Qwen/Qwen3-8B --max-cudagraph-capture-size 0").at("cudagraph_mode") == "NONE");
+  CHECK_FALSE(scenario_of("vllm serve Qwen/Qwen3-8B -cc '{\"max_cudagraph_capture_size\": null}'")
+                  .contains("max_cudagraph_capture_size"));
   CHECK(scenario_of("vllm serve Qwen/Qwen3-8B --max-cudagraph-capture-size 2048").at("max_cudagraph_capture_size") ==
         2048);
   CHECK(scenario_of("vllm serve Qwen/Qwen3-8B -cc '{\"max_cudagraph_capture_size\": 64}'")

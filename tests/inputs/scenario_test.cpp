@@ -82,6 +82,8 @@ TEST_CASE("options of a server are words of its engine, and lists of them are al
   CHECK(wide->scenario().engines[1]->prompt_graphs == 1024);
   CHECK(starts_with(wrong(R"("sglang-0.5")", R"("max_cudagraph_capture_size": 512)", plain),
                     "#/max_cudagraph_capture_size: is an option of vLLM"));
+  CHECK(starts_with(wrong(R"("vllm-0.19")", R"("enforce_eager": true, "max_cudagraph_capture_size": 512)", plain),
+                    "#/max_cudagraph_capture_size: \"enforce_eager\" turns graphs off"));
   const auto slow = ScenarioText(options(R"("vllm-0.19")", R"("host_speed": [1, 0.5])", plain)).sweep();
   const auto& hosts = slow->scenario().engines;
   REQUIRE(hosts.size() == 2);

@@ -60,6 +60,9 @@ TEST_CASE("prompts wait beside running sequences for so many steps or tokens") {
   // With the third request 300 tokens wait.
   const auto together = served(limits, {5.5, 7.5, 12.5}, Batching::continuous);
   for (const int i : {1, 2, 3}) CHECK(first_token(together[at(i)]) == Approx(13 + 1));
+  // A prompt that arrives in a step with a long one waits all the same.
+  const auto after = served(limits, {5.5, 7.5, 12.5, 13.5}, Batching::continuous);
+  CHECK(first_token(after[4]) == Approx(34 + 1));
   // Nothing runs: there is nothing to wait for.
   CHECK(first_token(together[0]) <= 1);
 }

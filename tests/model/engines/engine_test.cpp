@@ -148,7 +148,9 @@ TEST_CASE("the largest graph is chosen: sizes are left out, or continue in the s
   CHECK(with_largest_graph(e, 8).prompt_graphs == 8);
   CHECK(with_largest_graph(e, 41).graph_sizes == std::vector{1, 2, 4, 8, 16, 24, 32, 40});
   CHECK(with_largest_graph(e, 41).options.largest_graph == 41);
+  CHECK(with_largest_graph(e, 41).prompt_graphs == 40);
   CHECK(with_largest_graph({}, 64).prompt_graphs == std::nullopt);
+  CHECK(with_largest_graph({}, 64).graph_sizes.empty());  // graphs of all sizes
 }
 
 TEST_CASE("a profile has intervals of what it leaves unmodelled, of the front end and of terms with a prior") {
@@ -161,6 +163,9 @@ TEST_CASE("a profile has intervals of what it leaves unmodelled, of the front en
   CHECK(e.prompt_error.high == 3);
   REQUIRE(e.intervals.contains("front_end"));
   CHECK(e.intervals.at("front_end").high == 0.02);
+  CHECK(mistakes_of_profile(
+            profile(R"(, "ops": {}, "front_end": {"value": "1 ms", "low": "4 ms", "high": "20 ms")" + why))
+            .find("engine.json#/front_end/value: is not between") != std::string::npos);
   CHECK(engine_of(profile(R"(, "ops": {})")).step_error.high == 1);
   CHECK(mistakes_of_profile(profile(R"(, "ops": {}, "step_error": {"low": 1.1, "high": 1.2)" + why))
             .find("engine.json#/step_error/low") != std::string::npos);
