@@ -276,16 +276,16 @@ void ServingSweep::add_ends(ServingResult& out, const Point& p, ServingPoint& po
                                  ? Interval{point.fleet.front_end.value, point.fleet.front_end.value}
                                  : known->second;
   const auto run = [&](double factor, double prompts, double first) {
-    const Seconds usual = std::exchange(point.fleet.front_end, Seconds{first});
-    std::optional<StepScale> scale(std::in_place, point, factor, prompts);
-    ServingRun all = point.run(seed, scenario().serving->targets);
-    scale.reset();
-    point.fleet.front_end = usual;
-    return all;
+    const StepScale scale(point, factor, prompts, Seconds{first});
+    return point.run(seed, scenario().serving->targets);
   };
   const RatioInterval& prompts = engine.prompt_error;
-  out.ends = {*busy.step, run(busy.step->low, prompts.low, front_end.low),
-              run(busy.step->high, prompts.high, front_end.high)};
+  try {
+    out.ends = {*busy.step, run(busy.step->low, prompts.low, front_end.low),
+                run(busy.step->high, prompts.high, front_end.high)};
+  } catch (const InputErrors& e) {  // the point has its result all the same
+    out.no_interval = std::string("no interval: with the longest steps of the interval ") + e.what();
+  }
 }
 
 ServingResult ServingSweep::serve(const Point& p, const Options& o) {

@@ -10,10 +10,11 @@ static StepTable& prompt_table(ServingPoint& point) {
   return *(point.prefill ? point.prefill->prices : point.prices)->table;
 }
 
-StepScale::StepScale(ServingPoint& point, double factor, double prompts)
+StepScale::StepScale(ServingPoint& point, double factor, double prompts, std::optional<Seconds> front_end)
     : point_(point), workload_(point.workload), fleet_(point.fleet), swap_(point.limits.swap_per_token) {
   point.workload = at_rate(workload_, factor);
   FleetShape& fleet = point.fleet;
+  fleet.front_end = front_end.value_or(fleet.front_end);
   for (Seconds* t : {&fleet.transfer_fixed, &fleet.transfer_per_token, &fleet.front_end, &point.limits.swap_per_token})
     *t = *t / factor;
   prompt_table(point).scale_prompts(prompts);
