@@ -14,12 +14,14 @@ namespace draftline {
 namespace {
 
 constexpr std::string_view kEager = "enforce_eager", kGraphMode = "cudagraph_mode", kAsync = "async_scheduling",
-                           kNoOverlap = "disable_overlap_schedule", kLargestGraph = "max_cudagraph_capture_size";
+                           kNoOverlap = "disable_overlap_schedule", kLargestGraph = "max_cudagraph_capture_size",
+                           kEagerDrafter = "eager_drafter";
 
 struct Word {
   std::string_view key, family, title;
 };
-constexpr std::array<Word, 5> kWords{{{kEager, "vllm", "vLLM"},
+constexpr std::array<Word, 6> kWords{{{kEager, "vllm", "vLLM"},
+                                      {kEagerDrafter, "vllm", "vLLM"},
                                       {kGraphMode, "vllm", "vLLM"},
                                       {kLargestGraph, "vllm", "vLLM"},
                                       {kAsync, "vllm", "vLLM"},
@@ -109,9 +111,10 @@ void read_server_options(const Reader& scenario, Scenario& s) {
     }
     multiply(s.engines, alternatives<char>(*in, flag), [&](Engine& with, char on) {
       if (word.key == kEager) with.options.enforce_eager = on != 0;
+      else if (word.key == kEagerDrafter) with.options.eager_drafter = on != 0;
       else with.options.overlap = (word.key == kNoOverlap) != (on != 0);
     });
-    if (word.key != kEager) refuse_overlap(*in, s);
+    if (word.key == kAsync || word.key == kNoOverlap) refuse_overlap(*in, s);
   }
   if (const auto speed = scenario.find("host_speed"))
     multiply(s.engines, alternatives<double>(*speed, [](const Reader& r) { return r.number(0.05, 20); }),
@@ -127,6 +130,7 @@ std::string options_text(const Engine& e) {
   std::string all;
   const ModeOptions& o = e.options;
   if (o.enforce_eager) all += ", " + std::string(kEager);
+  if (o.eager_drafter) all += ", " + std::string(kEagerDrafter);
   if (o.cudagraph_mode) all += ", " + std::string(text(*o.cudagraph_mode));
   if (o.largest_graph) all += ", graphs up to " + std::to_string(*o.largest_graph);
   if (o.overlap && e.family == "sglang") all += *o.overlap ? ", overlap schedule" : ", " + std::string(kNoOverlap);
@@ -141,6 +145,7 @@ std::vector<ServerOption> server_options(const Engine& e, const TransformerShape
   for (const Word& word : kWords) {
     if (e.family != word.family) continue;
     if (word.key == kEager) all.push_back({word.key, e.options.enforce_eager});
+    if (word.key == kEagerDrafter && e.options.eager_drafter) all.push_back({word.key, true});
     if (word.key == kGraphMode) all.push_back({word.key, text(captured_by(e, plain))});
     if (word.key == kLargestGraph && e.options.largest_graph) all.push_back({word.key, 1.0 * *e.options.largest_graph});
     if (word.key == kAsync) all.push_back({word.key, is_overlapped(e, plain)});

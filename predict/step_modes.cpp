@@ -64,7 +64,8 @@ std::vector<std::string> mode_warnings(const Setup& s, const MethodSpec& m, Pric
   if (mode.drafter == Graphs::none && mode.target != Graphs::none) {
     better = mode;
     better.drafter = plain.target;
-    add("drafts " + in_graphs(mode.drafter), first_rule(e.modes.drafter, facts, e.options), better);
+    add("drafts " + in_graphs(mode.drafter),
+        e.options.eager_drafter ? nullptr : first_rule(e.modes.drafter, facts, e.options), better);
   }
   if (!mode.overlapped && plain.overlapped) {
     better = mode;

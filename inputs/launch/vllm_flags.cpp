@@ -14,7 +14,9 @@ std::string take_speculation(Launched& l, const std::string& v) {
   const Launched::Json given = json_value(v);
   if (!given.is_object()) throw InputErrors("must be an object of JSON");
   for (const auto& [key, value] : given.items()) l.speculation[key] = value;
-  return "method";
+  if (given.value("enforce_eager", Launched::Json(false)) != true) return "method";
+  l.keys["eager_drafter"] = true;
+  return "method, eager_drafter";
 }
 
 std::string take_largest_graph(Launched& l, const std::string& v) {
@@ -154,7 +156,7 @@ Launched::Json vllm_method(const Launched& l, std::vector<LaunchNote>& notes) {
          "the drafter has the usual widths; for its own give the folder of its config.json as \"checkpoint\""});
   for (const auto& [key, value] : given.items())
     if (key != "method" && key != "model" && key != "num_speculative_tokens" && key != "draft_tensor_parallel_size" &&
-        key != "parallel_drafting")
+        key != "parallel_drafting" && key != "enforce_eager")
       notes.push_back({"--speculative-config " + key, FlagUse::left_out, "has no key here"});
   return method;
 }

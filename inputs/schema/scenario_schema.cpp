@@ -58,6 +58,7 @@ Keys setup() {
 Keys server_options() {
   return {
       optional("enforce_eager", alternatives(boolean()), "vLLM: true: no CUDA graphs"),
+      optional("eager_drafter", alternatives(boolean()), "vLLM: true: the drafter has no CUDA graphs"),
       optional("max_cudagraph_capture_size", alternatives(positive_int(1 << 16)),
                "vLLM: the largest number of rows of a graph"),
       optional("cudagraph_mode", alternatives(value_in(kCudagraphModes)), "vLLM: the graphs that it captures"),

@@ -189,7 +189,7 @@ StepMode mode_of(const Engine& e, const ModeFacts& facts) {
   const Graphs mixed = std::min({most(e.modes.target), most(e.modes.mixed), captured.mixed});
   if (is_captured(e, facts.sequences, facts.rows))
     mode.target = facts.uniform ? std::min(most(e.modes.target), captured.uniform) : mixed;
-  if (captured.mixed != Graphs::none && is_captured(e, facts.sequences, facts.sequences))
+  if (!e.options.eager_drafter && captured.mixed != Graphs::none && is_captured(e, facts.sequences, facts.sequences))
     mode.drafter = most(e.modes.drafter);
   mode.prompts = mixed;
   return mode;

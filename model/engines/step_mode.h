@@ -48,6 +48,7 @@ struct StepMode {
 // A server's options that change the mode, in the engine's words.
 struct ModeOptions {
   bool enforce_eager = false;
+  bool eager_drafter = false;  // vLLM: enforce_eager of --speculative-config, or a drafter that is not compiled
   std::optional<CudagraphMode> cudagraph_mode;
   std::optional<bool> overlap;       // vLLM: async_scheduling; SGLang: not disable_overlap_schedule
   bool lengths_by_batch = false;     // the draft length changes with the batch

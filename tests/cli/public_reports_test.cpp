@@ -130,6 +130,26 @@ TEST_CASE("F05: a small network by its shapes takes an MTP module that is assume
   CHECK(contains(r.out + r.err, "has no MTP module in its config.json"));
 }
 
+TEST_CASE("F05: MTP loses where the host is slow and the drafter has no graphs") {
+  const std::string network = R"({"name": "small", "layers": 16, "hidden": 1536, "heads": 16, "kv_heads": 8,
+    "head_dim": 128, "intermediate": 4608, "vocabulary": 59392})";
+  const auto figures = [&](const std::string& more) {  // ms of a plain step, and the speedup
+    const Program draftline;
+    draftline.write("s.json", scenario("a100-sxm", network, "vllm-0.24",
+                                       kPlain + ", " + speculating("mtp", 1, R"({"mean_length": 1.69})"),
+                                       R"("batch_size": 1, "prompt_tokens": 1000, "output_tokens": 500)" + more));
+    const Json all = Json::parse(draftline("run s.json --json").out).at("results");
+    return std::pair(1e3 * all.at(0).at("step_time").at("value").get<double>(),
+                     all.at(1).at("speedup").at("value").get<double>());
+  };
+  const std::string host = R"(, "host_speed": 0.48)";  // by the eager plain step alone
+  CHECK(figures(host + R"(, "enforce_eager": true)").first == Approx(16.8).epsilon(0.02));
+  const auto [plain, speedup] = figures(host + R"(, "eager_drafter": true)");
+  CHECK(plain == Approx(2.15).epsilon(0.05));  // 465 tokens/s; nothing was fitted to it
+  CHECK(speedup < 0.9);                        // measured 0.56
+  CHECK(figures(host).second > 1.1);
+}
+
 TEST_CASE("F07: advice is given for lengths by batch") {
   const Program draftline;
   draftline.write("s.json", scenario("h100-sxm", R"("llama-3.1-8b")", "vllm",
