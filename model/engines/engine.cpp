@@ -18,7 +18,8 @@ namespace {
 // clang-format off
 constexpr auto kOpKeys = std::to_array<std::string_view>({
     "add", "add_rms_norm", "add_scaled", "advance", "all_gather", "all_reduce", "argmax", "attention",
-    "attention.prefill", "attention.prefill.latent", "attention.verify", "causal_convolution", "clip_top_k", "commit", "commit_states",
+    "attention.prefill", "attention.prefill.latent", "attention.verify", "causal_convolution", "clip_top_k",
+    "commit", "commit_states",
     "concat_rows", "cosine_gate", "delta_rule", "embed", "expand_tree", "expert_combine", "expert_dispatch",
     "expert_mlp", "follow_path", "force_accepted", "gated_rms_norm", "gather", "gelu", "group_attention",
     "grouped_conv", "gru_cell", "index_append", "layer_norm", "linear", "linear.absorbed", "linear.fp4", "linear.fp4-w4a4",
