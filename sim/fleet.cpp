@@ -68,52 +68,50 @@ class AcceptedRequests {
   Demand demand_;
 };
 
-void serve_closed_loop(int concurrency, AcceptedRequests& requests, ServerPool& servers, ServingFigures& figures) {
-  servers.on_served([&](Server& server, const ServedRequest& done) {
-    if (auto r = requests.next()) {
-      r->arrival = done.last_token;
-      figures.record_arrival(*r);
-      server.submit(*r);
-    }
-  });
-  for (int i = 0; i < concurrency; ++i)
-    if (const auto r = requests.next()) {
-      figures.record_arrival(*r);
-      servers.route().submit(*r);
-    }
-  servers.finish_in_order();
-}
+// From a client's last token to its next request at the scheduler, over HTTP. It decides only that the server's next
+// step begins before: 0.5 to 8 ms give equal figures (docs/explanation/simulator.md).
+constexpr Ticks kRoundTrip = 1'000'000'000;  // 1 ms
 
-// A closed loop over servers that compute prompts and others that decode. `transfer`: of a prompt's tokens. What one
-// server sends to another arrives when no busy server's clock is before it.
-class SeparateLoop {
+// A closed loop: a client sends its next request when the last one has ended, and it arrives after the round trip. If
+// there are servers for prompts alone, they hand over to those that decode. What is on its way arrives when no busy
+// server's clock is before its time.
+class ClosedLoop {
  public:
-  SeparateLoop(AcceptedRequests& requests, ServerPool& prefillers, ServerPool& decoders, ServingFigures& figures,
-               std::function<Ticks(int prompt_tokens)> transfer)
+  // `transfer`: the time to hand over a prompt of so many tokens.
+  ClosedLoop(AcceptedRequests& requests, ServerPool& prefillers, ServerPool& decoders, ServingFigures& figures,
+             Ticks round_trip, std::function<Ticks(int prompt_tokens)> transfer)
       : requests_(requests),
         prefillers_(prefillers),
         decoders_(decoders),
         figures_(figures),
+        round_trip_(round_trip),
         transfer_(std::move(transfer)) {
     prefillers.hand_over([this](const ServedRequest& r) {
       ServedRequest sent = r;
       sent.first_token += transfer_(r.request.prompt);
       sent_.emplace(sent.first_token, sent);
+      stop_at(sent.first_token);
     });
     for (ServerPool* pool : {&prefillers, &decoders})
-      pool->on_served([this](Server&, const ServedRequest& done) { arrive(done.last_token); });
+      pool->on_served([this](Server&, const ServedRequest& done) { arrive(done.last_token + round_trip_); });
   }
+
   void serve(int concurrency) {
+    ServerPool& front = prefillers_.empty() ? decoders_ : prefillers_;
+    prefillers_.close();
+    decoders_.close();
     for (int i = 0; i < concurrency; ++i) arrive(0);
     for (;;) {
-      Server* const earliest = earlier(prefillers_.earliest_busy(), decoders_.earliest_busy());
-      const Ticks now = earliest == nullptr ? kForever : earliest->now();
-      if (!arrivals_.empty() && arrivals_.begin()->first <= now && !before(sent_, arrivals_)) {
-        prefillers_.route().submit(arrivals_.extract(arrivals_.begin()).mapped());
-      } else if (!sent_.empty() && sent_.begin()->first <= now) {
+      advancing_ = earlier(prefillers_.earliest_busy(), decoders_.earliest_busy());
+      const Ticks now = clock_of(advancing_), arrival = time_of(arrivals_), handover = time_of(sent_);
+      if (arrival <= now && arrival <= handover && !arrivals_.empty()) {
+        front.route().submit(arrivals_.extract(arrivals_.begin()).mapped());
+      } else if (handover <= now && !sent_.empty()) {
         decoders_.route().submit_prefilled(sent_.extract(sent_.begin()).mapped());
-      } else if (earliest != nullptr) {
-        earliest->advance(now + 1);  // one step
+      } else if (advancing_ != nullptr) {
+        const Ticks other =
+            clock_of(earlier(prefillers_.earliest_busy(advancing_), decoders_.earliest_busy(advancing_)));
+        advancing_->advance(std::min({arrival, handover, other == kForever ? kForever : other + 1}));
       } else {
         return;
       }
@@ -121,13 +119,14 @@ class SeparateLoop {
   }
 
  private:
-  template <class A, class B>
-  static bool before(const A& a, const B& b) {
-    return !a.empty() && a.begin()->first < b.begin()->first;
+  static Ticks clock_of(const Server* s) { return s == nullptr ? kForever : s->now(); }
+  template <class Queue>
+  static Ticks time_of(const Queue& q) {
+    return q.empty() ? kForever : q.begin()->first;
   }
-  static Server* earlier(Server* a, Server* b) {
-    if (a == nullptr || b == nullptr) return a == nullptr ? b : a;
-    return b->now() < a->now() ? b : a;
+  static Server* earlier(Server* a, Server* b) { return clock_of(b) < clock_of(a) ? b : a; }
+  void stop_at(Ticks t) {
+    if (advancing_ != nullptr) advancing_->stop_at(t);
   }
   void arrive(Ticks at) {
     auto r = requests_.next();
@@ -135,12 +134,15 @@ class SeparateLoop {
     r->arrival = at;
     figures_.record_arrival(*r);
     arrivals_.emplace(at, *r);
+    stop_at(at);
   }
 
   AcceptedRequests& requests_;
   ServerPool &prefillers_, &decoders_;
   ServingFigures& figures_;
+  const Ticks round_trip_;
   const std::function<Ticks(int)> transfer_;
+  Server* advancing_ = nullptr;
   std::multimap<Ticks, Request> arrivals_;    // by their times
   std::multimap<Ticks, ServedRequest> sent_;  // whose keys and values arrive at these times
 };
@@ -236,8 +238,8 @@ ServingRun Fleet::simulate(const Workload& workload, std::uint64_t seed, Serving
   };
   if (workload.arrivals.kind == ArrivalProcess::Kind::closed) {
     const auto transfer = [&](int prompt) { return transfer_time(prompt); };
-    if (prefillers.empty()) serve_closed_loop(workload.arrivals.concurrency, requests, decoders, figures);
-    else SeparateLoop(requests, prefillers, decoders, figures, transfer).serve(workload.arrivals.concurrency);
+    ClosedLoop(requests, prefillers, decoders, figures, std::min(to_ticks(shape_.front_end), kRoundTrip), transfer)
+        .serve(workload.arrivals.concurrency);
   } else {
     std::function<bool()> enough;
     if (until == Until::sure_to_miss)

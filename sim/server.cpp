@@ -131,9 +131,10 @@ std::int64_t Server::step(Ticks until) {
 }
 
 void Server::advance(Ticks until) {
-  while (now_ < until) {
+  until_ = until;
+  while (now_ < until_) {
     if (!plan()) return;
-    const std::int64_t steps = step(until);
+    const std::int64_t steps = step(until_);
     if (now_ > to_ticks(kLongestTime))
       throw InputErrors("this server needs more than " + to_text(kLongestTime) +
                         " for the workload, which is beyond simulated time");

@@ -4,6 +4,7 @@
 // rank. All ranks step together, because the experts compute the rows of all ranks: a step lasts as long as that of the
 // slowest rank.
 #pragma once
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -26,9 +27,10 @@ class Server {
   // Submits a request whose prompt another server has computed. Keys and values arrive at the time of the first token.
   void submit_prefilled(const ServedRequest&);
   void hand_over(Handover);  // makes this a prefill server
-  // Runs all steps that start before `until`. Throws InputErrors beyond the range of simulated time (core/clock), and
-  // like Scheduler::schedule() and StepExecutor::begin().
+  // Runs all steps that start before `until` or the time of stop_at(). Throws InputErrors beyond the range of simulated
+  // time (core/clock), and like Scheduler::schedule() and StepExecutor::begin().
   void advance(Ticks until);
+  void stop_at(Ticks t) { until_ = std::min(until_, t); }  // from a callback: advance() runs no step from `t` on
   void close();  // no more requests will arrive: static batches may be partly full
 
   int in_flight() const;
@@ -59,7 +61,7 @@ class Server {
   std::vector<StepRun*> runs_;              // of running_, in that order
   Handover handover_;
   std::int64_t turn_ = 0;
-  Ticks now_ = 0;
+  Ticks now_ = 0, until_ = 0;
 };
 
 }  // namespace draftline

@@ -44,36 +44,20 @@ Server& ServerPool::route_at(Ticks arrival) {
   return route();
 }
 
-void ServerPool::finish() {
-  for (const auto& s : servers_) {
-    s->close();
-    s->advance(kForever);
-  }
-}
-
-void ServerPool::finish_in_order() {
+void ServerPool::close() {
   for (const auto& s : servers_) s->close();
-  for (;;) {  // the server with the earliest clock advances until another is earlier
-    Server* earliest = nullptr;
-    Ticks next = kForever;
-    for (const auto& s : servers_) {
-      if (s->in_flight() == 0) continue;
-      if (earliest == nullptr || s->now() < earliest->now()) {
-        if (earliest != nullptr) next = std::min(next, earliest->now());
-        earliest = s.get();
-      } else {
-        next = std::min(next, s->now());
-      }
-    }
-    if (earliest == nullptr) return;
-    earliest->advance(next == kForever ? kForever : next + 1);
-  }
 }
 
-Server* ServerPool::earliest_busy() const {
+void ServerPool::finish() {
+  close();
+  for (const auto& s : servers_) s->advance(kForever);
+}
+
+Server* ServerPool::earliest_busy(const Server* without) const {
   Server* earliest = nullptr;
   for (const auto& s : servers_)
-    if (s->in_flight() > 0 && (earliest == nullptr || s->now() < earliest->now())) earliest = s.get();
+    if (s.get() != without && s->in_flight() > 0 && (earliest == nullptr || s->now() < earliest->now()))
+      earliest = s.get();
   return earliest;
 }
 

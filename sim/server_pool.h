@@ -30,10 +30,9 @@ class ServerPool {
   Server& route();                  // the server of the next request
   Server& route_at(Ticks arrival);  // the same, after advancing the servers that the router compares
   void finish();                    // runs until all requests are finished; no more will arrive
-  // Like finish(), for closed loops, in which a finished request is replaced by the next. Servers advance in order of
-  // time, because they draw from one stream of requests.
-  void finish_in_order();
-  Server* earliest_busy() const;  // the busy server with the earliest clock; null: none is busy
+  void close();                     // no more requests will arrive: static batches may be partly full
+  // The busy server with the earliest clock, without one of them; null: no other is busy.
+  Server* earliest_busy(const Server* without = nullptr) const;
   void check_all_served() const;
   Demand demand() const;
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data-parallel attention: parts of a server with a queue and a KV pool each, that step together.
+#include <fstream>
+#include <nlohmann/json.hpp>
+
 #include "sim/step_table.h"
 #include "tests/core/messages.h"
 #include "tests/sim/plain_cost.h"
@@ -8,18 +11,6 @@
 namespace draftline {
 
 namespace {
-
-Workload of_lengths(std::vector<RecordedRequest> requests, int concurrency) {
-  Workload w;
-  w.requests = static_cast<std::int64_t>(requests.size());
-  auto trace = std::make_shared<WorkloadTrace>();
-  trace->requests = std::move(requests);
-  w.length_trace = trace;
-  w.prompt = w.output = RecordedLength{};
-  w.arrivals.kind = ArrivalProcess::Kind::closed;
-  w.arrivals.concurrency = concurrency;
-  return w;
-}
 
 FleetShape parts(int n) {
   FleetShape shape;
@@ -35,7 +26,23 @@ struct JointCost : PlainCost {
 const std::string kMixture = R"({"device": "h100-sxm", "tensor_parallel": 4, "transformer": "qwen3-30b-a3b",
   "engine": "vllm-0.19", "expert_parallel": true, "data_parallel_attention": 4, )";
 
-ServingResult mixture_served(const std::string& rest) { return served(kMixture + rest + "}"); }
+// The mixture without a front end: a client's next request arrives as its last one ends, and no place is ever empty.
+class WithoutFrontEnd {
+ public:
+  WithoutFrontEnd() {
+    nlohmann::json engine = nlohmann::json::parse(std::ifstream(kData / "engines/vllm-0.19.json"));
+    engine.erase("front_end");
+    std::ofstream(folder_.path() / "engine.json") << engine;
+  }
+  std::string scenario(const std::string& rest) const {
+    std::string s = kMixture;
+    const std::string name = "vllm-0.19";
+    return s.replace(s.find(name), name.size(), (folder_.path() / "engine.json").string()) + rest + "}";
+  }
+
+ private:
+  FreshFolder folder_;
+};
 
 }  // namespace
 
@@ -49,7 +56,7 @@ TEST_CASE("parts step together: what the slowest takes, and experts' rows on ave
                                    // 110 tokens are 55 a part, 45 fewer than the 100 that the step is priced with.
                                    {&joint, 2'000'000 - 45 * 500, 4'020'000 - 45 * 500}}) {
     Log log;
-    Fleet(parts(2), {}, {}, *cost).run(of_lengths({{0, 100, 3, 0}, {0, 10, 3, 0}}, 2), 0, {}, &log);
+    Fleet(parts(2), {}, {}, *cost).run(closed_loop({{0, 100, 3, 0}, {0, 10, 3, 0}}, 2), 0, {}, &log);
     REQUIRE(log.requests.size() == 2);
     for (const ServedRequest& r : log.requests) {
       CHECK(r.first_token == first);
@@ -64,7 +71,7 @@ TEST_CASE("a part without requests adds nothing but a row, and the next request 
   cost.per_context = 0;
   Log log;
   // A alone: 20 x 100 ns, then steps of 1.01 us. B and C arrive in a loop of two: each goes to the empty part.
-  Fleet(parts(2), {}, {}, cost).run(of_lengths({{0, 100, 40, 0}, {0, 100, 3, 0}, {0, 100, 3, 0}}, 2), 0, {}, &log);
+  Fleet(parts(2), {}, {}, cost).run(closed_loop({{0, 100, 40, 0}, {0, 100, 3, 0}, {0, 100, 3, 0}}, 2), 0, {}, &log);
   REQUIRE(log.requests.size() == 3);
   CHECK(log.requests[0].server == 1);  // B, which is replaced by C
   CHECK(log.requests[1].server == 1);
@@ -79,7 +86,7 @@ TEST_CASE("unequal prompts make parts wait for each other") {
     PlainCost cost;
     FleetShape in_turn = parts(2);
     in_turn.between_parts = how;
-    return Fleet(in_turn, {}, {}, cost).run(of_lengths(all, 8), 0, {}).figures.end;
+    return Fleet(in_turn, {}, {}, cost).run(closed_loop(all, 8), 0, {}).figures.end;
   };
   using enum FleetShape::Routing;
   CHECK(end(100, 100, round_robin) < end(190, 10, round_robin));  // one part gets all long ones
@@ -103,6 +110,7 @@ TEST_CASE("a closed loop of requests that end one by one is what `run` says of p
       plain = R"({"name": "autoregressive"})",
       eagle =
           R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rates": [0.83, 0.723, 0.75], "intraclass_correlation": 0}})";
+  const WithoutFrontEnd engine;
   struct Case {
     std::string method;
     int batch, prompt, output;
@@ -112,14 +120,14 @@ TEST_CASE("a closed loop of requests that end one by one is what `run` says of p
     INFO(c.method << " " << c.batch << " x " << c.prompt << " + " << c.output);
     const auto number = [](double x) { return std::to_string(static_cast<int>(x)); };
     const std::string what = R"("method": )" + c.method, batch = number(c.batch);
-    const Prediction p = prediction(kMixture + what + R"(, "batch_size": )" + batch + R"(, "prompt_tokens": )" +
-                                    number(c.prompt) + R"(, "output_tokens": )" + number(c.output) + "}");
+    const Prediction p = prediction(engine.scenario(what + R"(, "batch_size": )" + batch + R"(, "prompt_tokens": )" +
+                                                    number(c.prompt) + R"(, "output_tokens": )" + number(c.output)));
     const auto loop = [&](const std::string& output) {
-      return mixture_served(what + R"(, "scheduler": {"max_num_seqs": )" + number(c.batch / 4) +
-                            R"(}, "workload": {"arrivals": {"process": "closed", "concurrency": )" + batch +
-                            R"(}, "lengths": {"prompt": )" + number(c.prompt) + R"(, "output": )" + output +
-                            R"(}, "requests": )" + number(30 * c.batch) + R"(, "warm_up": )" + number(5 * c.batch) +
-                            "}");
+      return served(engine.scenario(what + R"(, "scheduler": {"max_num_seqs": )" + number(c.batch / 4) +
+                                    R"(}, "workload": {"arrivals": {"process": "closed", "concurrency": )" + batch +
+                                    R"(}, "lengths": {"prompt": )" + number(c.prompt) + R"(, "output": )" + output +
+                                    R"(}, "requests": )" + number(30 * c.batch) + R"(, "warm_up": )" +
+                                    number(5 * c.batch) + "}"));
     };
     const ServingResult r = loop(R"({"distribution": "uniform", "least": )" + number(0.6 * c.output) + R"(, "most": )" +
                                  number(1.4 * c.output) + "}");
@@ -169,8 +177,8 @@ TEST_CASE("what is not modelled beside data-parallel attention is refused at its
 
 TEST_CASE("parts without requests work as long as the others, as they run their experts") {
   const ServingResult r =
-      mixture_served(R"("method": {"name": "autoregressive"}, "prompt_tokens": 128, "output_tokens": 64,
-      "workload": {"arrivals": {"process": "closed", "concurrency": 1}, "requests": 8})");
+      served(WithoutFrontEnd().scenario(R"("method": {"name": "autoregressive"}, "prompt_tokens": 128,
+      "output_tokens": 64, "workload": {"arrivals": {"process": "closed", "concurrency": 1}, "requests": 8})"));
   CHECK(r.servers == 4);
   CHECK(r.runs.front().figures.busy_share(r.servers) == Approx(1));
 }

@@ -54,4 +54,17 @@ inline Workload poisson(double rate, std::int64_t requests, Lengths prompt, Leng
   return w;
 }
 
+// Requests of these lengths, one after the other.
+inline Workload closed_loop(std::vector<RecordedRequest> requests, int concurrency) {
+  Workload w;
+  w.requests = std::ssize(requests);
+  auto trace = std::make_shared<WorkloadTrace>();
+  trace->requests = std::move(requests);
+  w.length_trace = trace;
+  w.prompt = w.output = RecordedLength{};
+  w.arrivals.kind = ArrivalProcess::Kind::closed;
+  w.arrivals.concurrency = concurrency;
+  return w;
+}
+
 }  // namespace draftline

@@ -10,7 +10,9 @@ import unittest
 
 TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools" / "engines"
 sys.path.insert(0, str(TOOLS))
+import aiconfigurator  # noqa: E402
 import inferencex  # noqa: E402
+import served_rows  # noqa: E402
 
 PROGRAM = sys.argv.pop()
 KEYS = ["silicon_data_source", "backend", "backend_version", "model_path", "system", "mode", "isl", "osl",
@@ -64,6 +66,24 @@ class ServedRows(unittest.TestCase):
                  ["scheduler"] for tp, osl in ((4, 1024), (8, 1024), (4, 8192))]
         self.assertEqual(["batch_wait_timeout_iters" in w for w in waits], [True, False, False])
         self.assertTrue(inferencex.warmed_up(ROWS[2]) and not inferencex.warmed_up(ROWS[0]))
+
+    def test_own_rows_have_the_budget_of_the_generator(self):
+        for backend in ("vllm", "trtllm"):
+            limits = aiconfigurator.options(row(backend, "Qwen3-32B", "h100_sxm", "2026-03-01"), 8)["scheduler"]
+            self.assertEqual(limits, {"max_num_batched_tokens": 8 + 1024 + 1500, "max_num_seqs": 8})
+        self.assertEqual(aiconfigurator.options(row("sglang", "Qwen3-32B", "h100_sxm", "2026-03-01"), 8), {})
+
+    def test_formats_are_those_of_the_checkpoints(self):
+        def formats(name, network, system, date="2026-04-08", quantised="fp8", backend="vllm"):
+            return served_rows.precision(row(backend, name, system, date, quantised=quantised), network)
+
+        self.assertEqual(formats("MiniMax-M2.5", "minimax-m2", "h200_sxm"), {"weights": "fp8-block"})
+        self.assertEqual(formats("MiniMax-M2.5", "minimax-m2", "b200_sxm"), {"weights": "fp8-block", "kv_cache": "fp8"})
+        self.assertEqual(formats("MiniMax-M2.5", "minimax-m2", "b200_sxm", "2026-03-27"), {"weights": "fp8-block"})
+        self.assertEqual(formats("MiniMax-M2.5", "minimax-m2", "b200_sxm", quantised="nvfp4"),
+                         {"weights": "bf16", "experts": "nvfp4", "kv_cache": "fp8"})
+        self.assertEqual(formats("Llama-3.1-70B", "llama-3.1-70b", "h200_sxm"),
+                         {"weights": "fp8-static", "kv_cache": "fp8"})
 
 
 if __name__ == "__main__":

@@ -78,6 +78,18 @@ def tensorrt_llm(row, network, tokens, sequences):
     return {}
 
 
+def fp8_cache(row, network):
+    """Whether the script asks for keys and values in fp8 (--kv-cache-dtype)."""
+    backend, system, weights = row["backend"], row["system"], row["gemm_quant_mode"]
+    if network.startswith("minimax"):  # minimaxm2.5_fp4_b200.sh; minimaxm2.5_fp8_b200.sh from bddbf40 on
+        return system == "b200_sxm" and (weights == "nvfp4" or date(row) >= "2026-04-03")
+    if network == "gpt-oss-120b":  # gptoss_fp4_b200_docker.sh, gptoss_fp4_b200.sh
+        return backend == "vllm" and system == "b200_sxm"
+    if network.startswith("glm"):  # glm5_fp8_b200.sh, glm5_fp4_b200.sh
+        return system == "b200_sxm"
+    return network.startswith("qwen3.5") and weights != ""  # qwen3.5_{fp8,fp4}_b200.sh, qwen3.5_fp8_h200.sh
+
+
 def options(row, sequences):
     """Keys of a scenario for a row with so many requests at a time."""
     network, tokens = row["model_path"].split("/")[-1], int(row["isl"])

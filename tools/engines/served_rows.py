@@ -19,6 +19,7 @@ import tempfile
 import typing
 from pathlib import Path
 
+import aiconfigurator
 import inferencex
 
 DEVICES = {"h100_sxm": "h100-sxm", "h200_sxm": "h200", "b200_sxm": "b200", "b300_sxm": "b300", "gb200": "gb200"}
@@ -60,20 +61,32 @@ def engine(row):
     return "vllm-0.10" if old else "vllm-0.19"
 
 
-def precision(row, network):
+def layers(row, network):
+    """Formats of weights, as the checkpoint has them (model_configs of aiconfigurator-core: quantization_config,
+    hf_quant_config)."""
     weights, experts = FORMATS[row["gemm_quant_mode"]], FORMATS[row["moe_quant_mode"]]
     if network == "gpt-oss-120b":
-        return "auto"
-    if network.startswith("kimi") and weights == "int4":
+        return {}
+    if weights == "int4" and network.startswith("kimi"):
         return {"weights": "bf16", "experts": "int4"}
-    if network.startswith("deepseek") and weights == "nvfp4":
+    if weights == "nvfp4" and network.startswith(("minimax", "qwen3.5")):
+        return {"weights": "bf16", "experts": "nvfp4"}
+    if weights == "nvfp4" and network not in DENSE:
         return {"weights": "nvfp4", "attention": "bf16"}
-    if network.startswith("llama") and weights != "bf16":  # ModelOpt's checkpoints
-        kind = "fp8-static" if weights == "fp8" else weights
-        return {"weights": kind, "kv_cache": "fp8"}
-    if network.startswith("deepseek") or weights == "fp8" and experts == "fp8_block":
-        return "fp8-block"
-    return weights
+    if weights == "fp8" and network.startswith("llama"):  # ModelOpt's checkpoints
+        return {"weights": "fp8-static"}
+    if network.startswith("deepseek") or weights == "fp8" and (
+            experts == "fp8_block" or network.startswith(("minimax", "glm", "qwen3.5"))):
+        return {"weights": "fp8-block"}
+    return {"weights": weights}
+
+
+def precision(row, network):
+    formats = layers(row, network)
+    if network.startswith("llama") and formats["weights"] != "bf16" or (
+            of_inferencex(row) and inferencex.fp8_cache(row, network)):
+        formats["kv_cache"] = "fp8"
+    return formats or "auto"
 
 
 def division(row, role=""):
@@ -130,7 +143,7 @@ def predict(program, scenario, row, concurrency):
     drawn = of_inferencex(row)
     lengths = {side: {"distribution": "uniform", "least": round(0.8 * number(row[key])), "most": number(row[key])}
                if drawn else number(row[key]) for side, key in (("prompt", "isl"), ("output", "osl"))}
-    options = inferencex.options(row, concurrency) if drawn else {}
+    options = (inferencex if drawn else aiconfigurator).options(row, concurrency)
     body = dict(scenario, **options, workload={"arrivals": {"process": "closed", "concurrency": concurrency},
                                                "lengths": lengths, "requests": min(10 * concurrency, 4000)})
     with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False) as file:
