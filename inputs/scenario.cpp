@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inputs/scenario.h"
+#include "inputs/division.h"
 
 #include <algorithm>
 #include <limits>
@@ -106,18 +107,6 @@ void refuse_balancedness(const Reader& in, const std::vector<Parallelism>& all) 
                                          ", for which one device has all rows");
     return;
   }
-}
-
-// Whether experts are divided whole, and among how many groups of devices; none: among all devices.
-struct WholeExperts {
-  bool whole = false;
-  std::optional<int> groups = {};
-};
-
-WholeExperts read_whole_experts(const Reader& in) {
-  if (!in.is_number()) return {in.boolean(), std::nullopt};
-  const int groups = in.positive_int();
-  return {groups > 1, groups};
 }
 
 std::vector<Parallelism> read_parallelism(const Reader& in) {

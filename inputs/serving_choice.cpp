@@ -67,7 +67,11 @@ void read_fleet(const Reader& in, ServingChoice& c) {
   if (const auto apart = in.find("disaggregation")) {
     c.fleet.prefill_replicas = apart->at("prefill_replicas").positive_int(4096);
     c.transfer_rate = apart->at("bandwidth").quantity<BytesPerSecond>();
-    if (const auto n = apart->find("tensor_parallel")) c.prefill_tensor_parallel = n->positive_int(1024);
+    PrefillDivision own;
+    if (const auto n = apart->find("tensor_parallel")) own.devices = n->positive_int(1024);
+    if (const auto n = apart->find("data_parallel_attention")) own.attention_replicas = n->positive_int(1024);
+    if (const auto whole = apart->find("expert_parallel")) own.experts = read_whole_experts(*whole);
+    if (own.devices || own.attention_replicas || own.experts) c.prefill = own;
     if (const auto latency = apart->find("latency")) c.transfer_fixed = latency->quantity<Seconds>(0);
     apart->done();
     if (c.limits.batching == Batching::static_batching) apart->fail("is not modelled with static batches");

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/reader.h"
+#include "inputs/division.h"
 #include "inputs/draft_policy.h"
 #include "inputs/serving_limits.h"
 #include "inputs/workload.h"
@@ -30,7 +31,7 @@ struct ServingChoice {
   FleetShape fleet;                       // without the times of transfers
   Seconds transfer_fixed;                 // latency of a transfer of keys and values between servers
   BytesPerSecond transfer_rate;
-  std::optional<int> prefill_tensor_parallel;  // devices of a server that computes prompts; none: as of the others
+  std::optional<PrefillDivision> prefill;  // none: servers that compute prompts are like those that decode
   DraftPolicy policy;
   // The workload's own lengths as text for tables, "lognormal" ones for example; "": the scenario's.
   std::string prompt_lengths, output_lengths;

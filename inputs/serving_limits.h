@@ -85,11 +85,17 @@ struct FleetShape {
   Routing between_parts = Routing::least_loaded;
   // Disaggregation: the number of additional replicas that compute prompts; the other `replicas` decode; 0: none. Keys
   // and values are transferred between them.
-  int prefill_replicas = 0;
+  int prefill_replicas = 0, prefill_parts = 1;  // prefill_parts: ranks of each, as `parts`
   Seconds transfer_fixed, transfer_per_token;
   Seconds front_end;  // of each request, before its first token; no server waits for it
   int servers() const { return (replicas + prefill_replicas) * stages; }
-  int schedulers() const { return servers() * parts; }
+  // Schedulers have numbers from 0, server by server; those of the servers that decode come first.
+  int decode_schedulers() const { return replicas * stages * parts; }
+  int schedulers() const { return decode_schedulers() + prefill_replicas * stages * prefill_parts; }
+  int server_of(int scheduler) const {
+    if (scheduler < decode_schedulers()) return scheduler / parts;
+    return replicas * stages + (scheduler - decode_schedulers()) / prefill_parts;
+  }
 
   bool operator==(const FleetShape&) const = default;
 };

@@ -54,11 +54,12 @@ class RowsFile {
 // "replica 1, part 0": what has that number in records. Servers that decode come before those of prompts (sim/fleet),
 // and each batch of a pipeline is a server (FleetShape).
 std::string scheduler_name(int number, const FleetShape& f) {
-  const int server = number / f.parts, replica = server / f.stages;
-  std::string text = replica < f.replicas ? "replica " + std::to_string(replica)
-                                          : "prefill replica " + std::to_string(replica - f.replicas);
+  const bool decodes = number < f.decode_schedulers();
+  const int parts = decodes ? f.parts : f.prefill_parts, server = f.server_of(number), replica = server / f.stages;
+  std::string text =
+      decodes ? "replica " + std::to_string(replica) : "prefill replica " + std::to_string(replica - f.replicas);
   if (f.stages > 1) text += ", batch " + std::to_string(server % f.stages);
-  if (f.parts > 1) text += ", part " + std::to_string(number % f.parts);
+  if (parts > 1) text += ", part " + std::to_string((decodes ? number : number - f.decode_schedulers()) % parts);
   return text;
 }
 

@@ -78,8 +78,9 @@ struct Unplannable {
   const char* why;
 };
 std::optional<Unplannable> unplannable(const ServingChoice& c) {
-  if (c.prefill_tensor_parallel)
-    return Unplannable{"disaggregation", "plans have equal servers: remove \"tensor_parallel\", or simulate"};
+  if (c.prefill)
+    return Unplannable{"disaggregation",
+                       "plans have equal servers: remove the division of those that compute prompts, or simulate"};
   if (mean_rate(c.workload) <= 0) return Unplannable{"workload", "a plan requires arrivals with a rate"};
   return std::nullopt;
 }

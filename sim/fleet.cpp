@@ -224,8 +224,9 @@ ServingRun Fleet::simulate(const Workload& workload, std::uint64_t seed, Serving
   const auto begin = std::chrono::steady_clock::now();
 
   const int decoding = shape_.replicas * shape_.stages, prefilling = shape_.prefill_replicas * shape_.stages;
-  ServerPool decoders({0, decoding}, shape_, limits, drafting, cost_, figures);
-  ServerPool prefillers({decoding, prefilling}, shape_, prefill_limits, Drafting{}, *prefill_cost_, figures);
+  ServerPool decoders({0, decoding, shape_.parts}, shape_, limits, drafting, cost_, figures);
+  ServerPool prefillers({shape_.decode_schedulers(), prefilling, shape_.prefill_parts}, shape_, prefill_limits,
+                        Drafting{}, *prefill_cost_, figures);
   ServerPool& front = prefillers.empty() ? decoders : prefillers;
   std::vector<ServedRequest> computed;  // requests whose prompts the prefill servers have computed
   prefillers.hand_over([&](const ServedRequest& r) { computed.push_back(r); });

@@ -26,11 +26,11 @@ struct Server::DataParallelRank {
   std::span<const ServedRequest> served;
 };
 
-Server::Server(int index, const FleetShape& shape, const SchedulerLimits& limits, const Drafting& drafting,
+Server::Server(int first, int ranks, const FleetShape& shape, const SchedulerLimits& limits, const Drafting& drafting,
                StepCost& cost, ServingFigures& figures)
     : limits_(limits), drafting_(drafting), between_parts_(shape.between_parts), figures_(figures) {
-  for (int i = 0; i < shape.parts; ++i)
-    ranks_.push_back(std::make_unique<DataParallelRank>(index * shape.parts + i, limits_, drafting_, cost, figures));
+  for (int i = 0; i < ranks; ++i)
+    ranks_.push_back(std::make_unique<DataParallelRank>(first + i, limits_, drafting_, cost, figures));
 }
 Server::~Server() = default;
 

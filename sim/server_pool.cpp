@@ -12,7 +12,8 @@ ServerPool::ServerPool(Numbers numbers, const FleetShape& shape, const Scheduler
                        const Drafting& drafting, StepCost& cost, ServingFigures& figures)
     : routing_(shape.routing), limits_(limits) {
   for (int i = 0; i < numbers.count; ++i)
-    servers_.push_back(std::make_unique<Server>(numbers.first + i, shape, limits, drafting, cost, figures));
+    servers_.push_back(std::make_unique<Server>(numbers.first + i * numbers.ranks, numbers.ranks, shape, limits,
+                                                drafting, cost, figures));
   seen_.resize(servers_.size());
 }
 

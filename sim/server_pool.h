@@ -14,7 +14,7 @@ namespace draftline {
 class ServerPool {
  public:
   struct Numbers {
-    int first, count;
+    int first, count, ranks;  // the first rank's number; servers; ranks of each
   };
   // The limits, costs and figures must outlive the pool.
   ServerPool(Numbers, const FleetShape&, const SchedulerLimits&, const Drafting&, StepCost&, ServingFigures&);

@@ -48,7 +48,7 @@ std::shared_ptr<MethodPrices> ServingSweep::prices(const Point& p, const Setup& 
   what.prompt = what.output = what.batch = what.serving = 0;
   if (priced_ != what) prices_.clear();
   priced_ = what;
-  auto& known = prices_[{stages, setup.parallel.devices, setup.engine.get()}];
+  auto& known = prices_[{stages, setup.parallel, setup.engine.get()}];
   if (!known) {
     known = std::make_shared<MethodPrices>();
     const MethodChoice& method = scenario().method(p);
@@ -167,16 +167,17 @@ static void add_kv_pool(ServingPoint& point, const ServingChoice& choice, const 
   point.setup.batch_size = limits.max_num_seqs * setup.parallel.attention_replicas;
 }
 
-// Servers that compute prompts, if they have another number of devices than those that decode.
+// Servers that compute prompts, if they divide the network otherwise than those that decode.
 void ServingSweep::add_prefill_servers(ServingPoint& point, const Point& p) {
   const ServingChoice& choice = scenario().serving->choices[p.serving];
-  if (!choice.prefill_tensor_parallel) return;
+  if (!choice.prefill) return;
   Setup setup = point.setup;
-  setup.parallel.devices = *choice.prefill_tensor_parallel;
-  setup.parallel.expert_tensor = std::min(setup.parallel.expert_tensor, setup.parallel.devices);
+  setup.parallel = choice.prefill->instead_of(setup.parallel);
   if (const auto why = refuses_sharing(*setup.device, *setup.transformer, setup.parallel))
     throw InputErrors("servers that compute prompts: " + *why);
   const SchedulerLimits& decode = point.limits;
+  point.fleet.prefill_parts = setup.parallel.attention_replicas;
+  setup.batch_size = decode.max_num_seqs * setup.parallel.attention_replicas;
   const ServerMemory memory = server_memory(sweep_.recordings(), setup, scenario().method(p), decode.max_num_seqs,
                                             decode.max_num_batched_tokens);
   const Bytes taken = memory.taken(choice.fleet.stages), usable = setup.gpu_memory_utilization * setup.device->memory;
@@ -205,7 +206,7 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   point->workload.drawn = &drawn_;
   refuse_long_texts(point->workload, *setup.transformer);
   point->fleet = choice.fleet;
-  point->fleet.parts = setup.parallel.attention_replicas;
+  point->fleet.parts = point->fleet.prefill_parts = setup.parallel.attention_replicas;
   point->fleet.front_end = setup.engine->front_end;
   add_drafting(*point, p);
 
@@ -254,7 +255,7 @@ std::vector<std::string> ServingSweep::warnings_of_steps(const Point& p, const S
                                                          const ServingResult& r) {
   const MethodChoice& method = scenario().method(p);
   Setup busy = point.setup;
-  const double running = r.runs.front().figures.mean_in_system() / r.servers;
+  const double running = r.runs.front().figures.mean_in_system() / (point.fleet.servers() * point.fleet.parts);
   busy.batch_size = std::clamp(to_int(std::lround(std::min(running, 1.0 * r.batch_limit))), 1, r.batch_limit) *
                     busy.parallel.attention_replicas;
   const auto priced = sweep_.pricer().of(busy, method);
@@ -266,7 +267,7 @@ std::vector<std::string> ServingSweep::warnings_of_steps(const Point& p, const S
 
 // Both ends at the mean number of requests in flight.
 void ServingSweep::add_ends(ServingResult& out, const Point& p, ServingPoint& point, std::uint64_t seed) {
-  const double in_flight = out.runs.front().figures.mean_in_system() * point.fleet.parts / out.servers;
+  const double in_flight = out.runs.front().figures.mean_in_system() / point.fleet.servers();
   const StepOutlook busy = outlook(p, point, in_flight);
   out.no_interval = busy.caveats.no_interval;
   if (!busy.step) return;

@@ -92,7 +92,7 @@ class ServingSweep {
   std::map<std::tuple<std::size_t, std::size_t, std::size_t, int, bool, bool>, DraftOutcomes> outcomes_;
   // The prices of the last method and device, by pipeline stages, devices and engine, which neighbouring points share.
   std::optional<Point> priced_;
-  std::map<std::tuple<int, int, const Engine*>, std::shared_ptr<MethodPrices>> prices_;
+  std::map<std::tuple<int, Parallelism, const Engine*>, std::shared_ptr<MethodPrices>> prices_;
 };
 
 }  // namespace draftline

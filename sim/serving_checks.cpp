@@ -20,7 +20,6 @@ void refuse_features(const Scenario& s, const Point& p, Mistakes& all) {
   if (parts) {
     const auto refuse = [&](const Reader& in) { all.push_back({in, "is not modelled with data_parallel_attention"}); };
     if (stages) refuse(root.at("pipeline_parallel"));
-    else if (apart) refuse(root.at("disaggregation"));
     else if (c.policy.kind != DraftPolicy::Kind::fixed) refuse(root.at("policy"));
     else if (c.limits.batching == Batching::static_batching) refuse(root.at("scheduler").at("static_batching"));
     else if (c.limits.receive_interval > 1) refuse(root.at("scheduler").at("scheduler_recv_interval"));

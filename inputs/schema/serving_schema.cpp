@@ -84,10 +84,13 @@ Json targets() {
 }
 
 Json disaggregation() {
-  return object({needed("prefill_replicas", positive_int(4096), "servers that compute prompts"),
-                 needed("bandwidth", quantity<BytesPerSecond>(), "of the KV transfer, per device"),
-                 optional("latency", quantity<Seconds>(Zero::yes), "of the KV transfer"),
-                 optional("tensor_parallel", positive_int(1024), "devices of a server that computes prompts")});
+  return object(
+      {needed("prefill_replicas", positive_int(4096), "servers that compute prompts"),
+       needed("bandwidth", quantity<BytesPerSecond>(), "of the KV transfer, per device"),
+       optional("latency", quantity<Seconds>(Zero::yes), "of the KV transfer"),
+       optional("tensor_parallel", positive_int(1024), "devices of a server that computes prompts"),
+       optional("data_parallel_attention", positive_int(1024), "groups of them with sequences of their own"),
+       optional("expert_parallel", any_of({boolean(), positive_int(1024)}), "their experts are divided whole")});
 }
 
 }  // namespace

@@ -116,6 +116,12 @@ TEST_CASE("a timeline names the parts of a fleet, and requests") {
   Names names = names_in(in_parts);
   CHECK(names["1"] == "replica 0, part 1");
   CHECK(names["2"] == "replica 1, part 0");
+  in_parts.prefill_replicas = 2;
+  in_parts.prefill_parts = 3;
+  names = names_in(in_parts);
+  CHECK(names["3"] == "replica 1, part 1");
+  CHECK(names["4"] == "prefill replica 0, part 0");
+  CHECK(names["9"] == "prefill replica 1, part 2");
   FleetShape pipeline;
   pipeline.stages = 2;
   names = names_in(pipeline);

@@ -169,8 +169,6 @@ TEST_CASE("what is not modelled beside data-parallel attention is refused at its
     return mistake_of([&] { ServingSweep(folder.path() / "s.json", kData).validate(); });
   };
   CHECK(contains(why(R"("pipeline_parallel": 2)"), "pipeline_parallel: is not modelled with data_parallel_attention"));
-  CHECK(contains(why(R"("disaggregation": {"prefill_replicas": 1, "bandwidth": "10 GB/s"})"),
-                 "disaggregation: is not modelled"));
   CHECK(contains(why(R"("policy": "goodput")"), "policy: is not modelled"));
   CHECK(contains(why(R"("scheduler": {"static_batching": true})"), "static_batching: is not modelled"));
 }

@@ -77,6 +77,10 @@ Case random_case(std::uint64_t seed) {
     c.fleet.parts = 2 + below(3);
     c.fleet.between_parts = static_cast<FleetShape::Routing>(below(2));
   }
+  if (Rng apart(seed, "ranks of servers that compute prompts"); c.fleet.prefill_replicas > 0 && apart.below(2) == 0) {
+    c.fleet.parts = 1 + static_cast<int>(apart.below(3));
+    c.fleet.prefill_parts = 1 + static_cast<int>(apart.below(3));
+  }
   if (Rng apart(seed, "a shared prefix"); !c.workload.length_trace && apart.below(3) == 0)
     c.workload.shared_prefix =
         SharedPrefix{1 + static_cast<int>(apart.below(150)), 1 + static_cast<int>(apart.below(5)), c.limits.block_size};
@@ -139,7 +143,7 @@ TEST_CASE("whatever the scheduler does, every request is served once, wholly, in
     std::map<std::pair<int, Ticks>, std::tuple<Ticks, Ticks, std::int64_t>> steps_of_parts;  // by server and start
     for (const StepRun& s : log.runs) {
       const std::tuple times(s.first, s.rise, s.steps);
-      REQUIRE(steps_of_parts.try_emplace({s.server / c.fleet.parts, s.start}, times).first->second == times);
+      REQUIRE(steps_of_parts.try_emplace({c.fleet.server_of(s.server), s.start}, times).first->second == times);
       REQUIRE(s.start >= free_from[s.server]);
       REQUIRE(s.first > 0);
       free_from[s.server] = s.start + s.steps * s.first + s.rise * (s.steps * (s.steps - 1) / 2);
@@ -473,8 +477,8 @@ TEST_CASE("servers that only compute prompts, and those that only decode, are lo
   PlainCost cost;
   ServingFigures figures;
   const Request request{.id = 0, .arrival = 0, .prompt = 70, .output = 30};
-  Server prompts(0, {}, {}, {}, cost, figures), decodes(1, {}, {}, {}, cost, figures),
-      both(2, {}, {}, {}, cost, figures);
+  Server prompts(0, 1, {}, {}, {}, cost, figures), decodes(1, 1, {}, {}, {}, cost, figures),
+      both(2, 1, {}, {}, {}, cost, figures);
   prompts.hand_over([](const ServedRequest&) {});
   prompts.submit(request);
   decodes.submit_prefilled({.request = request});

@@ -85,6 +85,22 @@ class ServedRows(unittest.TestCase):
         self.assertEqual(formats("Llama-3.1-70B", "llama-3.1-70b", "h200_sxm"),
                          {"weights": "fp8-static", "kv_cache": "fp8"})
 
+    def test_separate_servers_are_those_of_the_configuration(self):
+        def stated(concurrency):
+            values = dict(row("trtllm", "GLM-5", "gb200", "2026-04-02", quantised="nvfp4", isl=8192, osl=1024),
+                          mode="disagg", decode_num_workers="", prefill_tp_size="4", decode_tp_size="32")
+            values["silicon_data_source"] = f"source_file=2026-03-25.csv; silicon_concurrency={concurrency}"
+            return served_rows.setting(values, {})
+
+        scenario, _ = stated(1229)
+        self.assertEqual((scenario["tensor_parallel"], scenario["data_parallel_attention"], scenario["replicas"]),
+                         (32, 32, 1))
+        self.assertEqual(scenario["expert_exchange"], "all_to_all")
+        self.assertEqual(scenario["disaggregation"],
+                         {"prefill_replicas": 6, "bandwidth": "50 GB/s", "tensor_parallel": 4,
+                          "data_parallel_attention": 4, "expert_parallel": 4})
+        self.assertEqual(stated(1230), (None, "the numbers of servers for prompts and for decoding are not given"))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The servers of InferenceX's rows, as its scripts start them (SemiAnalysisAI/InferenceX at 843c625, benchmarks/ and
 benchmarks/single_node/, each script as of the row's date): options that change how steps run or prompts wait."""
+import csv
+import functools
 import re
+from pathlib import Path
 
 WARM_UP = "2026-01-21"  # d053ae2: from here on 2 requests per sequence are served before the measured ones
 
@@ -76,6 +79,30 @@ def tensorrt_llm(row, network, tokens, sequences):
         tokens = -(-(sequences + tokens + 64) // 64) * 64
         return {"scheduler": {"max_num_batched_tokens": max(tokens, 8192) if warmed_up(row) else tokens}}
     return {}
+
+
+@functools.cache
+def _separate():
+    with Path(__file__).with_name("inferencex_servers.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def separate_servers(row, sequences):
+    """A row that lacks numbers of servers, with those of the configuration that had so many requests at a time
+    (configs/nvidia-master.yaml, October 2025 to July 2026, plain decoding); None if there is no such configuration.
+    The table leaves out what a row may have had with MTP as well."""
+    asked = {"network": row["model_path"].split("/")[-1], "backend": row["backend"], "system": row["system"].split("_")[0], "format": row["gemm_quant_mode"],
+             "prompt": row["isl"], "output": row["osl"], "concurrency": str(sequences),
+             "prefill_tp": row["prefill_tp_size"], "decode_tp": row["decode_tp_size"]}
+    found = [s for s in _separate() if asked.items() <= s.items()]
+    if not found:
+        return None
+    known = dict(row)
+    for role in ("prefill", "decode"):
+        servers, devices, experts, groups = (found[0][f"{role}_{key}"] for key in ("servers", "tp", "ep", "dp"))
+        known.update({f"{role}_num_workers": servers, f"{role}_attention_dp_size": groups,
+                      f"{role}_moe_ep_size": experts, f"{role}_tp_size": str(int(devices) // int(groups))})
+    return known
 
 
 def fp8_cache(row, network):

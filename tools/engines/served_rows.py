@@ -99,7 +99,9 @@ def setting(row, networks):
     """The scenario of a row without lengths and batch, or the reason why there is none."""
     apart = row["mode"] != "agg"  # servers for prompts and servers for decoding
     if apart and not row["decode_num_workers"]:
-        return None, "the numbers of servers for prompts and for decoding are not given"
+        row = inferencex.separate_servers(row, stated_concurrency(row))
+        if row is None:
+            return None, "the numbers of servers for prompts and for decoding are not given"
     network = row["model_path"].split("/")[-1]
     name = networks.get(NETWORKS[network], NETWORKS[network])
     scenario = {"device": DEVICES[row["system"]], "transformer": name, "engine": engine(row),
@@ -114,28 +116,35 @@ def setting(row, networks):
             scenario["expert_parallel"] = True if experts >= devices else experts
         if groups > 1:
             scenario["data_parallel_attention"] = groups
+            if apart and groups == devices and experts >= devices:  # DeepEP, NVLink's one-sided copies
+                scenario["expert_exchange"] = "all_to_all"
     elif groups > 1:
         return None, "data-parallel attention of a dense network"
     if apart:
-        prompts = division(row, "prefill_")
-        if prompts[1] != groups or (prompts[2] > 1) != (experts > 1):
-            return None, "servers for prompts divide the network otherwise than those for decoding"
         scenario["replicas"] = number(row["decode_num_workers"])
         scenario["disaggregation"] = {"prefill_replicas": number(row["prefill_num_workers"]), "bandwidth": NETWORK}
-        if prompts[0] != devices:
-            scenario["disaggregation"]["tensor_parallel"] = prompts[0]
+        prompts = dict(zip(("tensor_parallel", "data_parallel_attention", "expert_parallel"),
+                           division(row, "prefill_"), strict=True))
+        if tuple(prompts.values()) != (devices, groups, experts):
+            if NETWORKS[network] in DENSE:
+                prompts = {"tensor_parallel": prompts["tensor_parallel"]}
+            else:
+                prompts["expert_parallel"] = min(prompts["expert_parallel"], prompts["tensor_parallel"])
+            scenario["disaggregation"].update(prompts)
     return scenario, None
+
+
+def stated_concurrency(row):
+    stated = re.search(r"silicon_concurrency=(\d+)", row["silicon_data_source"])
+    return int(stated[1]) if stated else None
 
 
 def requests_at_a_time(row):
     """The concurrency of the whole fleet."""
-    stated = re.search(r"silicon_concurrency=(\d+)", row["silicon_data_source"])
     if row["mode"] == "agg":
         return number(row["batch_size"]) * max(1, number(row["attention_dp_size"]))
-    if stated:
-        return int(stated[1])
-    return (number(row["decode_batch_size"]) * max(1, number(row["decode_attention_dp_size"]))
-            * number(row["decode_num_workers"]))
+    return stated_concurrency(row) or (number(row["decode_batch_size"]) * number(row["decode_num_workers"])
+                                       * max(1, number(row["decode_attention_dp_size"])))
 
 
 def predict(program, scenario, row, concurrency):
