@@ -18,8 +18,8 @@ class Server {
   // Receives each request whose prompt this server has computed and another server decodes (disaggregation).
   using Handover = std::function<void(const ServedRequest&)>;
 
-  // The costs and figures must outlive the server; the other arguments are copied. `first`: the number of its first rank
-  // in records; the others follow. The limits apply to each rank.
+  // The costs and figures must outlive the server; the other arguments are copied. `first`: the number of its first
+  // rank in records; the others follow. The limits apply to each rank.
   Server(int first, int ranks, const FleetShape&, const SchedulerLimits&, const Drafting&, StepCost&, ServingFigures&);
   ~Server();
 
