@@ -20,7 +20,7 @@ GpuPricer::GpuPricer(const Device& d, const Engine& e, const StepOutline& outlin
     : Pricer(d, e, outline, [](const Kernel& k) { return std::holds_alternative<Attention>(k); }),
       times_(outline.kinds.size()),
       last_use_(at(outline.weights)),
-      launch_overlap_(e.step_mode().target == Graphs::none ? 0 : e.launch_overlap) {}
+      launch_overlap_(e.step_mode().target == Graphs::none ? 0 : e.launch_overlap_on(d.links.compute_capability)) {}
 
 VaryingOp GpuPricer::varying(const StepOutline::Op& op) {
   const auto& k = std::get<Attention>(kind(op).kernel);

@@ -48,9 +48,12 @@ Keys row_keys(std::span<const ProfileField<Owner>> fields) {
 
 Json term(const EngineField& field) {
   const Json value = values_of(field), bound = field.prior || field.key == "front_end" ? value : Json::object();
-  return with_profile_origin({needed("value", value, std::string(field.meaning)),
-                              optional("low", bound, "lower end of the value's 90 % interval"),
-                              optional("high", bound, "upper end of the value's 90 % interval")});
+  Keys keys{needed("value", value, std::string(field.meaning)),
+            optional("low", bound, "lower end of the value's 90 % interval"),
+            optional("high", bound, "upper end of the value's 90 % interval")};
+  if (field.key == "launch_overlap")
+    keys.push_back(optional("not_on", list(text(), 0), "compute capabilities of the devices without it"));
+  return with_profile_origin(keys);
 }
 
 Json with_rules(const Json& rule) { return with_profile_origin({needed("rules", list(rule, 0), "rules")}); }

@@ -7,6 +7,7 @@
 
 #include "core/int_indexed.h"
 #include "core/json_parse.h"
+#include "model/devices/link.h"
 #include "model/devices/origin.h"
 #include "model/engines/engine_fields.h"
 
@@ -126,6 +127,8 @@ Engine read_engine(Reader in) {
     if (const auto entry = in.find(field.key)) {
       read_value(field, entry->at("value"), e);
       read_interval(field, *entry, e);
+      if (const auto without = field.key == "launch_overlap" ? entry->find("not_on") : std::nullopt)
+        for (const Reader& capability : without->items()) e.no_launch_overlap_on.push_back(capability.text());
       noted(*entry, field.key);
     }
   const auto read_error = [&](const char* key, RatioInterval& to) {
@@ -152,6 +155,11 @@ Engine read_engine(Reader in) {
             "): overlap that is lost can't save time");
   in.done();
   return e;
+}
+
+double Engine::launch_overlap_on(std::string_view compute_capability) const {
+  const auto is_that = [&](const std::string& c) { return has_capability(c, compute_capability); };
+  return std::ranges::any_of(no_launch_overlap_on, is_that) ? 0 : launch_overlap;
 }
 
 StepMode Engine::step_mode() const {

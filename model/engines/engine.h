@@ -54,6 +54,7 @@ struct Engine {
   Seconds layer_tree, draft_pass, draft_pass_exposed, layer;
   std::optional<Seconds> layer_rows;
   double launch_overlap = 0, bandwidth_share = 1;
+  std::vector<std::string> no_launch_overlap_on;  // compute capabilities (has_capability, link.h)
   Seconds token, sync, front_end;
   std::vector<RowWork> row_work;  // empty: products have the device's fit
   double pair_work = 0;
@@ -85,6 +86,7 @@ struct Engine {
   // "draft/..." take precedence, because a drafter's code may differ from the target's.
   OpCost cost_of(std::string_view op_key, bool drafting = false) const;
   StepMode step_mode() const;
+  double launch_overlap_on(std::string_view compute_capability) const;
 };
 
 Engine read_engine(Reader);

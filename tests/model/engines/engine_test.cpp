@@ -140,6 +140,19 @@ TEST_CASE("a profile says what its scheduler does by card, how prompts are launc
       "engine.json#/scheduler/cards/0/gpu"));
 }
 
+TEST_CASE("launches overlap by a share that a profile may exclude on devices of a compute capability") {
+  const Engine e = engine_of(profile(
+      R"(, "ops": {}, "launch_overlap": {"value": 0.25, "not_on": ["10", "8.9"], "kind": "guess", "because": "why"})"));
+  CHECK(e.launch_overlap_on("9.0") == 0.25);
+  CHECK(e.launch_overlap_on("8.0") == 0.25);
+  CHECK(e.launch_overlap_on("") == 0.25);
+  for (const char* without : {"10.0", "10.3", "8.9"}) CHECK(e.launch_overlap_on(without) == 0);
+  CHECK(
+      contains(mistakes_of_profile(profile(R"(, "ops": {}, "token": {"value": "1 us", "not_on": ["10"], "kind": "guess",
+    "because": "why"})")),
+               "engine.json#/token/not_on"));
+}
+
 TEST_CASE("the largest graph is chosen: sizes are left out, or continue in the same steps") {
   Engine e;
   e.graph_sizes = {1, 2, 4, 8, 16, 24};
