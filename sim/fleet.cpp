@@ -68,13 +68,13 @@ class AcceptedRequests {
   Demand demand_;
 };
 
-// From a client's last token to its next request at the scheduler, over HTTP. It decides only that the server's next
-// step begins before: 0.5 to 8 ms give equal figures (docs/explanation/simulator.md).
+// A guess: from a client's last token to its next request at the scheduler, over HTTP. The server's next step has begun
+// by then; other lengths change little (docs/explanation/simulator.md).
 constexpr Ticks kRoundTrip = 1'000'000'000;  // 1 ms
 
 // A closed loop: a client sends its next request when the last one has ended, and it arrives after the round trip. If
-// there are servers for prompts alone, they hand over to those that decode. What is on its way arrives when no busy
-// server's clock is before its time.
+// there are servers for prompts alone, they hand over to those that decode. A request or a handover in flight is
+// delivered when no busy server's clock is before its arrival.
 class ClosedLoop {
  public:
   // `transfer`: the time to hand over a prompt of so many tokens.

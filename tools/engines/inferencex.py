@@ -91,9 +91,10 @@ def separate_servers(row, sequences):
     """A row that lacks numbers of servers, with those of the configuration that had so many requests at a time
     (configs/nvidia-master.yaml, October 2025 to July 2026, plain decoding); None if there is no such configuration.
     The table leaves out what a row may have had with MTP as well."""
-    asked = {"network": row["model_path"].split("/")[-1], "backend": row["backend"], "system": row["system"].split("_")[0], "format": row["gemm_quant_mode"],
-             "prompt": row["isl"], "output": row["osl"], "concurrency": str(sequences),
-             "prefill_tp": row["prefill_tp_size"], "decode_tp": row["decode_tp_size"]}
+    asked = {"network": row["model_path"].split("/")[-1], "backend": row["backend"],
+             "system": row["system"].split("_")[0], "format": row["gemm_quant_mode"], "prompt": row["isl"],
+             "output": row["osl"], "concurrency": str(sequences), "prefill_tp": row["prefill_tp_size"],
+             "decode_tp": row["decode_tp_size"]}
     found = [s for s in _separate() if asked.items() <= s.items()]
     if not found:
         return None
