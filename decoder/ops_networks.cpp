@@ -112,6 +112,7 @@ Tensor Ops::mixture_of_experts(Tensor x, const ExpertWeights& w, const Experts& 
                                .routing = e.routing.of_pass(1.0 * x.rows / std::max(1, sequences)),
                                .devices = e.parallel.expert_groups(),
                                .balancedness = e.parallel.expert_balancedness,
+                               .ranks = e.parallel.expert_ranks(),
                                .y = temp(x.rows, x.cols)})
       .y;
 }

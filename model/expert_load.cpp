@@ -119,10 +119,13 @@ ExpertLoad load_of(std::span<const int> rows_of_experts) {
 }
 
 ExpertLoad expected_load(const ExpertMlp& k) {
-  ExpertLoad load{busiest_experts_touched(k), busiest_expert_rows(k), {}};
+  ExpertLoad load{.touched = busiest_experts_touched(k), .choices = busiest_expert_rows(k)};
+  const int experts = (k.experts + k.devices - 1) / k.devices;
+  load.padding = 1.0 * experts * (k.row_multiple - 1);
   for (std::size_t i = 0; i < load.tiles.size(); ++i) {
     const double tile = kExpertTileRows[i];
-    load.tiles[i] = std::max(load.touched, load.choices / tile + load.touched * (1 - 1 / tile) / 2);
+    const double partly = k.row_multiple > 1 ? load.padding / tile : load.touched * (1 - 1 / tile) / 2;
+    load.tiles[i] = std::max(load.touched, load.choices / tile + partly);
   }
   return load;
 }

@@ -44,7 +44,7 @@ static Bytes expert_padding(const Setup& s) {
   const auto& rules = s.engine->expert_padding;
   const auto rule = std::find_if(rules.begin(), rules.end(), [&](const ExpertPadding& p) {
     return p.format.weights == f.weights && p.format.scales == f.scales &&
-           has_capability(p.compute_capability, s.device->links.compute_capability);
+           p.applies(s.device->links.compute_capability, s.parallel.expert_ranks());
   });
   if (s.transformer->experts() == nullptr || rule == rules.end()) return {};
   const TransformerShape rank = shard(*s.transformer, s.parallel);

@@ -19,7 +19,8 @@ Kernel MixtureOfExperts::work(const Tape&) const {
                    .balancedness = balancedness,
                    .routed_apart = routed.has_value(),
                    .router_columns = routed ? routed->cols : 0,
-                   .gated = is_gated(gate)};
+                   .gated = is_gated(gate),
+                   .ranks = ranks};
 }
 
 }  // namespace draftline

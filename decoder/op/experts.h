@@ -32,8 +32,9 @@ struct MixtureOfExperts {  // [n, c] -> [n, c]
   RowRouting routing;   // affects the op's cost, not its result
   int devices;          // number of devices; each has whole experts
   double balancedness;  // of rows over devices (model/work.h)
+  int ranks;            // devices that share the columns of each expert
   Out y;
-  FIELDS(x, routed, w, choice, gate, sequences, routing, devices, balancedness, y)
+  FIELDS(x, routed, w, choice, gate, sequences, routing, devices, balancedness, ranks, y)
   Kernel work(const Tape&) const;
 };
 // g sigmoid(slope g) (u + 1), g being at most `limit` and u within +-limit (gpt-oss model card, 2025, section 2.2).

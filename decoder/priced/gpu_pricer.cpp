@@ -57,7 +57,8 @@ struct GpuPricer::TimeOf {
   Seconds operator()(const Gemm& k) const { return launched(pricer.time(k, cost, l2_hit_share), k); }
   Seconds operator()(const Copy& k) const { return launched(gpu_time(device(), with_traffic(k, cost)), k); }
   Seconds operator()(const CollectiveCall& k) const { return launched(pricer.communication(k)); }
-  Seconds operator()(const ExpertMlp& k) const {
+  Seconds operator()(const ExpertMlp& logical) const {
+    const ExpertMlp k = pricer.padded_experts(logical);
     const ExpertFit* fit = expert_fit(device(), operands_of(k)).fit;
     if (fit == nullptr) return launched(gpu_time(device(), k), k);
     // The measured time of a layer of experts holds its launches.
@@ -77,6 +78,16 @@ Seconds GpuPricer::time(const StepOutline::Op& op) {
   KindTime& last = times_[at(op.kind)];
   if (last.l2_hit_share != hits) last = {hits, std::visit(TimeOf{*this, cost(op), hits}, kind(op).kernel)};
   return last.time;
+}
+
+ExpertMlp GpuPricer::padded_experts(ExpertMlp k) const {
+  for (const ExpertPadding& p : engine_.expert_padding)
+    if (p.format.weights == k.weights && p.format.scaling() == k.scaling &&
+        p.applies(device_.links.compute_capability, k.ranks)) {
+      k.row_multiple = p.rows;
+      break;
+    }
+  return k;
 }
 
 Seconds GpuPricer::time(const Gemm& logical, const OpCost& cost, double l2_hit_share) {

@@ -157,6 +157,10 @@ Engine read_engine(Reader in) {
   return e;
 }
 
+bool ExpertPadding::applies(std::string_view capability, int ranks) const {
+  return has_capability(compute_capability, capability) && ranks < below_ranks.value_or(ranks + 1);
+}
+
 double Engine::launch_overlap_on(std::string_view compute_capability) const {
   const auto is_that = [&](const std::string& c) { return has_capability(c, compute_capability); };
   return std::ranges::any_of(no_launch_overlap_on, is_that) ? 0 : launch_overlap;

@@ -36,11 +36,15 @@ struct OpCost {
   bool operator==(const OpCost&) const = default;
 };
 
-// The sizes to which an engine pads the experts' matrices of one format in memory, as its kernels require.
+// The multiples to which an engine pads the experts of one format, as its kernels require: their matrices in memory, and
+// the rows of each expert in a product (ExpertMlp::row_multiple).
 struct ExpertPadding {
   LinearFormat format;               // weights and scales; inputs do not matter
   std::string compute_capability;    // only on devices with this capability (has_capability, link.h)
-  int hidden = 1, intermediate = 1;  // sizes become multiples of these; `intermediate` applies to a rank's share
+  std::optional<int> below_ranks;    // only if fewer devices share the columns of an expert; none: any number
+  int hidden = 1, intermediate = 1;  // `intermediate` applies to a rank's share
+  int rows = 1;
+  bool applies(std::string_view capability, int ranks) const;
 };
 
 // The terms' meanings, units and defaults are rows of model/engines/engine_fields.cpp.

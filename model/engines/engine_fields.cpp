@@ -236,15 +236,20 @@ constexpr std::array<ProfileField<Mode>, 10> kMode{{
 }};
 
 using Padding = ExpertPadding;
-constexpr std::array<ProfileField<Padding>, 3> kPadding{{
-    {"hidden", &Padding::hidden, {1, 1 << 16}, "", "the hidden size becomes a multiple of this", true},
+constexpr std::array<ProfileField<Padding>, 5> kPadding{{
+    {"hidden", &Padding::hidden, {1, 1 << 16}, "1", "the hidden size becomes a multiple of this in memory"},
     {"intermediate",
      &Padding::intermediate,
      {1, 1 << 16},
-     "",
-     "the intermediate size of a rank becomes a multiple of this",
-     true},
+     "1",
+     "the intermediate size of a rank becomes a multiple of this in memory"},
+    {"rows",
+     &Padding::rows,
+     {1, 1 << 16},
+     "1",
+     "the rows of each expert become a multiple of this in products, those of experts without rows too"},
     {"compute_capability", &Padding::compute_capability, kAny, "", "only on devices with this capability"},
+    {"below_ranks", &Padding::below_ranks, {1, 1 << 16}, "", "only if fewer devices share the columns of an expert"},
 }};
 
 template <class Same>

@@ -36,7 +36,7 @@ Seconds by_gemm_fit(const Device& d, const ExpertMlp& k) {
   const double rate = f.peak_share * matrix_rate(d, k.weights, k.activations).value;
   const double memory_rate = f.bandwidth_share * d.bandwidth.value, l2_rate = f.l2_speed * d.bandwidth.value;
   const auto grouped = [&](double in, double out) {
-    const double compute = 2 * touched * padded * in * out / rate;
+    const double compute = 2 * (touched * padded + load.padding) * in * out / rate;
     const double loop = f.k_loop.value * in / 1024;
     const double memory = weight_bytes(k.weights, touched * in * out, k.scale_bits).value / memory_rate +
                           bytes_of(k.activations, load.choices * in).value / l2_rate;

@@ -98,6 +98,19 @@ TEST_CASE("independent rows touch as many experts as they always did, rows that 
   CHECK(experts_touched(k) == Approx(16 * (1 - std::pow(15.0 / 16, 4))));  // one row each: nothing to take over
 }
 
+TEST_CASE("padded rows of experts: as many as there may be, in whole tiles") {
+  ExpertMlp k{.rows = 4, .hidden = 2048, .intermediate = 768, .experts = 128, .per_token = 8};
+  const ExpertLoad plain = expected_load(k);
+  k.row_multiple = 128;
+  const ExpertLoad padded = expected_load(k);
+  CHECK(padded.touched == plain.touched);
+  CHECK(padded.choices == 4 * 8);
+  CHECK(padded.tiles.back() == Approx((4 * 8 + 128 * 127) / 128.0));
+  CHECK(padded.tiles.front() == Approx((4 * 8 + 128 * 127) / 16.0));
+  k.devices = 8;
+  CHECK(expected_load(k).padding == 16 * 127);
+}
+
 TEST_CASE("expected loads are those of draws") {
   // 128 experts, 8 of them a row. The means of 40 draws have a standard error below 1 % of each figure. A row's choices
   // differ from each other, which the formula leaves out where experts are not alike: 8 %.

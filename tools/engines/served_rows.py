@@ -76,7 +76,7 @@ def layers(row, network):
     if weights == "fp8" and network.startswith("llama"):  # ModelOpt's checkpoints
         return {"weights": "fp8-static"}
     if network.startswith("deepseek") or weights == "fp8" and (
-            experts == "fp8_block" or network.startswith(("minimax", "glm", "qwen3.5"))):
+            experts == "fp8_block" or network.startswith(("minimax", "glm", "qwen3-235b", "qwen3.5"))):
         return {"weights": "fp8-block"}
     return {"weights": weights}
 

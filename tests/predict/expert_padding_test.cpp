@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows with which an engine pads those of each expert.
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/text_file.h"
+#include "model/kernels/gpu_time.h"
+#include "predict/prediction.h"
+#include "tests/core/fresh_folder.h"
+#include "tests/inputs/scenario_text.h"
+
+namespace draftline {
+
+TEST_CASE("vLLM pads the rows of experts in blocks of 8 bits, for DeepGEMM on fewer than 8 devices") {
+  const FreshFolder fresh;
+  nlohmann::json without = nlohmann::json::parse(read_text_file(kData / "engines/vllm-0.10.json"));
+  auto& rules = without["expert_padding"]["rules"];
+  rules.erase(
+      std::remove_if(rules.begin(), rules.end(), [](const auto& rule) { return rule["format"] == "fp8-block"; }),
+      rules.end());
+  const std::string plain = (fresh.path() / "plain-1.json").string();
+  std::ofstream(plain) << without.dump();
+  const auto verify = [&](const std::string& engine, const std::string& more) {
+    return prediction(R"({"device": "h200", "transformer": "qwen3-235b-a22b", "method": {"name": "autoregressive"},
+                          "engine": ")" +
+                      engine + R"(", )" + more + "}")
+        .breakdown.of(Phase::verify);
+  };
+  const auto longer = [&](const std::string& more) { return verify("vllm-0.10", more) - verify(plain, more); };
+  // 94 layers, a quarter of 1536 columns; a row takes 8 of 128 experts.
+  const auto s = ScenarioText(R"({"device": "h200", "transformer": "qwen3-235b-a22b", "engine": "vllm-0.10",
+                                  "method": {"name": "autoregressive"}})")
+                     .sweep();
+  ExpertMlp k{.rows = 1,
+              .hidden = 4096,
+              .intermediate = 384,
+              .experts = 128,
+              .per_token = 8,
+              .weights = DType::fp8,
+              .activations = DType::fp8,
+              .scaling = Scaling::blocks};
+  const Device& d = *s->scenario().devices.front();
+  const Seconds unpadded = gpu_time(d, k);
+  k.row_multiple = 128;
+  CHECK(longer(R"("precision": "fp8-block", "tensor_parallel": 4)").value ==
+        Approx(94 * (gpu_time(d, k) - unpadded).value).epsilon(1e-3));
+  CHECK(longer(R"("precision": "fp8-block", "tensor_parallel": 8)") == Seconds{});
+  CHECK(longer(R"("precision": "fp8-block", "tensor_parallel": 8, "expert_parallel": true)") > Seconds{});
+  CHECK(longer(R"("precision": "fp8", "tensor_parallel": 4)") == Seconds{});
+}
+
+}  // namespace draftline
