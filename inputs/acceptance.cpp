@@ -204,6 +204,17 @@ std::optional<DraftCounts> Acceptance::counts_of_mean(const BuiltMethod& m) cons
   return DraftCounts::geometric(DraftCounts::goes_on_with(*mean, least, most), least, depth);
 }
 
+std::optional<Acceptance::UsualHits> Acceptance::usual_hits(const BuiltMethod& m) const {
+  const int drafts = m.method.drafts_of_hit();
+  if (!options_.misses || options_.hit_share || !given() || trace() != nullptr || drafts == 0) return std::nullopt;
+  const auto length = mean_length(m);
+  const auto* tokens = std::get_if<double>(&length);
+  if (tokens == nullptr || *tokens > 1 + drafts) return std::nullopt;
+  const auto share = [&](double product) { return LookUpMisses::hit_share(product, *tokens, drafts); };
+  return UsualHits{share(options_.misses->product),
+                   {share(options_.misses->range.high), share(options_.misses->range.low)}};
+}
+
 DraftCounts Acceptance::draft_counts(const BuiltMethod& m) const {
   const int hit = m.method.drafts_of_hit(), usual = m.method.usual_depth();
   if (const Trace* t = trace(); t != nullptr && t->has_drafts() && usual > 0 && m.method.answers({usual})) {
@@ -216,7 +227,10 @@ DraftCounts Acceptance::draft_counts(const BuiltMethod& m) const {
     const auto* known = std::get_if<DraftAhead>(&ahead);
     return known != nullptr ? DraftCounts::of_hits(hit, known->post_verify_share()) : DraftCounts();
   }
-  if (hit > 0 && hit_share() < 1) return DraftCounts::of_hits(hit, hit_share());
+  if (hit > 0) {
+    const double share = options_.hit_share.value_or(usual_hits(m).value_or(UsualHits{}).share);
+    if (share < 1) return DraftCounts::of_hits(hit, share);
+  }
   return counts_of_mean(m).value_or(DraftCounts());
 }
 
@@ -246,9 +260,15 @@ std::optional<Mistake> Acceptance::wrong_drafts(const BuiltMethod& m) const {
 
 std::optional<std::string> Acceptance::unknown_drafts(const BuiltMethod& m) const {
   const bool early = stops_early(m), looks_up = m.method.drafts_of_hit() > 0 && m.method.window() == 0;
+  const std::string name(m.spec.name());
+  if (const auto hits = usual_hits(m)) {
+    const auto percent = [](double share) { return std::to_string(std::lround(100 * share)); };
+    return name + " finds no draft in some steps, and \"acceptance\" has no \"hit_share\": " + percent(hits->share) +
+           " % of the steps are priced with drafts, as the shipped traces have it (" + percent(hits->range.low) +
+           " to " + percent(hits->range.high) + " %)";
+  }
   if (!given() || !draft_counts(m).usual()) return std::nullopt;
   const std::string priced = "every step is priced with all " + std::to_string(m.method.usual_depth()) + " drafts";
-  const std::string name(m.spec.name());
   if (trace() != nullptr && (early || looks_up))
     return "the trace does not have the drafts of each step of " + name + ": " + priced + "; record it again";
   if (early) return name + " stops drafting where it is unsure, and \"acceptance\" has no \"mean_drafts\": " + priced;

@@ -61,6 +61,7 @@ class Acceptance {
   struct Options {         // which no form depends on
     double intraclass_correlation = 0;
     std::optional<double> hit_share = {};                          // none: it is not given
+    std::optional<LookUpMisses> misses = {};                       // without a hit share: those of the method
     std::optional<double> mean_drafts = {}, measured_drafts = {};  // given, and in a file of a run
     std::optional<int> draft_length = {};  // with which these means were measured; none: the method's
   };
@@ -103,8 +104,15 @@ class Acceptance {
   // The drafts that a sequence verifies in a step: those of a trace's steps, none in steps without a hit or in
   // pre-verify steps (model/acceptance/draft_ahead), or as many as mean_drafts().
   DraftCounts draft_counts(const BuiltMethod&) const;
-  // A sentence on why draft_counts() has the most drafts in every step although the method makes fewer in some; none:
-  // it does not, or the number is known.
+  // The share of steps in which a look-up drafter finds drafts, where neither a hit share nor a trace is given, and its
+  // range: as in the shipped traces of its method. draft_counts() has it; mean_length() is of all steps.
+  struct UsualHits {
+    double share = 1;
+    Interval range = {};
+  };
+  std::optional<UsualHits> usual_hits(const BuiltMethod&) const;
+  // A sentence on why draft_counts() has the most drafts in every step although the method makes fewer in some, or
+  // has usual_hits(); none: the number is known.
   std::optional<std::string> unknown_drafts(const BuiltMethod&) const;
   // The distribution of the tokens of one step. Its mean is mean_length(), which must have a value; outcomes() draws
   // each step from it independently. For a mean length it is the distribution of the chain with the single rate that

@@ -53,11 +53,11 @@ Acceptance::Form read_served(const Reader& in, const MethodSpec& method, Catalog
 
 // How alike the steps of a request are; where nothing is said, as it was measured with this method.
 double read_intraclass_correlation(const Reader& in, const Acceptance::Form& form, const MethodSpec& method,
-                                   Catalogue& catalogue) {
+                                   const UsualAcceptance& usual) {
   const bool traced = std::holds_alternative<Acceptance::Traced>(form);
   const bool drawn_alike = !traced && !std::holds_alternative<AcceptanceTable>(form);
   const auto given = in.find("intraclass_correlation");
-  if (!given) return drawn_alike ? catalogue.request_correlations(in).of(method.name()) : 0;
+  if (!given) return drawn_alike ? usual.correlation_of(method.name()) : 0;
   if (!drawn_alike)
     given->fail(traced ? "does not apply to a trace, whose prompts differ as they did"
                        : "does not apply to a \"table\", whose steps are drawn independently");
@@ -93,9 +93,11 @@ Acceptance read_acceptance(const Reader& in, const MethodSpec& method, Catalogue
     in.fail(
         "give one of \"rates\", \"per_position\", \"rate\", \"accepted_share\", \"ranks\", \"table\", \"trace\", "
         "\"measured\" and \"mean_length\"");
+  const UsualAcceptance usual = catalogue.usual_acceptance(in);
   if (const auto hits = in.find("hit_share")) options.hit_share = hits->ratio();
+  else options.misses = usual.misses_of(method.name());
   if (const auto drafts = in.find("mean_drafts")) options.mean_drafts = drafts->number(0, 1024);
-  options.intraclass_correlation = read_intraclass_correlation(in, form, method, catalogue);
+  options.intraclass_correlation = read_intraclass_correlation(in, form, method, usual);
   in.done();
   return Acceptance(std::move(form), in.chosen().dump(), options);
 }

@@ -284,9 +284,9 @@ std::shared_ptr<const TransformerShape> Catalogue::transformer(const Reader& in)
 UsualRouting Catalogue::usual_routing(const Reader& asking) const {
   return read_file_below(asking, data_ / "routing.json", read_usual_routing);
 }
-RequestCorrelations Catalogue::request_correlations(const Reader& asking) const {
+UsualAcceptance Catalogue::usual_acceptance(const Reader& asking) const {
   const std::filesystem::path file = data_ / "acceptance.json";
-  return asking.files().exists(file) ? read_file_below(asking, file, read_request_correlations) : RequestCorrelations{};
+  return asking.files().exists(file) ? read_file_below(asking, file, read_usual_acceptance) : UsualAcceptance{};
 }
 UsualRouting Catalogue::usual_routing() const {
   return read_whole(Document::from_file(data_ / "routing.json", *data_.files), read_usual_routing);

@@ -14,7 +14,7 @@
 #include "core/reader.h"
 #include "inputs/expert_routing.h"
 #include "inputs/hub_names.h"
-#include "inputs/request_correlation.h"
+#include "inputs/usual_acceptance.h"
 #include "methods/named_file.h"
 #include "model/devices/device.h"
 #include "model/engines/engine.h"
@@ -66,7 +66,7 @@ class Catalogue {
     bool ships = false;
   };
   NamedTrace trace(const Reader& in);
-  RequestCorrelations request_correlations(const Reader& asking) const;
+  UsualAcceptance usual_acceptance(const Reader& asking) const;
   UsualRouting usual_routing(const Reader& asking) const;
 
   // The weights_name() (trace/trace) of the checkpoint in the folder of the network's config.json; none if there is no

@@ -26,8 +26,8 @@ ExpertLoad load_of(std::span<const int> rows_of_experts);
 
 // The expected load of the busiest device (busiest_experts_touched and busiest_expert_rows, model/work.h). The experts
 // touched share the rows about evenly, so on average each has half a tile more than its rows fill. More rows never have
-// fewer tiles. An engine that pads the rows of each expert to a multiple does not read them back, so it launches as many
-// as there may be: the choices, and for each expert a multiple less one.
+// fewer tiles. Where an engine pads the rows of each expert to a multiple, its host does not know how many there are,
+// and the kernels have as many as there may be: the choices, and for each expert a multiple less one.
 ExpertLoad expected_load(const ExpertMlp&);
 
 // Rows of each expert in tables of measured layers: a distribution is made, not drawn, so that a layer has one load.

@@ -82,6 +82,7 @@ Predictor::Predictor(Pricer& pricer, const Setup& s, const MethodChoice& m, Inte
   emitted_.emplace(method_, priced_->method());
   const BuiltMethod built{method_.spec, priced_->method()};
   drafts_ = method_.acceptance.draft_counts(built);
+  hits_ = method_.acceptance.usual_hits(built);
   const AttentionChoice attention = attention_of(s);
   const ChosenFits fits = chosen_fits(*s.device, s.precision);
   errors_ = known_errors(*s.device, fits, attention);
@@ -141,6 +142,15 @@ std::optional<std::string> Predictor::refuses(const Prediction& p) const {
   return lacks_memory(priced_->recorded(), taken, setup_);
 }
 
+TermEffect Predictor::effect_of(const Acceptance::UsualHits& hits) {
+  const auto step = [&](double share) {
+    const DraftCounts drafts = DraftCounts::of_hits(priced_->method().drafts_of_hit(), share);
+    return priced_->mean_step(setup_.replica_sequences(), drafts, setup_.prompt_tokens, setup_.output_tokens).step.time;
+  };
+  const Seconds now = step(hits.share);
+  return {nullptr, step(hits.range.low) - now, step(hits.range.high) - now};
+}
+
 // `plain`: the plain step, null if it is the step itself.
 void Predictor::add_interval(Prediction& out, const StepBreakdown* plain) {
   if (out.drafter) {  // the known errors are those of the target's device
@@ -149,7 +159,9 @@ void Predictor::add_interval(Prediction& out, const StepBreakdown* plain) {
   }
   const int sequences = setup_.replica_sequences();
   const double context = setup_.prompt_tokens + setup_.output_tokens / 2.0;
-  const auto mine = priced_->term_effects(sequences, context, out.acceptance_length);
+  const auto terms = priced_->term_effects(sequences, context, out.acceptance_length);
+  std::vector<TermEffect> mine(terms.begin(), terms.end());
+  if (hits_) mine.push_back(effect_of(*hits_));
   const UncertainStep step(out.breakdown, mine);
   if (plain == nullptr) {
     out.interval = prediction_interval(errors_, step, nullptr);

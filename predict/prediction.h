@@ -66,6 +66,7 @@ class Predictor {
   void add_memory(Prediction&, const PricedStep&);
   void compare_with_plain(Prediction&);
   void add_interval(Prediction&, const StepBreakdown* plain);
+  TermEffect effect_of(const Acceptance::UsualHits&);  // on the step, of the shares at the ends
   RequestCycle cycle(PricedMethod&, const DraftCounts&, double decode_steps, const MeanContexts*) const;
   std::optional<std::string> refuses(const Prediction&) const;
   std::vector<std::string> warnings() const;
@@ -83,6 +84,7 @@ class Predictor {
   std::shared_ptr<PricedMethod> priced_, plain_;  // plain_: plain decoding, the baseline
   std::optional<EmittedTokens> emitted_;
   DraftCounts drafts_;
+  std::optional<Acceptance::UsualHits> hits_;  // where the share of steps with drafts is unknown
   KnownErrors errors_;
   std::vector<std::string> warnings_;
 };

@@ -15,8 +15,8 @@
 namespace draftline {
 
 struct TermEffect {
-  const EngineField* field;
-  Seconds at_low, at_high;  // changes of the step's time at the two ends
+  const EngineField* field;  // null: no term of an engine, and no plain step has it
+  Seconds at_low, at_high;   // changes of the step's time at the two ends
 };
 
 // The effects of all terms of a profile that a method's steps are charged. The error of the memory bandwidth is that

@@ -36,8 +36,8 @@ struct OpCost {
   bool operator==(const OpCost&) const = default;
 };
 
-// The multiples to which an engine pads the experts of one format, as its kernels require: their matrices in memory, and
-// the rows of each expert in a product (ExpertMlp::row_multiple).
+// The multiples to which an engine pads the experts of one format, as its kernels require: their matrices in memory,
+// and the rows of each expert in a product (ExpertMlp::row_multiple).
 struct ExpertPadding {
   LinearFormat format;               // weights and scales; inputs do not matter
   std::string compute_capability;    // only on devices with this capability (has_capability, link.h)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What acceptance makes of a step: tokens by rates, by context and where only some sequences have drafts.
 #include <algorithm>
+#include <cmath>
 
 #include "core/binomial.h"
+#include "inputs/usual_acceptance.h"
 #include "predict/prediction.h"
 #include "tests/inputs/scenario_text.h"
 
@@ -28,6 +30,35 @@ TEST_CASE("a look-up drafter that finds nothing has plain steps, and its length 
                                       "acceptance": {"rate": 0.7, "hit_share": 0.5}})"))
           .mistakes() ==
       "#/method/acceptance/hit_share: eagle3 drafts in every step; only methods that look drafts up have a hit share");
+}
+
+TEST_CASE("without a hit share a look-up drafter finds drafts as often as the shipped traces have it") {
+  const auto at = [](const std::string& acceptance) {
+    return prediction(with(R"("batch_size": 64)",
+                           R"({"name": "prompt_lookup", "draft_length": 5, "acceptance": )" + acceptance + "}"));
+  };
+  const auto misses = read_file(kData / "acceptance.json", read_usual_acceptance).misses_of("prompt_lookup").value();
+  const auto given = [&](double product) {  // the mean length then is that of steps with drafts
+    const double hits = 1 - product / 1.5;
+    return at(R"({"mean_length": )" + std::to_string(1 + 0.5 / hits) + R"(, "hit_share": )" + std::to_string(hits) +
+              "}");
+  };
+  const Prediction usual = at(R"({"mean_length": 1.5})"), same = given(misses.product);
+  CHECK(usual.acceptance_length == 1.5);
+  CHECK(same.acceptance_length == Approx(1.5).epsilon(1e-5));
+  CHECK(usual.step_time.value == Approx(same.step_time.value).epsilon(1e-5));
+  // The range of the traces is a part of the interval.
+  const double few = given(misses.range.high).step_time / usual.step_time,
+               many = given(misses.range.low).step_time / usual.step_time;
+  REQUIRE(few < 1);
+  REQUIRE(many > 1);
+  const auto adds = [](double own, double all, double part) {
+    return std::hypot(own - 1, part - 1) == Approx(std::abs(all - 1)).epsilon(1e-3);
+  };
+  CHECK(adds(same.interval->step_time.high, usual.interval->step_time.high, many));
+  CHECK(adds(same.interval->step_time.low, usual.interval->step_time.low, few));
+  // All drafts of a hit are accepted at the least share.
+  CHECK(at(R"({"rate": 1})").step_time == at(R"({"rate": 1, "hit_share": 1})").step_time);
 }
 
 TEST_CASE("a host that looks drafts up is waited for: once a step, and for each suffix tree") {

@@ -254,7 +254,8 @@ TEST_CASE("an engine whose kernels multiply row by row pays each row's arithmeti
         .value;
   };
   const std::string plain = R"({"name": "autoregressive"})",
-                    four = R"({"name": "prompt_lookup", "draft_length": 3, "acceptance": {"mean_length": 2}})";
+                    four =
+                        R"({"name": "prompt_lookup", "draft_length": 3, "acceptance": {"rate": 0.5, "hit_share": 1}})";
   // A weight takes 2 ns to read (1 GB/s) and 1 ns a row to multiply (1 TFLOP/s).
   const double weights = 1e-9 * (kLayer + kHead);
   CHECK(step(plain, 0) == Approx(2 * weights).epsilon(1e-4));

@@ -13,7 +13,8 @@ static std::string hybrid_scenario(const std::string& method, int batch_size, in
          R"(, "output_tokens": 12})";
 }
 static std::string lookup(int drafts) {
-  return R"({"name": "prompt_lookup", "draft_length": )" + std::to_string(drafts) + R"(, "acceptance": {"rate": 0.7}})";
+  return R"({"name": "prompt_lookup", "draft_length": )" + std::to_string(drafts) +
+         R"(, "acceptance": {"rate": 0.7, "hit_share": 1}})";
 }
 static const std::string kAutoregressive = R"({"name": "autoregressive"})";
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // llama.cpp on a CPU (data/measured/llama-cpp): a profile is fitted to steps by rows, and predicts speculative serving.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -24,6 +25,9 @@ ServerSetup setting(const Network& n, const nlohmann::json& cell) {
   const bool drafts = cell.value("method", "") == "draft";
   nlohmann::json method{{"name", drafts ? "draft_model" : "prompt_lookup"}, {"draft_length", cell.value("k", 1)}};
   if (drafts) method["draft"] = kLab + cell.at("draft").get<std::string>();
+  else if (cell.contains("drafted_per_step"))
+    method["acceptance"] = {
+        {"hit_share", std::min(1.0, cell.at("drafted_per_step").get<double>() / cell.at("k").get<double>())}};
   return {.device = kLab + "device.json",
           .engine = "llama.cpp-cpu",
           .transformer = kLab + n.transformer,
