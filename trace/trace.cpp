@@ -72,7 +72,11 @@ std::string shape_fingerprint(const TransformerShape& s) {
   return to_hex(f.value());
 }
 
-static double rounded(double probability) { return std::round(1e4 * probability) / 1e4; }
+// Two significant digits, and at most four decimals.
+static double rounded(double probability) {
+  const double scale = probability >= 0.1 ? 1e2 : probability >= 0.01 ? 1e3 : 1e4;
+  return std::round(scale * probability) / scale;
+}
 
 void write_trace(const std::filesystem::path& path, const TraceHeader& h, const std::vector<TracedPrompt>& prompts) {
   std::string text;
