@@ -39,21 +39,25 @@ def own_cache(target, window):
 LONG = {"prompt_tokens": 8192, "output_tokens": 1024}
 SHORT = {"prompt_tokens": 100, "output_tokens": 166}  # GSM8K
 HYBRID_397B = dict(device="rtx-pro-6000", transformer="qwen3.5-397b-a17b", engine="vllm-0.19", tensor_parallel=4,
-                   precision={"weights": "bf16", "experts": "nvfp4", "kv_cache": "fp8"}, output_tokens=1024, method=mtp(2, mean_length=2.82),
+                   precision={"weights": "bf16", "experts": "nvfp4", "kv_cache": "fp8"}, output_tokens=1024,
+                   method=mtp(2, mean_length=2.82),
                    gpu_memory_utilization=0.95, assumed="answers; the cache; memory")
 SETUPS = {
     "rtx6k_qwen35_397b_lukealonso_ctx0k": dict(HYBRID_397B, prompt_tokens=16),
     "rtx6k_qwen35_397b_lukealonso_ctx32k": dict(HYBRID_397B, prompt_tokens=32768, largest=64),
     "sgl_qwen36_35ba3b_h200_bf16_ll": dict(device="h200", transformer="qwen3.5-35b-a3b", engine="sglang", **LONG,
-                                           method=mtp(3), anchored=True),
+                                           method=mtp(3), anchored=True, prompts=True,
+                                           assumed="a closed loop, as TTFT does not grow with the batch"),
     "sdb_f1_qwen38b_gsm8k_ngram_k3": dict(device="h100-sxm", transformer="qwen3-8b", engine="vllm-0.10", **SHORT,
-                                          method={"name": "prompt_lookup", "draft_length": 3}, anchored=True),
+                                          method={"name": "prompt_lookup", "draft_length": 3}, anchored=True,
+                                          prompts=True),
     "sdb_f2_qwen38b_gsm8k_tree6": dict(
         device="h100-sxm", transformer="qwen3-8b", engine="sglang", **SHORT,
-        method=eagle3({"eagle_topk": 2, "num_steps": 3, "num_draft_tokens": 7}), assumed="topk", anchored=True),
+        method=eagle3({"eagle_topk": 2, "num_steps": 3, "num_draft_tokens": 7}), assumed="topk", anchored=True,
+        prompts=True),
     "specbundle_llama-4-scout-17b-16e_gsm8k": dict(
         device="h200", transformer="llama-4-scout", engine="sglang", tensor_parallel=4, **SHORT,
-        assumed="the number of GPUs, by the plain rate; lengths"),
+        assumed="the number of GPUs, by the plain rate; lengths", prompts=True),
     "rtx6k_glm51_nvfp4_ctx16k": dict(
         device="rtx-pro-6000", transformer="glm-5", engine="vllm", tensor_parallel=8, prompt_tokens=16384,
         precision={"weights": "nvfp4", "kv_cache": "fp8"}, output_tokens=256,
@@ -72,10 +76,11 @@ SETUPS = {
     "eagle3_t3_sglang_h100_eagle": dict(
         device="h100-sxm", transformer="llama-3.1-8b", engine="sglang-0.4", prompt_tokens=128, output_tokens=256,
         method={"name": "eagle1", "draft_length": 3, "acceptance": {"mean_length": 2.29}},
-        assumed="lengths; the acceptance of vLLM issue 20780"),
+        assumed="lengths; the acceptance of vLLM issue 20780", prompts=True),
     "sdb_f2_qwen38b_gsm8k_tree21": dict(
         device="h100-sxm", transformer="qwen3-8b", engine="sglang", **SHORT,
-        method=eagle3({"eagle_topk": 4, "num_steps": 3, "num_draft_tokens": 22}, mean_length=2.92), assumed="topk"),
+        method=eagle3({"eagle_topk": 4, "num_steps": 3, "num_draft_tokens": 22}, mean_length=2.92), assumed="topk",
+        prompts=True),
     "magicdec_t3c_8xa100_llama31_8b_self": dict(
         device="a100-sxm", transformer="llama-3.1-8b", engine="sglang-0.4", tensor_parallel=8, output_tokens=96,
         method=own_cache("llama-3.1-8b", 512), gpu_memory_utilization=1.0, assumed="the profile of gpt-fast's rows"),
@@ -84,23 +89,33 @@ SETUPS = {
     "q38_5090_n4": dict(device="rtx-5090", transformer="HYBRID", engine="llama.cpp", precision="q4_k_m",
                         prompt_tokens=650, output_tokens=256, method=mtp(4, mean_length=3.2), assumed="format; output"),
 }
-FIGURES = {"speedup": lambda answer, batch: [answer["speedup"].get(end) for end in ENDS],
+
+def tpot_with_prompts(answer):
+    """In a closed loop: other requests' prompts are computed between the steps."""
+    steps = answer["inputs"]["output_tokens"] - 1
+    return [1e3 * (answer["e2e"]["value"] - answer["ttft"]["value"]) / steps, None, None]
+
+
+FIGURES = {"tpot_with_prompts": lambda answer, batch: tpot_with_prompts(answer),
+           "speedup_with_prompts": lambda answer, batch: [answer["speedup_with_prefill"]["value"], None, None],
+           "speedup": lambda answer, batch: [answer["speedup"].get(end) for end in ENDS],
            "tps": lambda answer, batch: [answer["throughput"].get(end) for end in ENDS],
            "tpot_ms": lambda answer, batch: [1e3 * batch / answer["throughput"][end] if end in answer["throughput"] else
                                              None for end in ("value", "high", "low")]}
+WITH_PROMPTS = {"tpot_ms": "tpot_with_prompts", "speedup": "speedup_with_prompts"}  # a row that times prompts too
 ENDS = ("value", "low", "high")
 
 
 def points(row, setup):
     """(batch, scenario, published figures) of each point of a row."""
-    body = {k: v for k, v in setup.items() if k not in ("assumed", "largest", "anchored")}
+    body = {k: v for k, v in setup.items() if k not in ("assumed", "largest", "anchored", "prompts")}
     for config in row.get("configs", ()):
         shape = ({"drafts": config["steps"]} if config["topk"] == 1 else
                  {"tree": {"eagle_topk": config["topk"], "num_steps": config["steps"],
                            "num_draft_tokens": config["ndraft"]}})
-        yield (row["batch_sizes"][0],
-               dict(body, batch_size=row["batch_sizes"][0], method=[PLAIN, eagle3(**shape, mean_length=config["accept_len"])]),
-               {"speedup": config["speedup"]})
+        method = [PLAIN, eagle3(**shape, mean_length=config["accept_len"])]
+        yield (row["batch_sizes"][0], dict(body, batch_size=row["batch_sizes"][0], method=method),
+               {"speedup_with_prompts": config["speedup"]})
     for i, batch in enumerate(row["batch_sizes"] if "configs" not in row else ()):
         if batch > setup.get("largest", batch):
             continue
@@ -108,7 +123,11 @@ def points(row, setup):
         if "rows" in row:
             scenario["prompt_tokens"] = row["rows"][i][0]
             scenario["method"][1]["acceptance"] = {"mean_length": row["rows"][i][4]}
-        yield batch, scenario, {f: row[f][i] for f in FIGURES if row.get(f)}
+        published = {f: row[f][i] for f in FIGURES if row.get(f)}
+        for figure, with_prompts in WITH_PROMPTS.items() if setup.get("prompts") else ():
+            if figure in published:
+                published[with_prompts] = published.pop(figure)
+        yield batch, scenario, published
 
 
 def anchored(program, points):
@@ -119,7 +138,7 @@ def anchored(program, points):
     guess = 1.5
     first["method"][1]["acceptance"] = {"mean_length": guess}
     ratio = measured / FIGURES[figure](predict(program, first), batch)[0]
-    length = guess * (1 / ratio if figure == "tpot_ms" else ratio)
+    length = guess * (1 / ratio if figure.startswith("tpot") else ratio)
     for _, scenario, _ in points[1:]:
         scenario["method"][1]["acceptance"] = {"mean_length": length}
     return points[1:]
@@ -141,6 +160,13 @@ def run(program, scenario):
     if done.returncode != 0:
         raise SystemExit(done.stderr.strip())
     return json.loads(done.stdout)["results"][-1]
+
+
+def summary(errors):
+    ordered = sorted(map(abs, errors))
+    return (f"{len(ordered)} figures, median {100 * statistics.median(ordered):.1f} %, P90 "
+            f"{100 * ordered[min(len(ordered) - 1, int(0.9 * len(ordered)))]:.1f} %, signed "
+            f"{100 * statistics.median(errors):+.1f} %")
 
 
 def main():
@@ -165,20 +191,19 @@ def main():
                 errors[figure].append(predicted / measured - 1)
                 if low is not None:
                     inside.append(low <= measured <= high)
-                if figure == "speedup":
+                if figure.startswith("speedup"):
                     verdicts.append((predicted > 1) == (measured > 1))
                     clear.append((verdicts[-1], not 0.95 <= measured <= 1.05))
                 print(f"{row['id']:38s} {batch:5d} {scenario['prompt_tokens']:7d} {figure:8s} "
                       f"{predicted:9.3f} / {measured:9.3f} {100 * (predicted / measured - 1):+6.1f} %")
     for published, all_errors in errors.items():
         if all_errors:
-            ordered = sorted(map(abs, all_errors))
-            print(f"{published}: {len(ordered)} figures, median {100 * statistics.median(ordered):.1f} %, P90 "
-                  f"{100 * ordered[min(len(ordered) - 1, int(0.9 * len(ordered)))]:.1f} %, signed "
-                  f"{100 * statistics.median(all_errors):+.1f} %")
+            print(f"{published}: {summary(all_errors)}")
+    speedups = [e for f in ("speedup", "speedup_with_prompts") for e in errors[f]]
+    print("all speedups: " + summary(speedups))
     far = [right for right, outside in clear if outside]
-    print(f"speedups on the right side of 1: {sum(verdicts)} of {len(verdicts)}, {sum(far)} of the {len(far)} beyond 0.95 "
-          f"to 1.05; inside 90 % intervals: {sum(inside)} of {len(inside)}")
+    print(f"speedups on the right side of 1: {sum(verdicts)} of {len(verdicts)}, {sum(far)} of the {len(far)} beyond "
+          f"0.95 to 1.05; inside 90 % intervals: {sum(inside)} of {len(inside)}")
     print("not predicted: " + ", ".join(unsaid), file=sys.stderr)
 
 
