@@ -113,6 +113,7 @@ Tensor Ops::mixture_of_experts(Tensor x, const ExpertWeights& w, const Experts& 
                                .devices = e.parallel.expert_groups(),
                                .balancedness = e.parallel.expert_balancedness,
                                .ranks = e.parallel.expert_ranks(),
+                               .router_fp32 = e.router_fp32,
                                .y = temp(x.rows, x.cols)})
       .y;
 }

@@ -15,16 +15,17 @@ namespace {
 
 constexpr std::string_view kEager = "enforce_eager", kGraphMode = "cudagraph_mode", kAsync = "async_scheduling",
                            kNoOverlap = "disable_overlap_schedule", kLargestGraph = "max_cudagraph_capture_size",
-                           kEagerDrafter = "eager_drafter";
+                           kEagerDrafter = "eager_drafter", kTf32 = "tf32";
 
 struct Word {
   std::string_view key, family, title;
 };
-constexpr std::array<Word, 6> kWords{{{kEager, "vllm", "vLLM"},
+constexpr std::array<Word, 7> kWords{{{kEager, "vllm", "vLLM"},
                                       {kEagerDrafter, "vllm", "vLLM"},
                                       {kGraphMode, "vllm", "vLLM"},
                                       {kLargestGraph, "vllm", "vLLM"},
                                       {kAsync, "vllm", "vLLM"},
+                                      {kTf32, "vllm", "vLLM"},
                                       {kNoOverlap, "sglang", "SGLang"}}};
 
 ModeFacts facts_of(const MethodSpec& m, const Engine& e, const TransformerShape& target) {
@@ -112,6 +113,7 @@ void read_server_options(const Reader& scenario, Scenario& s) {
     multiply(s.engines, alternatives<char>(*in, flag), [&](Engine& with, char on) {
       if (word.key == kEager) with.options.enforce_eager = on != 0;
       else if (word.key == kEagerDrafter) with.options.eager_drafter = on != 0;
+      else if (word.key == kTf32) with.options.tf32 = on != 0;
       else with.options.overlap = (word.key == kNoOverlap) != (on != 0);
     });
     if (word.key == kAsync || word.key == kNoOverlap) refuse_overlap(*in, s);
@@ -131,6 +133,7 @@ std::string options_text(const Engine& e) {
   const ModeOptions& o = e.options;
   if (o.enforce_eager) all += ", " + std::string(kEager);
   if (o.eager_drafter) all += ", " + std::string(kEagerDrafter);
+  if (o.tf32) all += ", " + std::string(kTf32);
   if (o.cudagraph_mode) all += ", " + std::string(text(*o.cudagraph_mode));
   if (o.largest_graph) all += ", graphs up to " + std::to_string(*o.largest_graph);
   if (o.overlap && e.family == "sglang") all += *o.overlap ? ", overlap schedule" : ", " + std::string(kNoOverlap);
@@ -146,6 +149,7 @@ std::vector<ServerOption> server_options(const Engine& e, const TransformerShape
     if (e.family != word.family) continue;
     if (word.key == kEager) all.push_back({word.key, e.options.enforce_eager});
     if (word.key == kEagerDrafter && e.options.eager_drafter) all.push_back({word.key, true});
+    if (word.key == kTf32 && e.options.tf32) all.push_back({word.key, true});
     if (word.key == kGraphMode) all.push_back({word.key, text(captured_by(e, plain))});
     if (word.key == kLargestGraph && e.options.largest_graph) all.push_back({word.key, 1.0 * *e.options.largest_graph});
     if (word.key == kAsync) all.push_back({word.key, is_overlapped(e, plain)});

@@ -145,6 +145,7 @@ struct ExpertMlp {
   bool routed_apart = false;        // the router reads rows of its own
   int router_columns = 0;           // of the rows that the router reads; 0: hidden
   bool gated = true;                // an expert has a gate's matrix besides the two of an MLP
+  bool router_fp32 = false;         // the router multiplies in 32 bits
   int ranks = 1;                    // that share the columns of each expert
   int row_multiple = 1;             // each expert's rows are padded to a multiple of this, even if it has none
   constexpr int routed_columns() const { return router_columns > 0 ? router_columns : hidden; }

@@ -20,6 +20,7 @@ Kernel MixtureOfExperts::work(const Tape&) const {
                    .routed_apart = routed.has_value(),
                    .router_columns = routed ? routed->cols : 0,
                    .gated = is_gated(gate),
+                   .router_fp32 = router_fp32,
                    .ranks = ranks};
 }
 

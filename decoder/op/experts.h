@@ -33,8 +33,9 @@ struct MixtureOfExperts {  // [n, c] -> [n, c]
   int devices;          // number of devices; each has whole experts
   double balancedness;  // of rows over devices (model/work.h)
   int ranks;            // devices that share the columns of each expert
+  bool router_fp32;     // the router multiplies in 32 bits: affects the op's cost, not its result
   Out y;
-  FIELDS(x, routed, w, choice, gate, sequences, routing, devices, balancedness, ranks, y)
+  FIELDS(x, routed, w, choice, gate, sequences, routing, devices, balancedness, ranks, router_fp32, y)
   Kernel work(const Tape&) const;
 };
 // g sigmoid(slope g) (u + 1), g being at most `limit` and u within +-limit (gpt-oss model card, 2025, section 2.2).

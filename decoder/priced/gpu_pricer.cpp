@@ -58,7 +58,7 @@ struct GpuPricer::TimeOf {
   Seconds operator()(const Copy& k) const { return launched(gpu_time(device(), with_traffic(k, cost)), k); }
   Seconds operator()(const CollectiveCall& k) const { return launched(pricer.communication(k)); }
   Seconds operator()(const ExpertMlp& logical) const {
-    const ExpertMlp k = pricer.padded_experts(logical);
+    const ExpertMlp k = pricer.in_engine(logical);
     const ExpertFit* fit = expert_fit(device(), operands_of(k)).fit;
     if (fit == nullptr) return launched(gpu_time(device(), k), k);
     // The measured time of a layer of experts holds its launches.
@@ -80,7 +80,8 @@ Seconds GpuPricer::time(const StepOutline::Op& op) {
   return last.time;
 }
 
-ExpertMlp GpuPricer::padded_experts(ExpertMlp k) const {
+ExpertMlp GpuPricer::in_engine(ExpertMlp k) const {
+  k.router_fp32 = k.router_fp32 && !engine_.options.tf32;
   for (const ExpertPadding& p : engine_.expert_padding)
     if (p.format.weights == k.weights && p.format.scaling() == k.scaling &&
         p.applies(device_.links.compute_capability, k.ranks)) {

@@ -28,7 +28,7 @@ class GpuPricer : public Pricer {
   Seconds time(const Gemm&, const OpCost&, double l2_hit_share);
   Seconds product(const Gemm&, double l2_hit_share) const;  // without what the engine adds around it
   double l2_hit_share(const StepOutline::Op&);              // of an op's weights
-  ExpertMlp padded_experts(ExpertMlp) const;  // with the multiple to which the engine pads each expert's rows
+  ExpertMlp in_engine(ExpertMlp) const;  // with the padding of rows and the router's format of the engine
   Seconds overlapped(Seconds launch, const OpCost&) const;
 
   std::vector<KindTime> times_;

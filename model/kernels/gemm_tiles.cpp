@@ -22,12 +22,18 @@ constexpr int kAll = std::numeric_limits<int>::max();
 constexpr std::array<ByRows, 4> kTo128{{{16, {16, 64}}, {64, {64, 64}}, {128, {64, 128, 2}}, {kAll, {128, 128, 2}}}};
 constexpr std::array<ByRows, 4> kTo256{{{16, {32, 64}}, {64, {64, 64}}, {256, {64, 128, 2}}, {kAll, {128, 128, 2}}}};
 
+constexpr std::array<GemmTile, 5> kScalarTiles{{{16, 32}, {32, 32}, {64, 64}, {128, 64}, {128, 128}}};
+
 std::span<const GemmTile> for_rows(const std::array<ByRows, 4>& table, int rows) {
   const auto found = std::find_if(table.begin(), table.end(), [&](const ByRows& t) { return rows <= t.most; });
   return {&found->tile, 1};
 }
 
 }  // namespace
+
+std::span<const GemmTile> scalar_tiles(int rows) {
+  return std::span(kScalarTiles).subspan(rows > kScalarTiles.front().rows ? 1 : 0);
+}
 
 std::span<const GemmTile> gemm_tiles(GemmTiles tiles, int rows) {
   switch (tiles) {

@@ -17,6 +17,9 @@ inline constexpr int kMostTiles = 10;  // limit on the tiles of a library
 // The tiles from which the library chooses for `rows` rows.
 std::span<const GemmTile> gemm_tiles(GemmTiles, int rows);
 
+// The tiles of products in 32 bits, which no tensor core computes.
+std::span<const GemmTile> scalar_tiles(int rows);
+
 // Whether the library may split the inputs among multiprocessors and join the sums.
 constexpr bool splits_inputs(GemmTiles t) { return t == GemmTiles::fastest; }
 

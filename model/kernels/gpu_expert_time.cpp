@@ -83,6 +83,7 @@ Seconds expert_time(const ExpertFit& f, const Device& d, const ExpertMlp& k, con
 
 // The router is small, and takes its inputs before they are quantised.
 Gemm router_of(const ExpertMlp& k) {
+  if (k.router_fp32) return {k.rows, k.routed_columns(), k.experts, DType::fp32, DType::fp32, false};
   return {k.rows, k.routed_columns(), k.experts, DType::bf16, result_format(k.activations), false};
 }
 Seconds router_time(const Device& d, const ExpertMlp& k) { return gpu_time(d, router_of(k), 0); }

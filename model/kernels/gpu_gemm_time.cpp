@@ -19,6 +19,10 @@ namespace {
 
 constexpr std::array kSplits{1, 2, 3, 4, 6, 8, 12, 16};
 constexpr double kLeastSplitInputs = 128;
+// The share of the peak that products in 32 bits reach, whose inputs are not split: from steps of MiniMax-M2.5 in FP8
+// on four B200s before and after its router, of 3072 x 256, took TF32 (docs/explanation/accuracy.md, "Served rows").
+// This is one card, engine and shape, so it is a guess elsewhere.
+constexpr double kScalarShare = 0.6;
 
 // The next whole number, for a positive one that fits.
 double up(double x) {
@@ -41,7 +45,8 @@ struct Candidate {
 Seconds gpu_time(const Device& d, const Gemm& k, double l2_hit_share) {
   if (k.rows <= 0 || k.in <= 0 || k.out <= 0) return {};
   const GemmFit& f = gemm_fit(d, operands_of(k)).fit;
-  const double rate = f.peak_share * matrix_rate(d, k.weights, k.activations).value;
+  const bool scalar = k.weights == DType::fp32 && k.activations == DType::fp32;
+  const double rate = (scalar ? kScalarShare : f.peak_share) * matrix_rate(d, k.weights, k.activations).value;
   const double bandwidth = d.bandwidth.value, l2_rate = f.l2_speed * bandwidth;
   const double weights = weight_bytes(k.weights, 1.0 * k.count * k.in * k.out, k.scale_bits).value;
   const double inputs = bytes_of(k.activations, 1.0 * k.count * k.rows * k.in).value;
@@ -49,15 +54,16 @@ Seconds gpu_time(const Device& d, const Gemm& k, double l2_hit_share) {
   const double memory =
       weights * ((1 - l2_hit_share) / (f.bandwidth_share * bandwidth) + l2_hit_share / l2_rate) + inputs / l2_rate;
   const double multiprocessors = d.multiprocessors;
+  const double tile_half = scalar ? 0 : f.tile_half;  // 32-bit arithmetic is slow enough to be fed by small tiles
 
   std::array<Candidate, kMostTiles> every;
-  const std::span<const GemmTile> tiles = gemm_tiles(f.tiles, k.rows);
+  const std::span<const GemmTile> tiles = scalar ? scalar_tiles(k.rows) : gemm_tiles(f.tiles, k.rows);
   const std::span<Candidate> candidates = std::span(every).first(tiles.size());
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     const GemmTile& t = tiles[i];
     const double size = 1.0 * t.rows * t.columns;
     // 2 size / (rate efficiency) with efficiency ai / (ai + half), ai = size / (rows + columns)
-    candidates[i] = {2 * (size + f.tile_half * (t.rows + t.columns)) * multiprocessors / rate,
+    candidates[i] = {2 * (size + tile_half * (t.rows + t.columns)) * multiprocessors / rate,
                      1.0 * row_blocks(k.rows, t) * blocks(k.out, t.columns) * k.count};
   }
 
@@ -67,7 +73,7 @@ Seconds gpu_time(const Device& d, const Gemm& k, double l2_hit_share) {
   const double chord = std::exp2(f.wave_softness) - 1;
   double best = std::numeric_limits<double>::infinity();
   for (const int split : kSplits) {
-    if (split > 1 && !splits_inputs(f.tiles)) break;
+    if (split > 1 && (scalar || !splits_inputs(f.tiles))) break;
     // A split shorter than kLeastSplitInputs costs as much as one of that length, so that more inputs are never
     // cheaper.
     const double inputs_each = split == 1 ? k.in : std::max(1.0 * k.in / split, kLeastSplitInputs);

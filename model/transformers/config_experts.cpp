@@ -279,6 +279,7 @@ void read_minimax_m2(const Reader& in, ConfigNetwork& s) {
   Experts e = read_experts(in, {.count = "num_local_experts", .intermediate = "intermediate_size", .normalise = true},
                            s.whole.hidden);
   e.score = Experts::Score::sigmoid;
+  e.router_fp32 = true;  // vLLM 0.19, models/minimax_m2.py: params_dtype of the gate
   demand_word(in, "scoring_func", "sigmoid", "only experts with sigmoid scores are modelled for this architecture");
   e.choice_bias = flag(in, "use_routing_bias", true);
   if (const auto shared = given(in, "shared_intermediate_size"); shared && shared->integer(0, kMostColumns) != 0)

@@ -253,6 +253,7 @@ struct Experts {  // a mixture-of-experts MLP
   double scale = 1;                      // factor on the chosen experts' sum
   bool weighs_inputs = false;            // the weight multiplies an expert's input, not its output (Llama 4)
   bool bias = false;                     // biases of the router and of both matrices (gpt-oss)
+  bool router_fp32 = false;              // the router multiplies in 32 bits (MiniMax-M2)
   Parallelism parallel = {};             // in a shard: how the group's devices share the experts
   ExpertRouting routing = {};            // not from config.json (inputs/expert_routing.h)
   MlpKind kind = MlpKind::gated_silu;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows with which an engine pads those of each expert.
+// What an engine makes of a layer of experts: padded rows, and a router in 32 bits.
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -8,6 +8,7 @@
 #include "model/kernels/gpu_time.h"
 #include "predict/prediction.h"
 #include "tests/core/fresh_folder.h"
+#include "tests/core/messages.h"
 #include "tests/inputs/scenario_text.h"
 
 namespace draftline {
@@ -48,6 +49,28 @@ TEST_CASE("vLLM pads the rows of experts in blocks of 8 bits, for DeepGEMM on fe
   CHECK(longer(R"("precision": "fp8-block", "tensor_parallel": 8)") == Seconds{});
   CHECK(longer(R"("precision": "fp8-block", "tensor_parallel": 8, "expert_parallel": true)") > Seconds{});
   CHECK(longer(R"("precision": "fp8", "tensor_parallel": 4)") == Seconds{});
+}
+
+TEST_CASE("the router of MiniMax-M2 multiplies in 32 bits, in vLLM by TF32 if it is told so") {
+  const auto scenario = [](const std::string& more) {
+    return R"({"device": "b200", "transformer": "minimax-m2", "tensor_parallel": 4, "precision": "fp8-block",
+               "engine": "vllm-0.19", "method": {"name": "autoregressive"}, "batch_size": 64)" +
+           more + "}";
+  };
+  const auto experts = [](const Prediction& p) { return p.breakdown.of(Phase::verify, KernelKind::experts); };
+  const Prediction full = prediction(scenario("")), tf32 = prediction(scenario(R"(, "tf32": true)"));
+  const auto s = ScenarioText(scenario("")).sweep();
+  const Device& d = *s->scenario().devices.front();
+  // 62 layers, 256 experts of 3,072 inputs.
+  const Gemm narrow{64, 3072, 256, DType::bf16, DType::bf16, false},
+      wide{64, 3072, 256, DType::fp32, DType::fp32, false};
+  const Seconds longer = gpu_time(d, wide) - gpu_time(d, narrow);
+  CHECK(longer > Seconds{10e-6});
+  CHECK((experts(full) - experts(tf32)).value == Approx(62 * longer.value).epsilon(0.02));
+  CHECK(contains(ScenarioText(R"({"device": "b200", "transformer": "minimax-m2", "engine": "sglang",
+                                  "method": {"name": "autoregressive"}, "tf32": true})")
+                     .mistakes(),
+                 "#/tf32: is an option of vLLM"));
 }
 
 }  // namespace draftline
