@@ -7,6 +7,7 @@
 #include "core/quantity_text.h"
 #include "inputs/axes.h"
 #include "methods/table.h"
+#include "model/devices/library_fits.h"
 #include "model/engines/engine_fields.h"
 
 namespace draftline {
@@ -15,17 +16,20 @@ namespace {
 
 constexpr std::string_view kEager = "enforce_eager", kGraphMode = "cudagraph_mode", kAsync = "async_scheduling",
                            kNoOverlap = "disable_overlap_schedule", kLargestGraph = "max_cudagraph_capture_size",
-                           kEagerDrafter = "eager_drafter", kTf32 = "tf32";
+                           kEagerDrafter = "eager_drafter", kTf32 = "tf32", kMoeBackend = "moe_backend";
+
+constexpr std::string_view kTriton = "triton";
 
 struct Word {
   std::string_view key, family, title;
 };
-constexpr std::array<Word, 7> kWords{{{kEager, "vllm", "vLLM"},
+constexpr std::array<Word, 8> kWords{{{kEager, "vllm", "vLLM"},
                                       {kEagerDrafter, "vllm", "vLLM"},
                                       {kGraphMode, "vllm", "vLLM"},
                                       {kLargestGraph, "vllm", "vLLM"},
                                       {kAsync, "vllm", "vLLM"},
                                       {kTf32, "vllm", "vLLM"},
+                                      {kMoeBackend, "vllm", "vLLM"},
                                       {kNoOverlap, "sglang", "SGLang"}}};
 
 ModeFacts facts_of(const MethodSpec& m, const Engine& e, const TransformerShape& target) {
@@ -60,6 +64,13 @@ void refuse_overlap(const Reader& in, const Scenario& s) {
               (m.spec.is_plain() ? "" : " with " + std::string(m.spec.name())) + ": leave the option out");
       return;
     }
+}
+
+// The library of the experts; empty: the engine chooses.
+std::string read_moe_backend(const Reader& in) {
+  if (in.text() == "auto") return {};
+  if (in.text() != kTriton) in.fail("must be auto or triton: the experts of other backends have no times of their own");
+  return std::string(kTriton);
 }
 
 using Engines = std::vector<std::shared_ptr<const Engine>>;
@@ -110,6 +121,15 @@ void read_server_options(const Reader& scenario, Scenario& s) {
         in->fail("\"enforce_eager\" turns graphs off: leave one of them out");
       continue;
     }
+    if (word.key == kMoeBackend) {
+      multiply(s.engines, alternatives<std::string>(*in, [](const Reader& r) { return read_moe_backend(r); }),
+               [](Engine& with, const std::string& library) { with.options.moe_backend = library; });
+      if (std::ranges::all_of(s.engines, [](const auto& e) { return !e || e->options.moe_backend.empty(); })) continue;
+      for (const auto& d : s.devices)
+        if (d && !has_expert_fits(*d, kTriton))
+          in->note(d->name + " was not measured with these experts: its own are used");
+      continue;
+    }
     multiply(s.engines, alternatives<char>(*in, flag), [&](Engine& with, char on) {
       if (word.key == kEager) with.options.enforce_eager = on != 0;
       else if (word.key == kEagerDrafter) with.options.eager_drafter = on != 0;
@@ -134,6 +154,7 @@ std::string options_text(const Engine& e) {
   if (o.enforce_eager) all += ", " + std::string(kEager);
   if (o.eager_drafter) all += ", " + std::string(kEagerDrafter);
   if (o.tf32) all += ", " + std::string(kTf32);
+  if (!o.moe_backend.empty()) all += ", experts of " + o.moe_backend;
   if (o.cudagraph_mode) all += ", " + std::string(text(*o.cudagraph_mode));
   if (o.largest_graph) all += ", graphs up to " + std::to_string(*o.largest_graph);
   if (o.overlap && e.family == "sglang") all += *o.overlap ? ", overlap schedule" : ", " + std::string(kNoOverlap);
@@ -149,6 +170,7 @@ std::vector<ServerOption> server_options(const Engine& e, const TransformerShape
     if (e.family != word.family) continue;
     if (word.key == kEager) all.push_back({word.key, e.options.enforce_eager});
     if (word.key == kEagerDrafter && e.options.eager_drafter) all.push_back({word.key, true});
+    if (word.key == kMoeBackend && !e.options.moe_backend.empty()) all.push_back({word.key, kTriton});
     if (word.key == kTf32 && e.options.tf32) all.push_back({word.key, true});
     if (word.key == kGraphMode) all.push_back({word.key, text(captured_by(e, plain))});
     if (word.key == kLargestGraph && e.options.largest_graph) all.push_back({word.key, 1.0 * *e.options.largest_graph});

@@ -12,10 +12,13 @@ static std::vector<std::vector<std::shared_ptr<const Device>>> devices_by_engine
   std::vector<std::vector<std::shared_ptr<const Device>>> all;
   for (const auto& engine : s.engines) {
     std::vector<std::shared_ptr<const Device>>& here = all.emplace_back();
-    for (const auto& device : s.devices)
-      here.push_back(has_library_fits(*device, engine->kernels)
-                         ? std::make_shared<const Device>(with_library_fits(*device, engine->kernels))
-                         : device);
+    for (const auto& device : s.devices) {
+      const std::string& backend = engine->options.moe_backend;
+      const bool own = has_library_fits(*device, engine->kernels), experts = has_expert_fits(*device, backend);
+      Device priced = experts ? with_expert_fits(*device, backend) : *device;
+      if (own) priced = with_library_fits(std::move(priced), engine->kernels);
+      here.push_back(own || experts ? std::make_shared<const Device>(std::move(priced)) : device);
+    }
   }
   return all;
 }

@@ -55,6 +55,11 @@ std::string take_prefixes(Launched& l, const std::string&) {
   l.scheduler["prefix_caching"] = on;
   return "scheduler/prefix_caching";
 }
+std::string take_moe_backend(Launched& l, const std::string& v) {
+  if (v != "auto" && v != "triton") return "no key: its experts have no times of their own";
+  l.keys["moe_backend"] = v;
+  return "moe_backend";
+}
 std::string take_eager(Launched& l, const std::string&) {
   l.keys["enforce_eager"] = true;
   return "enforce_eager";
@@ -96,6 +101,7 @@ constexpr auto kFlags = std::to_array<LaunchFlag>({
     used_switch("--no-async-scheduling", take_async<false>),
     used("--compilation-config -O -cc", take_compilation),
     used("--max-cudagraph-capture-size", take_largest_graph),
+    used("--moe-backend", take_moe_backend),
     used("--speculative-config -sc", take_speculation),
     costs_nothing(
         "--host --port --api-key --uds --root-path --served-model-name --revision --tokenizer --tokenizer-mode "
@@ -113,8 +119,7 @@ constexpr auto kFlags = std::to_array<LaunchFlag>({
     left_out("--max-loras --max-lora-rank --lora-modules", "adapters are not modelled: each step costs more"),
     left_out_switch("--enable-lora", "adapters are not modelled: each step costs more"),
     left_out("--kv-transfer-config", "prompts on other servers are \"disaggregation\""),
-    left_out("--attention-backend --all2all-backend --moe-backend",
-             "the engine's profile and the device choose kernels"),
+    left_out("--attention-backend --all2all-backend", "the engine's profile and the device choose kernels"),
     left_out("--decode-context-parallel-size -dcp --prefill-context-parallel-size", "is not modelled"),
     left_out("--data-parallel-size-local --data-parallel-rank --nnodes --node-rank --master-addr --master-port -n -r",
              "links between nodes are not modelled: all devices are of one node"),

@@ -59,6 +59,7 @@ Keys server_options() {
   return {
       optional("enforce_eager", alternatives(boolean()), "vLLM: true: no CUDA graphs"),
       optional("eager_drafter", alternatives(boolean()), "vLLM: true: the drafter has no CUDA graphs"),
+      optional("moe_backend", alternatives(word({"auto", "triton"})), "vLLM: library of the experts"),
       optional("tf32", alternatives(boolean()), "vLLM: true: products in 32 bits take TF32"),
       optional("max_cudagraph_capture_size", alternatives(positive_int(1 << 16)),
                "vLLM: the largest number of rows of a graph"),

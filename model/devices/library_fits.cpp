@@ -49,4 +49,21 @@ Device with_library_fits(Device d, std::string_view library) {
   return d;
 }
 
+bool has_expert_fits(const Device& d, std::string_view library) {
+  const auto* gpu = std::get_if<GpuModel>(&d.model);
+  if (gpu == nullptr || library.empty()) return false;
+  const LibraryFits fits = fits_of(*gpu, library);
+  return fits.experts ||
+         std::ranges::any_of(kNarrowFormats, [&](NarrowFormat f) { return fits.narrow_experts[f].has_value(); });
+}
+
+Device with_expert_fits(Device d, std::string_view library) {
+  if (!has_expert_fits(d, library)) return d;
+  GpuModel& gpu = d.gpu();
+  const LibraryFits fits = fits_of(gpu, library);
+  replace(gpu.experts, fits.experts);
+  for (const NarrowFormat format : kNarrowFormats) replace(gpu.narrow_experts[format], fits.narrow_experts[format]);
+  return d;
+}
+
 }  // namespace draftline

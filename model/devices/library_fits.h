@@ -16,4 +16,9 @@ bool has_library_fits(const Device&, std::string_view library);
 // a library for which the device has none, such weights have no fit. The device itself for an empty name and a CPU.
 Device with_library_fits(Device, std::string_view library);
 
+// The device with the fits of a library's experts in place of its own, as far as it has them. The device itself for an
+// empty name and a CPU.
+bool has_expert_fits(const Device&, std::string_view library);
+Device with_expert_fits(Device, std::string_view library);
+
 }  // namespace draftline

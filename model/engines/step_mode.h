@@ -50,6 +50,7 @@ struct ModeOptions {
   bool enforce_eager = false;
   bool eager_drafter = false;  // vLLM: enforce_eager of --speculative-config, or a drafter that is not compiled
   bool tf32 = false;           // vLLM: products in 32 bits take TF32 (VLLM_FLOAT32_MATMUL_PRECISION)
+  std::string moe_backend;     // vLLM: library of the experts (model/devices/library_fits.h); empty: the device's own
   std::optional<CudagraphMode> cudagraph_mode;
   std::optional<bool> overlap;       // vLLM: async_scheduling; SGLang: not disable_overlap_schedule
   bool lengths_by_batch = false;     // the draft length changes with the batch

@@ -181,7 +181,7 @@ EXAMPLES = [
     {"method": {"name": "draft_model", "draft": "llama-3.2-1b", "draft_length": 4, "acceptance": {"rate": 0.8},
                 "drafter_device": {"device": "l40s", "latency": "50 us", "engine": "vllm", "bandwidth": "10 GB/s"}},
      "cached_prompt_tokens": 100, "cudagraph_mode": ["NONE", "FULL"], "max_cudagraph_capture_size": [512, 1024],
-     "async_scheduling": False, "eager_drafter": [True, False], "tf32": True},
+     "async_scheduling": False, "eager_drafter": [True, False], "tf32": True, "moe_backend": ["auto", "triton"]},
     {"method": {"name": "draft_model", "draft": {**SHAPES, "layers": [2, 4]}, "draft_length": 4, "shard_draft": False,
                 **LONG},
      "shared_prefix": {"tokens": 100, "groups": 2}, "batch_size": [1, 8], "prompt_tokens": 512,

@@ -60,7 +60,7 @@ class ServedRows(unittest.TestCase):
     def test_options_are_those_of_the_script_at_the_time(self):
         march, april = (inferencex.options(row("vllm", "MiniMax-M2.5", "b200_sxm", date), 4)
                         for date in ("2026-03-27", "2026-04-08"))
-        self.assertEqual(march, {"expert_parallel": True})
+        self.assertEqual(march, {"expert_parallel": True, "moe_backend": "triton"})
         self.assertEqual(april["max_cudagraph_capture_size"], 2048)
         waits = [inferencex.options(row("trtllm", "Llama-3.1-70B", "b200_sxm", "2025-10-11", tp, osl=osl), 4)
                  ["scheduler"] for tp, osl in ((4, 1024), (8, 1024), (4, 8192))]

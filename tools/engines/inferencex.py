@@ -32,8 +32,8 @@ def vllm(row, network, tokens, sequences):
             return {"expert_parallel": True}
         if row["system"] == "h100_sxm":  # minimaxm2.5_fp8_h100.sh
             return {"cudagraph_mode": "PIECEWISE", "scheduler": {"max_num_seqs": 256}}
-        if row["system"] == "b200_sxm" and date(row) < "2026-04-03":  # bddbf40; before as on the H200
-            return {"expert_parallel": True}
+        if row["system"] == "b200_sxm" and date(row) < "2026-04-03":  # bddbf40; before with Triton's experts
+            return {"expert_parallel": True, "moe_backend": "triton"}
         return dict(wide, tf32=True) if date(row) >= "2026-04-21" else wide  # 41ed82d, 13962fc
     if network.startswith("Kimi"):  # kimik2.5_fp4_b200.sh, 6c3aceb; kimik2.5_int4_b200.sh, kimik2.5_int4_h200.sh
         if row["gemm_quant_mode"] == "nvfp4" and row["system"] == "b200_sxm" and date(row) >= "2026-04-20":

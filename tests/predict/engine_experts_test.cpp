@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text_file.h"
+#include "model/devices/library_fits.h"
 #include "model/kernels/gpu_time.h"
 #include "predict/prediction.h"
 #include "tests/core/fresh_folder.h"
@@ -71,6 +72,32 @@ TEST_CASE("the router of MiniMax-M2 multiplies in 32 bits, in vLLM by TF32 if it
                                   "method": {"name": "autoregressive"}, "tf32": true})")
                      .mistakes(),
                  "#/tf32: is an option of vLLM"));
+}
+
+TEST_CASE("the library of the experts: Triton's on a B200, and each card's own where it was not measured") {
+  const auto scenario = [](const std::string& device, const std::string& backend) {
+    return R"({"device": ")" + device +
+           R"(", "transformer": "minimax-m2", "tensor_parallel": 4, "precision": "fp8-block",
+               "engine": "vllm-0.19", "method": {"name": "autoregressive"}, "batch_size": 16, "moe_backend": )" +
+           backend + "}";
+  };
+  const auto experts = [&](const std::string& device, const std::string& backend) {
+    return prediction(scenario(device, backend)).breakdown.of(Phase::verify, KernelKind::experts);
+  };
+  const auto s = ScenarioText(scenario("b200", R"("auto")")).sweep();
+  const Device& d = *s->scenario().devices.front();
+  const ExpertMlp k{.rows = 16,
+                    .hidden = 3072,
+                    .intermediate = 384,
+                    .experts = 256,
+                    .per_token = 8,
+                    .weights = DType::fp8,
+                    .activations = DType::fp8,
+                    .scaling = Scaling::blocks};
+  CHECK((experts("b200", R"("triton")") - experts("b200", R"("auto")")).value ==
+        Approx(62 * (gpu_time(with_expert_fits(d, "triton"), k) - gpu_time(d, k)).value).epsilon(0.1));
+  CHECK(experts("h200", R"("triton")") == experts("h200", R"("auto")"));
+  CHECK(contains(ScenarioText(scenario("b200", R"("cutlass")")).mistakes(), "#/moe_backend: must be auto or triton"));
 }
 
 }  // namespace draftline
