@@ -103,6 +103,7 @@ TEST_CASE("flags that make prompts wait, and the largest graph, have keys") {
   CHECK(scenario_of("vllm serve Qwen/Qwen3-8B -sc '{\"method\": \"eagle3\", \"model\": \"acme/e\", "
                     "\"num_speculative_tokens\": 2, \"enforce_eager\": true}'")
             .at("eager_drafter") == true);
+  CHECK(scenario_of("vllm serve Qwen/Qwen3-8B --moe-backend triton").at("moe_backend") == "triton");
   CHECK(scenario_of("vllm serve Qwen/Qwen3-8B --max-cudagraph-capture-size 0").at("cudagraph_mode") == "NONE");
   CHECK_FALSE(scenario_of("vllm serve Qwen/Qwen3-8B -cc '{\"max_cudagraph_capture_size\": null}'")
                   .contains("max_cudagraph_capture_size"));
