@@ -207,12 +207,20 @@ std::optional<DraftCounts> Acceptance::counts_of_mean(const BuiltMethod& m) cons
 std::optional<Acceptance::UsualHits> Acceptance::usual_hits(const BuiltMethod& m) const {
   const int drafts = m.method.drafts_of_hit();
   if (!options_.misses || options_.hit_share || !given() || trace() != nullptr || drafts == 0) return std::nullopt;
-  const auto length = mean_length(m);
+  const auto length = mean_length_of_hits(m, 0);
   const auto* tokens = std::get_if<double>(&length);
   if (tokens == nullptr || *tokens > 1 + drafts) return std::nullopt;
-  const auto share = [&](double product) { return LookUpMisses::hit_share(product, *tokens, drafts); };
+  const bool of_hits = std::holds_alternative<AcceptedShare>(form_);  // nothing is drafted in the other steps
+  const auto share = [&](double product) {
+    return LookUpMisses::hit_share(product, of_hits ? LookUpMisses::of_all(product, *tokens) : *tokens, drafts);
+  };
   return UsualHits{share(options_.misses->product),
                    {share(options_.misses->range.high), share(options_.misses->range.low)}};
+}
+
+double Acceptance::share_of_form(const BuiltMethod& m) const {
+  if (options_.hit_share) return *options_.hit_share;
+  return std::holds_alternative<AcceptedShare>(form_) ? usual_hits(m).value_or(UsualHits{}).share : 1;
 }
 
 DraftCounts Acceptance::draft_counts(const BuiltMethod& m) const {
@@ -286,7 +294,7 @@ Length Acceptance::mean_length(const BuiltMethod& m, double context) const {
   const Length of_hits = mean_length_of_hits(m, context);
   const auto* tokens = std::get_if<double>(&of_hits);
   if (tokens == nullptr || trace() != nullptr) return of_hits;  // a trace holds the steps without a hit already
-  return 1 + hit_share() * (*tokens - 1);
+  return 1 + share_of_form(m) * (*tokens - 1);
 }
 
 Length Acceptance::mean_length_of_hits(const BuiltMethod& m, double context) const {
@@ -338,7 +346,7 @@ std::vector<double> Acceptance::rates_of_steps(const BuiltMethod& m, double cont
             [&](const AcceptanceTable& t) { return t.rates(context, depth); },
             [](const auto&) { return std::vector<double>(); }},
       form_);
-  if (!rates.empty()) rates.front() *= hit_share();  // without a hit no draft is accepted
+  if (!rates.empty()) rates.front() *= share_of_form(m);  // without a hit no draft is accepted
   return rates;
 }
 

@@ -111,6 +111,9 @@ class Acceptance {
     Interval range = {};
   };
   std::optional<UsualHits> usual_hits(const BuiltMethod&) const;
+  // The share of a sequence's steps that the form describes: with a hit share those with drafts, and so for a look-up's
+  // accepted share, since it counts drafted tokens.
+  double share_of_form(const BuiltMethod&) const;
   // A sentence on why draft_counts() has the most drafts in every step although the method makes fewer in some, or
   // has usual_hits(); none: the number is known.
   std::optional<std::string> unknown_drafts(const BuiltMethod&) const;

@@ -2,6 +2,7 @@
 #include "inputs/usual_acceptance.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "model/acceptance/request_acceptance.h"
 
@@ -32,6 +33,11 @@ static LookUpMisses read_misses(const Reader& in) {
 double LookUpMisses::hit_share(double product, double tokens, int drafts) {
   const double least = (tokens - 1) / drafts;  // with all drafts of a hit accepted
   return std::clamp(std::max(1 - product / tokens, least), 0.0, 1.0);
+}
+
+// L = 1 + (1 - product / L) (tokens - 1), the larger solution.
+double LookUpMisses::of_all(double product, double tokens) {
+  return (tokens + std::sqrt(tokens * tokens - 4 * product * (tokens - 1))) / 2;
 }
 
 double UsualAcceptance::correlation_of(std::string_view method) const {

@@ -18,6 +18,8 @@ struct LookUpMisses {
   Interval range = {};  // of single traces
   // The share of steps with a draft, at a mean of `tokens` per step, with at most `drafts`.
   static double hit_share(double product, double tokens, int drafts);
+  // The mean of all steps, if steps with a draft emit a mean of `tokens`.
+  static double of_all(double product, double tokens);
 };
 
 struct UsualAcceptance {

@@ -57,6 +57,14 @@ TEST_CASE("without a hit share a look-up drafter finds drafts as often as the sh
   };
   CHECK(adds(same.interval->step_time.high, usual.interval->step_time.high, many));
   CHECK(adds(same.interval->step_time.low, usual.interval->step_time.low, few));
+  // An accepted share is one of drafted tokens, so that it says nothing of the other steps.
+  const Prediction drafted = at(R"({"accepted_share": 0.3})");
+  const double hits = 1 - misses.product / drafted.acceptance_length;
+  CHECK(drafted.acceptance_length == Approx(1 + hits * 0.3 * 5));
+  CHECK(drafted.step_time.value ==
+        Approx(at(R"({"accepted_share": 0.3, "hit_share": )" + std::to_string(hits) + "}").step_time.value)
+            .epsilon(1e-5));
+  CHECK(at(R"({"accepted_share": 0})").acceptance_length == 1);
   // All drafts of a hit are accepted at the least share.
   CHECK(at(R"({"rate": 1})").step_time == at(R"({"rate": 1, "hit_share": 1})").step_time);
 }
