@@ -86,8 +86,8 @@ TEST_CASE("an unknown name of a trace is a mistake that names the nearest one an
   CHECK(mistake("reference/prompt_lookup/cod") == said("reference/prompt_lookup/cod") + meant + all);
   CHECK(mistake("prompt_lookup/code") == said("prompt_lookup/code") + meant + all);
   CHECK(mistake("code") == said("code") +
-                               "; did you mean \"reference/clover/code\" or \"reference/draft_model/code\" or "
-                               "\"reference/eagle1/code\"?" +
+                               "; did you mean \"reference/clover/code\" or \"reference/dflash/code\" or "
+                               "\"reference/draft_model/code\"?" +
                                all);
   CHECK(mistake("abacus.gz") == said("abacus.gz") + all);
   CHECK(mistake("") == "#/method/acceptance/trace: must be the name of a file or of a trace");
