@@ -10,3 +10,8 @@ def options(row, sequences):
     if row["mode"] != "agg" or row["backend"] == "sglang":
         return {}
     return {"scheduler": {"max_num_batched_tokens": sequences + int(row["isl"]) + 1500, "max_num_seqs": sequences}}
+
+
+def fp8_cache(row):
+    """Whether the servers keep keys and values in 8 bits: wherever they multiply in 8 or 4 bits (sdk/task.py)."""
+    return row["gemm_quant_mode"] not in ("", "int4_wo")

@@ -76,15 +76,15 @@ def layers(row, network):
     if weights == "fp8" and network.startswith("llama"):  # ModelOpt's checkpoints
         return {"weights": "fp8-static"}
     if network.startswith("deepseek") or weights == "fp8" and (
-            experts == "fp8_block" or network.startswith(("minimax", "glm", "qwen3-235b", "qwen3.5"))):
+            experts == "fp8_block" or network.startswith(("minimax", "glm", "qwen3"))):
         return {"weights": "fp8-block"}
     return {"weights": weights}
 
 
 def precision(row, network):
     formats = layers(row, network)
-    if network.startswith("llama") and formats["weights"] != "bf16" or (
-            of_inferencex(row) and inferencex.fp8_cache(row, network)):
+    fp8_cache = inferencex.fp8_cache(row, network) if of_inferencex(row) else aiconfigurator.fp8_cache(row)
+    if fp8_cache or network.startswith("llama") and formats["weights"] != "bf16":
         formats["kv_cache"] = "fp8"
     return formats or "auto"
 
