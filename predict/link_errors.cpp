@@ -23,9 +23,11 @@ std::string why_unknown(const Setup& s, int ranks, const std::vector<const LinkT
 
 void set_link_errors(KnownErrors& errors, const Setup& s) {
   const int ranks = std::max(2, s.parallel.devices);  // a drafter may have a device of its own
+  const auto row = row_of_fused_all_reduce(s);
+  const EngineLinks links = row ? s.engine->links.with_fused(*row) : s.engine->links;
   std::vector<const LinkTable*> tables;
   for (const Collective c : collectives_of(s)) {
-    const auto more = tables_of_calls(s.device->links, s.engine->links, c, ranks);
+    const auto more = tables_of_calls(s.device->links, links, c, ranks);
     tables.insert(tables.end(), more.begin(), more.end());
   }
   if (tables.empty()) return;

@@ -25,6 +25,8 @@ class Pricer {
 
   // A device with the memory bandwidth that the engine's kernels reach.
   std::shared_ptr<const Device> as_served(const std::shared_ptr<const Device>&, const Engine&);
+  // The engine as it runs the setup's network.
+  std::shared_ptr<const Engine> as_run(const Setup&);
 
  private:
   // Pointers identify the content of their objects, because an entry keeps the objects alive and they do not change.
@@ -33,6 +35,7 @@ class Pricer {
   std::map<Key, std::shared_ptr<PricedMethod>, std::less<>> methods_;
   using Served = std::tuple<std::shared_ptr<const Device>, double, std::string>;  // bandwidth share, kernels
   std::map<Served, std::shared_ptr<const Device>> served_;
+  std::map<std::pair<std::shared_ptr<const Engine>, Bytes>, std::shared_ptr<const Engine>> fused_;
 };
 
 }  // namespace draftline

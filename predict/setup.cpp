@@ -12,6 +12,14 @@ AttentionChoice attention_of(const Setup& s) {
                           shares_keys(*s.transformer) ? AttentionForm::absorbed : AttentionForm::ordinary);
 }
 
+std::optional<Bytes> row_of_fused_all_reduce(const Setup& s) {
+  const auto& fused = s.engine->links.fused;
+  const bool apart = s.parallel.attention_replicas > 1;  // norms are between gathers then
+  if (!fused || apart || !fused->applies(s.device->links, s.parallel.devices, s.transformer->architecture))
+    return std::nullopt;
+  return bytes_of(s.precision.activations, s.transformer->hidden);
+}
+
 std::optional<std::string> refuses_sharing(const Device& d, const TransformerShape& network, const Parallelism& p) {
   if (p == Parallelism{}) return std::nullopt;
   if (p.devices > 1 && !d.links.connects(p.devices))

@@ -29,6 +29,8 @@ std::shared_ptr<const T> outliving(const T& object) {
   return {std::shared_ptr<const T>(), &object};
 }
 AttentionChoice attention_of(const Setup&);  // none on a CPU
+// The size of a row of an all-reduce's message where the engine's fused all-reduce applies; none elsewhere.
+std::optional<Bytes> row_of_fused_all_reduce(const Setup&);
 
 // Why these devices can't share this network: no link between them is known, or a part of the network can't be divided
 // among them. None if they can.

@@ -94,8 +94,14 @@ Json engine_links() {
   const Keys rule = row_keys(link_rule_fields()) +
                     Keys{optional("up_to", quantity<Bytes>(Zero::yes), "only for messages of at most this size")};
   const Json skew = with_profile_origin({needed("value", quantity<Seconds>(Zero::yes), "standard deviation")});
+  const Json fused = with_profile_origin(
+      {needed("architectures", list(text(false), 1), "only for these networks, as config.json names them"),
+       needed("library", text(false), "its library; it applies only if the device's file has it"),
+       needed("rank_skew", quantity<Seconds>(Zero::yes), "in place of that of other all-reduces"),
+       optional("rows", positive_int(1 << 20), "only for steps of at most so many rows")});
   return object({optional("all_reduce", with_rules(object(rule)), "the library of an all-reduce"),
-                 optional("rank_skew", skew, "how much ranks differ in reaching a collective operation")});
+                 optional("rank_skew", skew, "how much ranks differ in reaching a collective operation"),
+                 optional("fused_all_reduce", fused, "an all-reduce that adds the residual and normalises")});
 }
 
 Json attention_rules() {

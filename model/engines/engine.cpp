@@ -217,6 +217,15 @@ Engine in_mode(Engine e, const StepMode& mode) {
   return e;
 }
 
+Engine with_fused_all_reduce(Engine e, Bytes row) {
+  constexpr std::string_view kNorm = "add_rms_norm";
+  OpCost norm = e.cost_of(kNorm);
+  norm.launches = 0;
+  e.ops.insert_or_assign(std::string(kNorm), norm);
+  e.links = e.links.with_fused(row);
+  return e;
+}
+
 Engine for_prompt(const Engine& e, int rows) {
   Engine prompt = e;
   StepMode mode = e.step_mode();

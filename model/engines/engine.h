@@ -103,6 +103,10 @@ bool is_captured(const Engine&, int sequences, int rows);  // whether a graph is
 StepMode mode_of(const Engine&, const ModeFacts&);
 Engine in_mode(Engine, const StepMode&);
 
+// The engine for a network whose all-reduces are fused with norms, which then need no launch of their own
+// (links.fused). `row`: of a message.
+Engine with_fused_all_reduce(Engine, Bytes row);
+
 // The engine for a step with prompts that has `rows` rows.
 Engine for_prompt(const Engine&, int rows);
 

@@ -36,6 +36,20 @@ bool LinkRule::holds(const Links& links, int n, Bytes message) const {
          (!switched || links.switched) && has_capability(compute_capability, links.compute_capability);
 }
 
+bool FusedAllReduce::applies(const Links& links, int ranks, std::string_view architecture) const {
+  return ranks > 1 && std::ranges::find(architectures, architecture) != architectures.end() &&
+         links.find(library, Collective::all_reduce, ranks) != nullptr;
+}
+
+EngineLinks EngineLinks::with_fused(Bytes row) const {
+  LinkRule rule;
+  rule.library = fused->library;
+  if (fused->rows) rule.below = (*fused->rows + 1) * row;
+  EngineLinks links{all_reduce, fused->rank_skew, {}};
+  links.all_reduce.insert(links.all_reduce.begin(), rule);
+  return links;
+}
+
 Seconds collective_time(const Links& links, const EngineLinks& engine, const CollectiveCall& call,
                         const std::string& device) {
   if (call.ranks <= 1) return {};
@@ -80,6 +94,14 @@ EngineLinks read_engine_links(const Reader& in, std::vector<std::string>& guesse
   if (const auto skew = in.find("rank_skew")) {
     links.rank_skew = skew->at("value").quantity<Seconds>(0.0);
     note(*skew, "rank_skew");
+  }
+  if (const auto fused = in.find("fused_all_reduce")) {
+    FusedAllReduce& all = links.fused.emplace();
+    for (const Reader& name : fused->at("architectures").items()) all.architectures.push_back(name.text());
+    all.library = fused->at("library").text();
+    all.rank_skew = fused->at("rank_skew").quantity<Seconds>(0.0);
+    if (const auto rows = fused->find("rows")) all.rows = rows->integer(1, 1 << 20);
+    note(*fused, "fused_all_reduce");
   }
   in.done();
   return links;

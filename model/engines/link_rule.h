@@ -5,6 +5,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/devices/link.h"
@@ -22,11 +23,24 @@ struct LinkRule {
   bool holds(const Links&, int ranks, Bytes message) const;
 };
 
+// An all-reduce whose kernel also adds the residual and normalises. Engines list the architectures that have it.
+struct FusedAllReduce {
+  std::vector<std::string> architectures;  // of config.json
+  std::string library;
+  Seconds rank_skew;
+  std::optional<int> rows;  // of a step at most; none: any number
+
+  bool applies(const Links&, int ranks, std::string_view architecture) const;  // false without a table of the library
+};
+
 struct EngineLinks {
   std::vector<LinkRule> all_reduce;  // the first that applies and whose library has a table is used
   // Ranks reach a collective operation at different times, and it waits for the last rank. Arrival times are assumed to
   // be normally distributed with this standard deviation. Probes call back to back and do not measure it.
   Seconds rank_skew;
+  std::optional<FusedAllReduce> fused;  // takes the place of both where it applies
+
+  EngineLinks with_fused(Bytes row) const;  // as where `fused` applies, to messages with rows of this size
 };
 
 // The time of one call among `ranks` devices, with the wait for the last of them (expected_largest); 0 on one device.

@@ -331,7 +331,9 @@ def valid_files(sources):
     guessed = dict(valid["engine"][-1][1])
     guessed["scheduler"] = {"prompts": "mixed", "kind": "guess", "because": "as others"}
     guessed["step_error"] = guessed["prompt_error"] = {"low": 0.9, "high": 1.2, "kind": "guess", "because": "as others"}
-    valid["engine"].append(("an engine whose scheduler and errors are guesses", guessed))
+    guessed["links"] = {"fused_all_reduce": {"architectures": ["A"], "library": "nccl", "rank_skew": "1 us",
+                                             "rows": 2048, "kind": "guess", "because": "as others"}}
+    valid["engine"].append(("an engine whose scheduler, errors and fused all-reduces are guesses", guessed))
     valid["acceptance"] = [(f"acceptance {i}", one) for i, one in enumerate(ACCEPTANCES)]
     return valid
 

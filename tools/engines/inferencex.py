@@ -82,20 +82,49 @@ def tensorrt_llm(row, network, tokens, sequences):
 
 
 @functools.cache
-def _separate():
-    with Path(__file__).with_name("inferencex_servers.csv").open(newline="") as file:
+def _table(name):
+    with Path(__file__).with_name(name).open(newline="") as file:
         return list(csv.DictReader(file))
+
+
+def _asked(row):
+    return {"network": row["model_path"].split("/")[-1], "backend": row["backend"],
+            "system": row["system"].split("_")[0], "format": row["gemm_quant_mode"], "prompt": row["isl"],
+            "output": row["osl"]}
+
+
+def has_mtp(row):
+    """Whether the server of a row drafted: before May 2026 only qwen3.5-fp8-b200-sglang-mtp had four B200s whose
+    experts are not in parallel."""
+    return (row["model_path"].endswith("Qwen3.5-397B-A17B") and row["system"] == "b200_sxm"
+            and (row["gemm_quant_mode"], row["tp_size"], row["moe_ep_size"]) == ("fp8", "4", "1"))
+
+
+def division(row, devices, groups, experts, sequences):
+    """How the server of a row divides its network: devices, groups of attention, groups of experts.
+
+    Rows of a server with "tp: 4, ep: 4" may give 16 devices, the product, or four groups of attention; rows of 2025 give
+    neither. The configurations (configs/nvidia-master.yaml, November 2025 to April 2026, plain decoding) have them."""
+    several = [round(n ** 0.5) for n in (devices,) if experts > 1 and n == experts ** 2]
+    if row["backend"] == "vllm" and groups > 1 and experts == devices:
+        several = [devices // groups]
+    for found in _table("inferencex_divisions.csv"):
+        if (_asked(row).items() <= found.items() and int(found["devices"]) in (devices, *several)
+                and int(found["least"]) <= sequences <= int(found["most"])
+                and found["from"] <= date(row) <= found["until"]):
+            return int(found["devices"]), int(found["attention"]), int(found["experts"])
+    if several:
+        return several[0], several[0] if groups > 1 and row["backend"] != "vllm" else 1, several[0]
+    return devices, groups, experts
 
 
 def separate_servers(row, sequences):
     """A row that lacks numbers of servers, with those of the configuration that had so many requests at a time
     (configs/nvidia-master.yaml, October 2025 to July 2026, plain decoding); None if there is no such configuration.
     The table leaves out what a row may have had with MTP as well."""
-    asked = {"network": row["model_path"].split("/")[-1], "backend": row["backend"],
-             "system": row["system"].split("_")[0], "format": row["gemm_quant_mode"], "prompt": row["isl"],
-             "output": row["osl"], "concurrency": str(sequences), "prefill_tp": row["prefill_tp_size"],
-             "decode_tp": row["decode_tp_size"]}
-    found = [s for s in _separate() if asked.items() <= s.items()]
+    asked = dict(_asked(row), concurrency=str(sequences), prefill_tp=row["prefill_tp_size"],
+                 decode_tp=row["decode_tp_size"])
+    found = [s for s in _table("inferencex_servers.csv") if asked.items() <= s.items()]
     if not found:
         return None
     known = dict(row)

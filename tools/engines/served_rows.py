@@ -35,6 +35,7 @@ FORMATS = {"": "bf16", "fp8": "fp8", "fp8_block": "fp8-block", "nvfp4": "nvfp4",
 ENGINES = {"vllm": "vllm", "sglang": "sglang", "trtllm": "tensorrt-llm"}
 NETWORK = "50 GB/s"  # between servers, for each device: 400 Gb/s
 ASYNCHRONOUS = (0, 14)  # the first vLLM with asynchronous scheduling by default
+FUSED = (0, 5, 8)  # the first SGLang that fuses all-reduces with norms by default
 
 
 def number(text, default=1):
@@ -51,14 +52,17 @@ def engine(row):
     name = ENGINES[row["backend"]]
     if name == "tensorrt-llm":
         return "tensorrt-llm-1.0" if row["backend_version"].startswith("1.0") else "tensorrt-llm-1.2"
-    if name != "vllm":
+    if name not in ("vllm", "sglang"):
         return name
-    version = re.match(r"(\d+)\.(\d+)", row["backend_version"])
+    version = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", row["backend_version"])
+    version = tuple(int(part or 0) for part in version.groups()) if version else None
     date = re.search(r"measured=(\d{4}-\d\d)", row["silicon_data_source"])
+    of_2025 = bool(date) and date[1] < "2026-01"
+    if name == "sglang":
+        return "sglang-0.5" if (version < FUSED if version else of_2025) else "sglang-0.5.9"
     if of_inferencex(row):  # its servers have --async-scheduling
         return "vllm-0.19"
-    old = tuple(map(int, version.groups())) < ASYNCHRONOUS if version else bool(date) and date[1] < "2026-01"
-    return "vllm-0.10" if old else "vllm-0.19"
+    return "vllm-0.10" if (version < ASYNCHRONOUS if version else of_2025) else "vllm-0.19"
 
 
 def layers(row, network):
@@ -107,6 +111,10 @@ def setting(row, networks):
     scenario = {"device": DEVICES[row["system"]], "transformer": name, "engine": engine(row),
                 "precision": precision(row, NETWORKS[network]), "method": {"name": "autoregressive"}}
     devices, groups, experts = division(row, "decode_" if apart else "")
+    if not apart and of_inferencex(row):
+        if inferencex.has_mtp(row):
+            return None, "only a server with MTP was configured so"
+        devices, groups, experts = inferencex.division(row, devices, groups, experts, requests_at_a_time(row))
     if devices > 8 and not row["system"].startswith("gb"):
         return None, "several nodes"
     if devices > 1:
@@ -221,8 +229,8 @@ def main():
         tpot, ttft = predicted
         errors[label][0].append(tpot)
         errors[label][1].append(ttft)
-        table.append([label, scenario["engine"], row["tp_size"], row["attention_dp_size"], row["moe_ep_size"],
-                      concurrency, row["isl"], row["osl"], f"{tpot.measured:.3f}", f"{tpot.predicted:.3f}",
+        table.append([label, scenario["engine"], scenario.get("tensor_parallel", 1),
+                      scenario.get("data_parallel_attention", 1), scenario.get("expert_parallel", 1), concurrency, row["isl"], row["osl"], f"{tpot.measured:.3f}", f"{tpot.predicted:.3f}",
                       f"{ttft.measured:.1f}", f"{ttft.predicted:.1f}"]
                      + [f"{end:.3f}" for c in predicted for end in c.interval or ()])
         if count % 100 == 0:
@@ -245,7 +253,7 @@ def main():
     if args.out:
         with args.out.open("w", newline="") as file:
             writer = csv.writer(file)
-            writer.writerow(["group", "version", "tp", "dp", "ep", "batch", "prompt", "output", "tpot", "tpot_predicted",
+            writer.writerow(["group", "version", "devices", "dp", "ep", "batch", "prompt", "output", "tpot", "tpot_predicted",
                              "ttft", "ttft_predicted", "tpot_low", "tpot_high", "ttft_low", "ttft_high"])
             writer.writerows(table)
 

@@ -194,7 +194,9 @@ TEST_CASE("an engine's links: rules in order, the skew of its ranks; what nobody
       "all_reduce": {"kind": "default", "source": "s", "locator": "l", "rules": [
         {"library": "one_shot", "ranks": [2, 4], "below": "512 KiB", "switched": true, "compute_capability": "9.0"},
         {"library": "two_shot", "up_to": "8 MiB"}, {"library": "nccl"}]},
-      "rank_skew": {"value": "3 us", "kind": "guess", "because": "why"}})",
+      "rank_skew": {"value": "3 us", "kind": "guess", "because": "why"},
+      "fused_all_reduce": {"architectures": ["A", "B"], "library": "x", "rows": 7, "rank_skew": "1 us",
+                           "kind": "guess", "because": "why"}})",
                                          "engine.json");
   std::vector<std::string> guesses;
   const EngineLinks engine = read_engine_links(d.root(), guesses);
@@ -205,5 +207,11 @@ TEST_CASE("an engine's links: rules in order, the skew of its ranks; what nobody
   CHECK(engine.all_reduce[0].ranks == std::vector{2, 4});
   CHECK(engine.all_reduce[0].below == Bytes{512 * kKiB});
   CHECK(engine.rank_skew == us(3));
-  CHECK(guesses == std::vector<std::string>{"links/rank_skew"});
+  CHECK(guesses == std::vector<std::string>{"links/rank_skew", "links/fused_all_reduce"});
+  const EngineLinks fused = engine.with_fused(Bytes{100});
+  CHECK(fused.rank_skew == us(1));
+  REQUIRE(fused.all_reduce.size() == 4);
+  CHECK(fused.all_reduce[0].library == "x");
+  CHECK(fused.all_reduce[0].holds({}, 4, Bytes{700}));
+  CHECK_FALSE(fused.all_reduce[0].holds({}, 4, Bytes{800}));
 }
