@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 PLAIN = {"name": "autoregressive"}
-TRANSFORMERS = Path(__file__).resolve().parents[2] / "data/transformers"
+DATA = Path(__file__).resolve().parents[2] / "data"
 
 
 def mtp(drafts, **acceptance):
@@ -30,10 +30,20 @@ def eagle3(tree=None, drafts=None, **acceptance):
 def own_cache(target, window):
     """Drafts of the target over a cache of their own. As a draft network of the same weights: behind a step whose
     drafts were all accepted, the first pass has two rows per sequence (MagicDec, selfspec_benchmark.py)."""
-    network = json.loads((TRANSFORMERS / (target + ".json")).read_text())
+    network = json.loads((DATA / "transformers" / (target + ".json")).read_text())
     network = {k: v for k, v in network.items() if k != "draftline_source"}
     draft = dict(network, model_type="mistral", architectures=["MistralForCausalLM"], sliding_window=window)
     return {"name": "draft_model", "draft": draft, "shard_draft": True, "draft_length": 2}
+
+
+def magicdec():
+    """The authors' own engine, as the profile of gpt-fast's rows but for what their code says: all sums are NCCL's
+    (Engine/StreamingLLM/model.py), and each draft pass plans its attention and is launched like a plain step
+    (backend.py: speculate)."""
+    profile = json.loads((DATA / "engines/sglang-0.4.json").read_text())
+    profile.update(name="magicdec", draft_pass_exposed=profile["step"])
+    profile["links"]["all_reduce"]["rules"] = [{"library": "nccl"}]
+    return profile
 
 
 LONG = {"prompt_tokens": 8192, "output_tokens": 1024}
@@ -82,8 +92,8 @@ SETUPS = {
         method=eagle3({"eagle_topk": 4, "num_steps": 3, "num_draft_tokens": 22}, mean_length=2.92), assumed="topk",
         prompts=True),
     "magicdec_t3c_8xa100_llama31_8b_self": dict(
-        device="a100-sxm", transformer="llama-3.1-8b", engine="sglang-0.4", tensor_parallel=8, output_tokens=96,
-        method=own_cache("llama-3.1-8b", 512), gpu_memory_utilization=1.0, assumed="the profile of gpt-fast's rows"),
+        device="a100-sxm", transformer="llama-3.1-8b", engine=magicdec(), tensor_parallel=8, output_tokens=96,
+        method=own_cache("llama-3.1-8b", 512), gpu_memory_utilization=1.0, assumed="host times"),
     "q38_3090_n2": dict(device="rtx-3090", transformer="HYBRID", engine="llama.cpp", precision="q4_k_m",
                         prompt_tokens=650, output_tokens=256, method=mtp(2, mean_length=2.56), assumed="output"),
     "q38_5090_n4": dict(device="rtx-5090", transformer="HYBRID", engine="llama.cpp", precision="q4_k_m",
@@ -145,13 +155,16 @@ def anchored(program, points):
 
 
 def predict(program, scenario):
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as network:
-        for method in scenario["method"]:
-            if isinstance(method.get("draft"), dict):
-                network.write(json.dumps(method["draft"]))
-                network.flush()
-                method["draft"] = network.name
-        return run(program, scenario)
+    """A network or an engine that is given as an object has a file of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        def written(value, name):
+            if not isinstance(value, dict):
+                return value
+            (Path(folder) / name).write_text(json.dumps(value))
+            return str(Path(folder) / name)
+
+        methods = [dict(m, draft=written(m["draft"], "draft.json")) if "draft" in m else m for m in scenario["method"]]
+        return run(program, dict(scenario, method=methods, engine=written(scenario["engine"], "engine.json")))
 
 
 def run(program, scenario):
