@@ -68,23 +68,19 @@ class AcceptedRequests {
   Demand demand_;
 };
 
-// A guess: from a client's last token to its next request at the scheduler, over HTTP. The server's next step has begun
-// by then; other lengths change little (docs/explanation/simulator.md).
-constexpr Ticks kRoundTrip = 1'000'000'000;  // 1 ms
-
-// A closed loop: a client sends its next request when the last one has ended, and it arrives after the round trip. If
-// there are servers for prompts alone, they hand over to those that decode. A request or a handover in flight is
-// delivered when no busy server's clock is before its arrival.
+// A closed loop: a client sends its next request when the last one has ended. Over a front end it arrives a tick later,
+// so that the server's next step has begun. If there are servers for prompts alone, they hand over to those that
+// decode. A request or a handover in flight is delivered when no busy server's clock is before its arrival.
 class ClosedLoop {
  public:
   // `transfer`: the time to hand over a prompt of so many tokens.
   ClosedLoop(AcceptedRequests& requests, ServerPool& prefillers, ServerPool& decoders, ServingFigures& figures,
-             Ticks round_trip, std::function<Ticks(int prompt_tokens)> transfer)
+             Ticks front_end, std::function<Ticks(int prompt_tokens)> transfer)
       : requests_(requests),
         prefillers_(prefillers),
         decoders_(decoders),
         figures_(figures),
-        round_trip_(round_trip),
+        delay_(std::min<Ticks>(front_end, 1)),
         transfer_(std::move(transfer)) {
     prefillers.hand_over([this](const ServedRequest& r) {
       ServedRequest sent = r;
@@ -93,7 +89,7 @@ class ClosedLoop {
       stop_at(sent.first_token);
     });
     for (ServerPool* pool : {&prefillers, &decoders})
-      pool->on_served([this](Server&, const ServedRequest& done) { arrive(done.last_token + round_trip_); });
+      pool->on_served([this](Server&, const ServedRequest& done) { arrive(done.last_token + delay_); });
   }
 
   void serve(int concurrency) {
@@ -140,7 +136,7 @@ class ClosedLoop {
   AcceptedRequests& requests_;
   ServerPool &prefillers_, &decoders_;
   ServingFigures& figures_;
-  const Ticks round_trip_;
+  const Ticks delay_;
   const std::function<Ticks(int)> transfer_;
   Server* advancing_ = nullptr;
   std::multimap<Ticks, Request> arrivals_;    // by their times
@@ -239,7 +235,7 @@ ServingRun Fleet::simulate(const Workload& workload, std::uint64_t seed, Serving
   };
   if (workload.arrivals.kind == ArrivalProcess::Kind::closed) {
     const auto transfer = [&](int prompt) { return transfer_time(prompt); };
-    ClosedLoop(requests, prefillers, decoders, figures, std::min(to_ticks(shape_.front_end), kRoundTrip), transfer)
+    ClosedLoop(requests, prefillers, decoders, figures, to_ticks(shape_.front_end), transfer)
         .serve(workload.arrivals.concurrency);
   } else {
     std::function<bool()> enough;
