@@ -30,6 +30,7 @@ void read_scheduler(const Reader& in, ServingChoice& c) {
   } else if (const auto ratio = in.find("batch_wait_max_tokens_ratio")) {
     ratio->fail("needs \"batch_wait_timeout_iters\": without it, prompts do not wait");
   }
+  if (const auto steps = in.find("attention_dp_timeout_iters")) l.attention_dp_timeout = steps->integer(0, 1 << 16);
   if (const auto chunked = in.find("chunked_prefill")) {
     l.batching = chunked->boolean() ? Batching::continuous : Batching::prefill_first;
     c.says_batching = true;

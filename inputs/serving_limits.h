@@ -45,6 +45,7 @@ struct SchedulerLimits {
   int block_size = 16;                // tokens of a KV block; a power of two
   int receive_interval = 1;           // decode steps after which the scheduler receives the requests that arrived
   PromptWait prompt_wait = {};
+  int attention_dp_timeout = 0;           // steps that prompts wait for those of other ranks at most; 0: they do not
   bool whole_prompts = true;              // admit a prompt only if it fits the free blocks entirely
   bool prefix_caching = true;             // applies to prompts whose prefix blocks have hashes
   int prefix_block = kPrefixBlockTokens;  // tokens of a prefix block, a power of two, from the workload

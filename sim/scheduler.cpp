@@ -26,11 +26,11 @@ std::int64_t Scheduler::outstanding_tokens() const {
 
 // ---- planning
 
-const StepPlan& Scheduler::schedule(Ticks now) {
+const StepPlan& Scheduler::schedule(Ticks now, bool hold_prompts) {
   preempted_ = held_back_ = false;
   chunk_tokens_ = 0;
   receive();
-  held_back_ = anything_runs() && (received_ == 0 || waits_for_prompts());
+  held_back_ = anything_runs() && (hold_prompts || received_ == 0 || waits_for_prompts());
   for (bool planned = false; !planned;) {
     chunks_.clear();
     chunk_tokens_ = 0;
@@ -167,6 +167,13 @@ bool Scheduler::waits_for_prompts() {
   }
   waited_ = waits ? waited_ + 1 : 0;
   return waits;
+}
+
+bool Scheduler::could_admit() {
+  preempted_ = held_back_ = false;
+  chunk_tokens_ = 0;
+  receive();
+  return can_admit();
 }
 
 bool Scheduler::can_admit() {

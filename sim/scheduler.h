@@ -47,13 +47,16 @@ class Scheduler {
 
   // Plans a step that starts at `now` and allocates its KV blocks; valid until the next call. Throws InputErrors if a
   // static batch has more than 2^26 prompt tokens.
-  const StepPlan& schedule(Ticks now);
+  // `hold_prompts`: no request is admitted while others run.
+  const StepPlan& schedule(Ticks now, bool hold_prompts = false);
   // Ends the planned step, or the last of `steps` steady decode steps, at `now`: computed prompts emit their first
   // token and join the running batch. Returns the requests that leave the server, valid until the next call.
   std::span<const ServedRequest> finish_step(Ticks now, std::int64_t steps = 1);
 
   const Demand& demand() const { return demand_; }  // without its KV blocks
   bool anything_runs() const { return !running_.empty() || !prefilling_.empty(); }
+  bool decodes() const { return !running_.empty(); }
+  bool could_admit();  // a waiting request, in a step that starts now
   int waiting() const { return count(waiting_); }
   int in_flight() const { return to_int(waiting_.size() + prefilling_.size() + running_.size()); }
   std::int64_t outstanding_tokens() const;  // tokens of all requests in flight still to be computed or generated

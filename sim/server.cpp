@@ -89,11 +89,25 @@ void Server::leave(const ServedRequest& r) {
 
 // ---- steps
 
+// As TensorRT-LLM with attention_dp_config: enable_balance and timeout_iters. While all ranks decode, prompts wait
+// until each rank has one, so that no rank waits for the prompts of another.
+bool Server::hold_prompts() {
+  if (held_ >= limits_.attention_dp_timeout) return held_ = 0, false;
+  const auto with = [&](auto holds) {
+    return std::ranges::count_if(ranks_, [&](const auto& p) { return holds(p->scheduler); });
+  };
+  const auto all = std::ssize(ranks_), prompts = with([](Scheduler&s) { return s.could_admit(); });
+  const bool hold = prompts > 0 && prompts < all && with([](Scheduler& s) { return s.decodes(); }) == all;
+  held_ = hold ? held_ + 1 : 0;
+  return hold;
+}
+
 // Whether any rank has something to run.
 bool Server::plan() {
   running_.clear();
+  const bool hold = hold_prompts();
   for (const auto& p : ranks_) {
-    p->plan = &p->scheduler.schedule(now_);
+    p->plan = &p->scheduler.schedule(now_, hold);
     if (p->plan->kind != StepPlan::Kind::idle) running_.push_back(p.get());
   }
   return !running_.empty();

@@ -48,6 +48,7 @@ class Server {
   DataParallelRank& next_rank();
   void enqueue(DataParallelRank&, const Sequence&, Ticks arrival);
   bool plan();
+  bool hold_prompts();
   StepLoad mean_load() const;
   std::int64_t step(Ticks until);  // returns the number of steps
   void leave(const ServedRequest&);
@@ -61,6 +62,7 @@ class Server {
   std::vector<StepRun*> runs_;              // of running_, in that order
   Handover handover_;
   std::int64_t turn_ = 0;
+  int held_ = 0;  // steps
   Ticks now_ = 0, until_ = 0;
 };
 

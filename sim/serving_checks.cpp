@@ -25,6 +25,8 @@ void refuse_features(const Scenario& s, const Point& p, Mistakes& all) {
     else if (c.limits.receive_interval > 1) refuse(root.at("scheduler").at("scheduler_recv_interval"));
     else if (c.limits.prompt_wait.steps > 0) refuse(root.at("scheduler").at("batch_wait_timeout_iters"));
   }
+  if (!parts && c.limits.attention_dp_timeout > 0)
+    all.push_back({root.at("scheduler").at("attention_dp_timeout_iters"), "needs data_parallel_attention"});
   const char* beside = parts    ? "data_parallel_attention"
                        : stages ? "pipeline_parallel"
                        : apart  ? "disaggregation"

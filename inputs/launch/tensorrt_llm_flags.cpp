@@ -27,6 +27,9 @@ std::string take_options(Launched& l, const std::string& v) {
   if (given.value("enable_attention_dp", false)) {
     l.attention_replicas = true;
     l.replicas = l.tensor;
+    if (const auto balance = given.find("attention_dp_config"); balance != given.end() && balance->is_object())
+      if (balance->value("enable_balance", false))
+        l.scheduler["attention_dp_timeout_iters"] = balance->value("timeout_iters", 50);
   }
   constexpr const char *kSteps = "batch_wait_timeout_iters", *kShare = "batch_wait_max_tokens_ratio";
   if (given.contains(kSteps) || given.contains(kShare)) {

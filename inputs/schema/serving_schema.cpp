@@ -26,6 +26,9 @@ Json scheduler() {
                 "steps that prompts wait at most beside running sequences, as in TensorRT-LLM"),
        optional("batch_wait_max_tokens_ratio", number(0, 1),
                 "share of max_num_batched_tokens from which prompts do not wait"),
+       optional(
+           "attention_dp_timeout_iters", integer(0, 1 << 16),
+           "steps that prompts wait at most until each rank of data-parallel attention has one, as in TensorRT-LLM"),
        optional("chunked_prefill", boolean(),
                 "true: prompts join decode steps in chunks; false: in steps of their own"),
        optional("static_batching", boolean(), "a batch waits until it is full and ends with its longest sequence"),

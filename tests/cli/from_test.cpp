@@ -97,6 +97,14 @@ TEST_CASE("flags that make prompts wait, and the largest graph, have keys") {
   CHECK(scheduler("echo '{\"batch_wait_timeout_iters\": 20, \"batch_wait_max_tokens_ratio\": 0.9}' > options.yaml; "
                   "trtllm-serve Qwen/Qwen3-8B --extra_llm_api_options options.yaml") ==
         Json{{"batch_wait_timeout_iters", 20}, {"batch_wait_max_tokens_ratio", 0.9}});
+  const std::string attention = "echo '{\"enable_attention_dp\": true, \"attention_dp_config\": {\"enable_balance\": ",
+                    serve =
+                        "}}' > options.yaml; trtllm-serve deepseek-ai/DeepSeek-V3 --tp_size 8 "
+                        "--extra_llm_api_options options.yaml";
+  CHECK(scheduler(attention + "true, \"timeout_iters\": 60" + serve).at("attention_dp_timeout_iters") == 60);
+  CHECK(scheduler(attention + "true" + serve).at("attention_dp_timeout_iters") == 50);
+  const std::string off = "echo '{\"enable_attention_dp\": false, \"attention_dp_config\": {\"enable_balance\": true";
+  CHECK_FALSE(contains(from(off + serve, "--rate '6 /s'").out, "attention_dp_timeout_iters"));
   CHECK(scheduler("echo '{\"batch_wait_timeout_iters\": 20}' > options.yaml; trtllm-serve Qwen/Qwen3-8B "
                   "--extra_llm_api_options options.yaml")
             .at("batch_wait_max_tokens_ratio") == 0);

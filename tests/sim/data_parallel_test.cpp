@@ -160,10 +160,10 @@ TEST_CASE("what parts share of a step is its experts and their exchange") {
 }
 
 TEST_CASE("what is not modelled beside data-parallel attention is refused at its place") {
-  const auto why = [](const std::string& more) {
+  const auto why = [](const std::string& more, const std::string& mixture = kMixture) {
     const FreshFolder folder;
     std::ofstream(folder.path() / "s.json")
-        << kMixture << R"("method": {"name": "autoregressive"}, "workload": {"arrivals": {"process": "poisson",
+        << mixture << R"("method": {"name": "autoregressive"}, "workload": {"arrivals": {"process": "poisson",
            "rate": "1 /s"}, "requests": 10}, )"
         << more << "}";
     return mistake_of([&] { ServingSweep(folder.path() / "s.json", kData).validate(); });
@@ -171,6 +171,10 @@ TEST_CASE("what is not modelled beside data-parallel attention is refused at its
   CHECK(contains(why(R"("pipeline_parallel": 2)"), "pipeline_parallel: is not modelled with data_parallel_attention"));
   CHECK(contains(why(R"("policy": "goodput")"), "policy: is not modelled"));
   CHECK(contains(why(R"("scheduler": {"static_batching": true})"), "static_batching: is not modelled"));
+  const std::string waits = R"("scheduler": {"attention_dp_timeout_iters": 5})";
+  CHECK(why(waits) == "none");
+  CHECK(contains(why(waits, kMixture.substr(0, kMixture.find("\"data_parallel"))),
+                 "attention_dp_timeout_iters: needs data_parallel_attention"));
 }
 
 TEST_CASE("parts without requests work as long as the others, as they run their experts") {

@@ -89,6 +89,7 @@ Case random_case(std::uint64_t seed) {
   if (Rng apart(seed, "requests that wait for the scheduler"); apart.below(3) == 0) {
     c.limits.receive_interval = 1 + static_cast<int>(apart.below(12));
     c.limits.prompt_wait = {static_cast<int>(apart.below(10)), 0.1 * static_cast<double>(apart.below(11))};
+    c.limits.attention_dp_timeout = static_cast<int>(apart.below(10));
   }
   c.text = "seed " + std::to_string(seed) + ", batching " + std::to_string(static_cast<int>(c.limits.batching)) +
            ", batch " + std::to_string(c.limits.max_num_seqs) + ", blocks " + std::to_string(c.limits.kv_blocks) +

@@ -15,10 +15,12 @@ PlainCost steps_of_a_millisecond() {
   return cost;
 }
 
-// Requests of 100 and 10 tokens that arrive at these milliseconds, beside one of 200 tokens from the start.
-std::vector<ServedRequest> served(const SchedulerLimits& limits, std::vector<double> arrivals, Batching batching) {
+// Requests of 100 and 10 tokens that arrive at these milliseconds, beside one of 200 tokens on each of `ranks` from the
+// start.
+std::vector<ServedRequest> served(const SchedulerLimits& limits, std::vector<double> arrivals, Batching batching,
+                                  int ranks = 1) {
   auto trace = std::make_shared<WorkloadTrace>();
-  trace->requests.push_back({0, 100, 200, 0});
+  for (int i = 0; i < ranks; ++i) trace->requests.push_back({0, 100, 200, 0});
   for (const double at : arrivals) trace->requests.push_back({1e-3 * at, 100, 10, 0});
   Workload w = poisson(1, count(trace->requests), RecordedLength{}, RecordedLength{});
   w.arrivals.kind = ArrivalProcess::Kind::trace;
@@ -28,7 +30,9 @@ std::vector<ServedRequest> served(const SchedulerLimits& limits, std::vector<dou
   all.batching = batching;
   all.max_num_batched_tokens = 1000;
   Log log;
-  Fleet({}, all, {}, cost).run(w, 1, {}, &log);
+  FleetShape shape;
+  shape.parts = ranks;
+  Fleet(shape, all, {}, cost).run(w, 1, {}, &log);
   std::ranges::sort(log.requests, {}, [](const ServedRequest& r) { return r.request.id; });
   return log.requests;
 }
@@ -65,6 +69,22 @@ TEST_CASE("prompts wait beside running sequences for so many steps or tokens") {
   CHECK(first_token(after[4]) == Approx(34 + 1));
   // Nothing runs: there is nothing to wait for.
   CHECK(first_token(together[0]) <= 1);
+}
+
+TEST_CASE("prompts of a rank wait for those of the others, for so many steps, while all ranks decode") {
+  SchedulerLimits limits;
+  limits.attention_dp_timeout = 20;
+  const auto first = [&](std::vector<double> arrivals, int ranks, int request) {
+    return first_token(served(limits, std::move(arrivals), Batching::continuous, ranks)[at(request)]);
+  };
+  CHECK(first({}, 2, 1) <= 1);
+  CHECK(first({5.5}, 2, 2) == Approx(26 + 1));
+  for (const int request : {2, 3}) CHECK(first({5.5, 12.5}, 2, request) == Approx(13 + 1));
+  CHECK(first({5.5, 12.5}, 3, 3) == Approx(26 + 1));  // the third rank has no prompt
+  CHECK(first({5.5}, 1, 1) == Approx(6 + 1));
+  CHECK(first({300.5, 305.2}, 2, 3) == Approx(305.5 + 1));  // the other rank is idle
+  limits = {};
+  CHECK(first({5.5}, 2, 2) == Approx(6 + 1));
 }
 
 }  // namespace draftline

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """served_rows.py states rows of InferenceX with the options of their servers, and the program reads each of them."""
 import csv
+import functools
 import pathlib
 import subprocess
 import sys
@@ -84,6 +85,39 @@ class ServedRows(unittest.TestCase):
                          {"weights": "bf16", "experts": "nvfp4", "kv_cache": "fp8"})
         self.assertEqual(formats("Llama-3.1-70B", "llama-3.1-70b", "h200_sxm"),
                          {"weights": "fp8-static", "kv_cache": "fp8"})
+
+        own = dict(row("trtllm", "Qwen3-32B", "h100_sxm", "2026-03-01"),
+                   silicon_data_source="source_file=/a/h100_sxm/trtllm/1.0.0rc3/Qwen_Qwen3-32B.csv")
+        self.assertEqual(served_rows.precision(own, "qwen3-32b"), {"weights": "fp8-block", "kv_cache": "fp8"})
+        own["gemm_quant_mode"] = ""
+        self.assertEqual(served_rows.precision(own, "qwen3-32b"), {"weights": "bf16"})
+
+    def test_divisions_are_those_of_the_configuration(self):
+        def division(backend, network, date, tp, dp, ep, *, batch, quantised="fp8", system="b200_sxm"):
+            values = dict(row(backend, network, system, date, tp, quantised, osl=1024), attention_dp_size=str(dp),
+                          moe_ep_size=str(ep), batch_size=str(batch))
+            scenario, why = served_rows.setting(values, {})
+            return why or tuple(scenario.get(key, 1) for key in ("tensor_parallel", "data_parallel_attention",
+                                                                 "expert_parallel"))
+
+        qwen = "Qwen3.5-397B-A17B"
+        self.assertEqual(division("sglang", qwen, "2026-03-24", 16, 1, 4, batch=16), (4, 1, True))  # the product
+        self.assertEqual(division("sglang", qwen, "2026-03-24", 4, 1, 4, batch=16), (4, 1, True))
+        self.assertEqual(division("sglang", qwen, "2026-03-24", 8, 1, 1, batch=4), (8, 1, 1))
+        self.assertEqual(division("sglang", qwen, "2026-03-20", 4, 1, 1, batch=4),
+                         "only a server with MTP was configured so")
+        kimi = functools.partial(division, "vllm", "Kimi-K2.5", quantised="nvfp4")
+        self.assertEqual(kimi("2026-03-27", 4, 4, 16, batch=1), (4, 1, True))
+        deepseek = functools.partial(division, "trtllm", "DeepSeek-V3", quantised="nvfp4")
+        self.assertEqual(deepseek("2026-02-03", 1, 64, 8, batch=4), (8, 8, True))
+        self.assertEqual(deepseek("2025-11-02", 8, 1, 1, batch=64), (8, 1, True))  # which the row does not say
+        self.assertEqual(deepseek("2025-11-02", 8, 1, 1, batch=256), (8, 8, True))
+        self.assertEqual(deepseek("2025-11-02", 8, 1, 1, batch=8), (8, 1, 1))
+
+    def test_ranks_wait_for_prompts_with_attention_in_data_parallel(self):
+        waits = [inferencex.options(row("trtllm", "DeepSeek-V3", "b200_sxm", "2026-02-03"), 64, groups)["scheduler"]
+                 .get("attention_dp_timeout_iters") for groups in (1, 8)]
+        self.assertEqual(waits, [None, 60])
 
     def test_separate_servers_are_those_of_the_configuration(self):
         def stated(concurrency):

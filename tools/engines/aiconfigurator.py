@@ -3,7 +3,7 @@
 generator/rule_plugin/{vllm,trtllm,sglang}.rule; benchmark/bench_run.sh.j2 of 0.8 has the client)."""
 
 
-def options(row, sequences):
+def options(row, sequences, _groups=1):
     """Keys of a scenario for a row with so many requests at a time: `max_num_tokens` is the batch, the prompt and 1500.
 
     SGLang's max_prefill_tokens is the prompt and 1500, which its servers raise to the context length."""

@@ -67,17 +67,19 @@ def sglang(row, network, sequences):
     return {"scheduler": {"scheduler_recv_interval": interval, "max_num_batched_tokens": 32768, "max_num_seqs": 128}}
 
 
-def tensorrt_llm(row, network, tokens, sequences):
+def tensorrt_llm(row, network, tokens, sequences, groups):
     if network.startswith("Llama-3.1-70B"):  # 70b_{fp8,fp4}_b200_trt_docker.sh, 70b_fp8_h200_trt_slurm.sh
         scheduler = {"max_num_batched_tokens": 16384}
         if row["isl"] == row["osl"] == "1024" and int(row["tp_size"]) < 8:
             scheduler.update(batch_wait_timeout_iters=20, batch_wait_max_tokens_ratio=0.9)
         return {"scheduler": scheduler}
-    if network == "gpt-oss-120b":  # gptoss_fp4_b200_trt_slurm.sh
-        return {"scheduler": {"max_num_batched_tokens": 20000, "max_num_seqs": 512}}
+    if network == "gpt-oss-120b":  # gptoss_fp4_b200_trt_slurm.sh; 50 is the default
+        balance = {"attention_dp_timeout_iters": 50} if groups > 1 else {}
+        return {"scheduler": {"max_num_batched_tokens": 20000, "max_num_seqs": 512, **balance}}
     if network.startswith("DeepSeek"):  # dsr1_fp8_b200_trt_slurm.sh and its kin; at least 8192 from 64af5a7 on
         tokens = -(-(sequences + tokens + 64) // 64) * 64
-        return {"scheduler": {"max_num_batched_tokens": max(tokens, 8192) if warmed_up(row) else tokens}}
+        balance = {"attention_dp_timeout_iters": 60} if groups > 1 else {}
+        return {"scheduler": {"max_num_batched_tokens": max(tokens, 8192) if warmed_up(row) else tokens, **balance}}
     return {}
 
 
@@ -147,8 +149,8 @@ def fp8_cache(row, network):
     return network.startswith("qwen3.5") and weights != ""  # qwen3.5_{fp8,fp4}_b200.sh, qwen3.5_fp8_h200.sh
 
 
-def options(row, sequences):
-    """Keys of a scenario for a row with so many requests at a time."""
+def options(row, sequences, groups=1):
+    """Keys of a scenario for a row with so many requests at a time and groups of attention."""
     network, tokens = row["model_path"].split("/")[-1], int(row["isl"])
     if row["mode"] != "agg":
         return {}
@@ -156,4 +158,4 @@ def options(row, sequences):
         return vllm(row, network, tokens, sequences)
     if row["backend"] == "sglang":
         return sglang(row, network, sequences)
-    return tensorrt_llm(row, network, tokens, sequences)
+    return tensorrt_llm(row, network, tokens, sequences, groups)

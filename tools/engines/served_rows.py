@@ -160,7 +160,8 @@ def predict(program, scenario, row, concurrency):
     drawn = of_inferencex(row)
     lengths = {side: {"distribution": "uniform", "least": round(0.8 * number(row[key])), "most": number(row[key])}
                if drawn else number(row[key]) for side, key in (("prompt", "isl"), ("output", "osl"))}
-    options = (inferencex if drawn else aiconfigurator).options(row, concurrency)
+    groups = scenario.get("data_parallel_attention", 1)
+    options = (inferencex if drawn else aiconfigurator).options(row, concurrency, groups)
     body = dict(scenario, **options, workload={"arrivals": {"process": "closed", "concurrency": concurrency},
                                                "lengths": lengths, "requests": min(10 * concurrency, 4000)})
     with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False) as file:
