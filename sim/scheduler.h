@@ -45,9 +45,8 @@ class Scheduler {
   void close() { closed_ = true; }                   // no more requests will arrive: static batches may be partly full
   void set_prefill_only() { prefill_only_ = true; }  // another server decodes: sequences leave with their first token
 
-  // Plans a step that starts at `now` and allocates its KV blocks; valid until the next call. Throws InputErrors if a
-  // static batch has more than 2^26 prompt tokens.
-  // `hold_prompts`: no request is admitted while others run.
+  // Plans a step that starts at `now` and allocates its KV blocks; valid until the next call. `hold_prompts`: admits no
+  // request while others run. Throws InputErrors if a static batch has more than 2^26 prompt tokens.
   const StepPlan& schedule(Ticks now, bool hold_prompts = false);
   // Ends the planned step, or the last of `steps` steady decode steps, at `now`: computed prompts emit their first
   // token and join the running batch. Returns the requests that leave the server, valid until the next call.

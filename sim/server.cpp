@@ -96,8 +96,9 @@ bool Server::hold_prompts() {
   const auto with = [&](auto holds) {
     return std::ranges::count_if(ranks_, [&](const auto& p) { return holds(p->scheduler); });
   };
-  const auto all = std::ssize(ranks_), prompts = with([](Scheduler&s) { return s.could_admit(); });
-  const bool hold = prompts > 0 && prompts < all && with([](Scheduler& s) { return s.decodes(); }) == all;
+  const auto all = std::ssize(ranks_);
+  const auto prompts = with([](auto& s) { return s.could_admit(); });
+  const bool hold = prompts > 0 && prompts < all && with([](auto& s) { return s.decodes(); }) == all;
   held_ = hold ? held_ + 1 : 0;
   return hold;
 }

@@ -16,6 +16,13 @@ std::string take_experts(Launched& l, const std::string& v) {
   return "expert_parallel";
 }
 
+bool is_on(const Launched::Json& options, const char* key) {
+  const auto value = options.find(key);
+  if (value == options.end()) return false;
+  if (!value->is_boolean()) throw InputErrors(std::string(key) + ": must be true or false");
+  return value->get<bool>();
+}
+
 // The keys of the options file, {"speculative_config": {..}, "kv_cache_config": {"dtype": "fp8"}, ..}.
 std::string take_options(Launched& l, const std::string& v) {
   const Launched::Json given = json_value(v);
@@ -24,12 +31,12 @@ std::string take_options(Launched& l, const std::string& v) {
   if (const auto cache = given.find("kv_cache_config"); cache != given.end() && cache->is_object())
     if (const auto dtype = cache->find("dtype"); dtype != cache->end() && dtype->is_string())
       take_cache(l, dtype->get<std::string>());
-  if (given.value("enable_attention_dp", false)) {
+  if (is_on(given, "enable_attention_dp")) {
     l.attention_replicas = true;
     l.replicas = l.tensor;
     if (const auto balance = given.find("attention_dp_config"); balance != given.end() && balance->is_object())
-      if (balance->value("enable_balance", false))
-        l.scheduler["attention_dp_timeout_iters"] = balance->value("timeout_iters", 50);
+      if (is_on(*balance, "enable_balance"))
+        l.scheduler["attention_dp_timeout_iters"] = balance->value("timeout_iters", Launched::Json(50));
   }
   constexpr const char *kSteps = "batch_wait_timeout_iters", *kShare = "batch_wait_max_tokens_ratio";
   if (given.contains(kSteps) || given.contains(kShare)) {

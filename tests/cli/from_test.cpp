@@ -105,6 +105,9 @@ TEST_CASE("flags that make prompts wait, and the largest graph, have keys") {
   CHECK(scheduler(attention + "true" + serve).at("attention_dp_timeout_iters") == 50);
   const std::string off = "echo '{\"enable_attention_dp\": false, \"attention_dp_config\": {\"enable_balance\": true";
   CHECK_FALSE(contains(from(off + serve, "--rate '6 /s'").out, "attention_dp_timeout_iters"));
+  const Ran wrong = from(attention + "\"yes\"" + serve, "--rate '6 /s'");
+  CHECK(wrong.code == 2);
+  CHECK(contains(wrong.err, "enable_balance: must be true or false"));
   CHECK(scheduler("echo '{\"batch_wait_timeout_iters\": 20}' > options.yaml; trtllm-serve Qwen/Qwen3-8B "
                   "--extra_llm_api_options options.yaml")
             .at("batch_wait_max_tokens_ratio") == 0);
