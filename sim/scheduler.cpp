@@ -27,9 +27,7 @@ std::int64_t Scheduler::outstanding_tokens() const {
 // ---- planning
 
 const StepPlan& Scheduler::schedule(Ticks now, bool hold_prompts) {
-  preempted_ = held_back_ = false;
-  chunk_tokens_ = 0;
-  receive();
+  begin_planning();
   held_back_ = anything_runs() && (hold_prompts || received_ == 0 || waits_for_prompts());
   for (bool planned = false; !planned;) {
     chunks_.clear();
@@ -169,10 +167,14 @@ bool Scheduler::waits_for_prompts() {
   return waits;
 }
 
-bool Scheduler::could_admit() {
+void Scheduler::begin_planning() {
   preempted_ = held_back_ = false;
   chunk_tokens_ = 0;
   receive();
+}
+
+bool Scheduler::could_admit() {
+  begin_planning();
   return can_admit();
 }
 

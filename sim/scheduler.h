@@ -69,6 +69,7 @@ class Scheduler {
   bool plan(StepPlan::Kind, int draft_length, std::int64_t kv_blocks_in_use);
   bool plan_none();
 
+  void begin_planning();
   void receive();
   bool waits_for_prompts();
   bool can_admit();

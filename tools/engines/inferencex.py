@@ -98,26 +98,29 @@ def _asked(row):
 def has_mtp(row):
     """Whether the server of a row drafted: before May 2026 only qwen3.5-fp8-b200-sglang-mtp had four B200s whose
     experts are not in parallel."""
-    return (row["model_path"].endswith("Qwen3.5-397B-A17B") and row["system"] == "b200_sxm"
-            and (row["gemm_quant_mode"], row["tp_size"], row["moe_ep_size"]) == ("fp8", "4", "1"))
+    asked = row["system"], row["gemm_quant_mode"], row["tp_size"], row["moe_ep_size"]
+    return (row["model_path"].endswith("Qwen3.5-397B-A17B") and asked == ("b200_sxm", "fp8", "4", "1")
+            and date(row) < "2026-04-30")
 
 
 def division(row, devices, groups, experts, sequences):
     """How the server of a row divides its network: devices, groups of attention, groups of experts.
 
-    Rows of a server with "tp: 4, ep: 4" may give 16 devices, the product, or four groups of attention; rows of 2025 give
+    Rows of a server with "tp: 4, ep: 4" may give 16 devices, the product, or four groups of attention; rows of 2025 have
     neither. The configurations (configs/nvidia-master.yaml, November 2025 to April 2026, plain decoding) have them."""
-    several = [round(n ** 0.5) for n in (devices,) if experts > 1 and n == experts ** 2]
-    if row["backend"] == "vllm" and groups > 1 and experts == devices:
-        several = [devices // groups]
-    for found in _table("inferencex_divisions.csv"):
-        if (_asked(row).items() <= found.items() and int(found["devices"]) in (devices, *several)
-                and int(found["least"]) <= sequences <= int(found["most"])
-                and found["from"] <= date(row) <= found["until"]):
-            return int(found["devices"]), int(found["attention"]), int(found["experts"])
-    if several:
-        return several[0], several[0] if groups > 1 and row["backend"] != "vllm" else 1, several[0]
-    return devices, groups, experts
+    apart = groups > 1
+    if row["backend"] == "vllm" and apart and experts == devices:
+        devices //= groups
+        groups, experts = 1, devices
+    elif experts > 1 and devices == experts ** 2:
+        devices, groups = experts, experts if apart else 1
+    found = [d for d in _table("inferencex_divisions.csv")
+             if _asked(row).items() <= d.items() and int(d["devices"]) == devices
+             and int(d["least"]) <= sequences <= int(d["most"]) and d["from"] <= date(row) <= d["until"]]
+    if not found:
+        return devices, groups, experts
+    newest = max(found, key=lambda d: d["from"])
+    return devices, int(newest["attention"]), int(newest["experts"])
 
 
 def separate_servers(row, sequences):

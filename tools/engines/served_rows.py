@@ -231,7 +231,8 @@ def main():
         errors[label][0].append(tpot)
         errors[label][1].append(ttft)
         table.append([label, scenario["engine"], scenario.get("tensor_parallel", 1),
-                      scenario.get("data_parallel_attention", 1), scenario.get("expert_parallel", 1), concurrency, row["isl"], row["osl"], f"{tpot.measured:.3f}", f"{tpot.predicted:.3f}",
+                      scenario.get("data_parallel_attention", 1), scenario.get("expert_parallel", 1), concurrency,
+                      row["isl"], row["osl"], f"{tpot.measured:.3f}", f"{tpot.predicted:.3f}",
                       f"{ttft.measured:.1f}", f"{ttft.predicted:.1f}"]
                      + [f"{end:.3f}" for c in predicted for end in c.interval or ()])
         if count % 100 == 0:
@@ -254,8 +255,9 @@ def main():
     if args.out:
         with args.out.open("w", newline="") as file:
             writer = csv.writer(file)
-            writer.writerow(["group", "version", "devices", "dp", "ep", "batch", "prompt", "output", "tpot", "tpot_predicted",
-                             "ttft", "ttft_predicted", "tpot_low", "tpot_high", "ttft_low", "ttft_high"])
+            writer.writerow(["group", "version", "devices", "dp", "ep", "batch", "prompt", "output", "tpot",
+                             "tpot_predicted", "ttft", "ttft_predicted", "tpot_low", "tpot_high", "ttft_low",
+                             "ttft_high"])
             writer.writerows(table)
 
 
